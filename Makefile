@@ -1,0 +1,39 @@
+# Every target sets up what it needs in .venv; a machine with Python 3.11+, make and a C compiler is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint docs bench clean
+
+.venv/ready-core: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+.venv/ready-dev: .venv/ready-core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,onnx]'
+	touch $@
+
+.venv/ready-docs: .venv/ready-core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+demo: .venv/ready-core
+	$(BIN)/shorthaul demo
+
+test: .venv/ready-dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: .venv/ready-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: .venv/ready-docs
+	$(BIN)/mkdocs build --strict
+
+bench: .venv/ready-core
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf .venv build site out

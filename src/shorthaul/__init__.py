@@ -1,0 +1,54 @@
+"""The cost of moving data: how little has to move, which plan moves that little, and is a plan right.
+
+The engines are loaded at first use: ``shorthaul.tensor``, ``shorthaul.pebble``, ``shorthaul.affine``,
+``shorthaul.dataflow``, ``shorthaul.spatial``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shorthaul.core.lazy import attach
+from shorthaul.core.version import VERSION
+
+if TYPE_CHECKING:
+    from shorthaul import affine, dataflow, pebble, spatial, tensor
+    from shorthaul.core.amounts import Bound, Cost
+    from shorthaul.core.check import CheckReport, Violation
+    from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, ShorthaulError
+    from shorthaul.core.result import Result, Status
+    from shorthaul.core.search import Budget
+
+__version__ = VERSION
+
+_NAMES = {
+    **{engine: f"shorthaul.{engine}" for engine in ("affine", "dataflow", "pebble", "spatial", "tensor")},
+    **dict.fromkeys(("Bound", "Cost"), "shorthaul.core.amounts"),
+    **dict.fromkeys(("CheckReport", "Violation"), "shorthaul.core.check"),
+    **dict.fromkeys(("InfeasibleError", "InputError", "NoPlanError", "ShorthaulError"), "shorthaul.core.errors"),
+    **dict.fromkeys(("Result", "Status"), "shorthaul.core.result"),
+    "Budget": "shorthaul.core.search",
+}
+
+__all__ = [
+    "Bound",
+    "Budget",
+    "CheckReport",
+    "Cost",
+    "InfeasibleError",
+    "InputError",
+    "NoPlanError",
+    "Result",
+    "ShorthaulError",
+    "Status",
+    "Violation",
+    "__version__",
+    "affine",
+    "dataflow",
+    "pebble",
+    "spatial",
+    "tensor",
+]
+
+
+__getattr__, __dir__ = attach(__name__, _NAMES)

@@ -1,0 +1,1 @@
+"""Data-movement lower bounds for C loop nests, with their proof."""

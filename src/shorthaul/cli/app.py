@@ -1,0 +1,45 @@
+"""The command ``shorthaul``: one group per engine, and what spans them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import shorthaul
+from shorthaul.cli import affine, dataflow, pebble, spatial, tensor
+
+app = typer.Typer(
+    name="shorthaul",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="How little data has to move, a plan that moves that little, and a check of any plan.",
+)
+for _name, _group in (
+    ("pebble", pebble.app),
+    ("affine", affine.app),
+    ("tensor", tensor.app),
+    ("dataflow", dataflow.app),
+    ("spatial", spatial.app),
+):
+    app.add_typer(_group, name=_name)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(shorthaul.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
+
+
+def main() -> None:
+    """Run the command line; every way to end goes through an exit status."""
+    app()

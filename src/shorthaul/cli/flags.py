@@ -1,0 +1,109 @@
+"""Command-line flags made from option dataclasses."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from shorthaul.core.options import flag_name, option, validate
+
+if TYPE_CHECKING:
+    from shorthaul.core.search import Budget
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output:
+    """Where a verb's answer goes."""
+
+    output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
+    result: Path | None = option(None, "Write the result document (JSON) here.")
+    json: bool = option(False, "Print the result document on standard output, everything else on standard error.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Search:
+    """How long to search, from which seed, on how many processes."""
+
+    time_limit: float | None = option(None, "Stop after this many seconds and return the best plan found.", least=0)
+    seed: int = option(0, "The seed of every random choice.", least=0)
+    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def budget(self) -> Budget:
+        """Return the search budget, its clock started with the process."""
+        from shorthaul.core.search import Budget, Progress, process_start
+
+        return Budget(
+            time_limit_s=self.time_limit,
+            seed=self.seed,
+            workers=self.workers,
+            progress=Progress(),
+            started=process_start(),
+        )
+
+
+def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
+    """Return ``function`` with every parameter that is an option dataclass replaced by one flag per field."""
+    hints = get_type_hints(function, include_extras=True)
+    groups: dict[str, type[Any]] = {}
+    required: list[inspect.Parameter] = []
+    optional: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+            groups[parameter.name] = hint
+            optional += _flags(hint)
+        else:
+            plain = parameter.replace(annotation=hint, kind=inspect.Parameter.KEYWORD_ONLY)
+            (required if parameter.default is inspect.Parameter.empty else optional).append(plain)
+
+    def expanded(**given: Any) -> None:
+        arguments = {name: given.pop(name) for name in list(given) if name in hints}
+        for name, group in groups.items():
+            fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
+            arguments[name] = group(**fields)
+        function(**arguments)
+
+    describe(expanded, function, [*required, *optional])
+    return expanded
+
+
+def _flags(group: type[Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(group)
+    parameters = []
+    for field in dataclasses.fields(group):
+        given = field.metadata.get("flags", ())
+        names = given or (
+            (flag_name(field), f"--no-{flag_name(field)[2:]}") if field.default is True else (flag_name(field),)
+        )
+        if field.default is True and not given:
+            names = ("/".join(names),)
+        choices = field.metadata.get("choices", ())
+        text = field.metadata.get("help", "") + (f" One of: {', '.join(choices)}." if choices else "")
+        has_default = field.default is not dataclasses.MISSING
+        info = typer.Option(*names, help=text, show_default=has_default and field.default not in {None, False})
+        default = field.default if has_default else inspect.Parameter.empty
+        parameters.append(
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=Annotated[hints[field.name], info],
+            )
+        )
+    return parameters
+
+
+def describe(wrapper: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
+    """Make ``wrapper`` look like ``function`` with these parameters, as Typer reads them."""
+    wrapper.__name__ = function.__name__
+    wrapper.__doc__ = function.__doc__
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

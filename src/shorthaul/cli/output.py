@@ -1,0 +1,69 @@
+"""Where a verb's answer goes: files, the JSON document, the table for people, the exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import typer
+
+from shorthaul.cli.flags import Output
+from shorthaul.core.document import json_text, save_json
+from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.result import RESULT_VERSION, Result, Status
+
+_EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEASIBLE: 3, Status.TIMEOUT: 4, None: 0}
+
+
+def finish(
+    result: Result[Any],
+    output: Output,
+    *,
+    plan_document: Any = None,
+    write_plan: Callable[[Path], None] | None = None,
+) -> NoReturn:
+    """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
+
+    ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
+    to the path after ``-o``.
+    """
+    document = result.document(plan_document)
+    if output.output is not None and write_plan is not None and result.plan is not None:
+        write_plan(output.output)
+    if output.result is not None:
+        save_json(output.result, document)
+    if output.json:
+        sys.stdout.write(json_text(document))
+        sys.stdout.flush()
+    from shorthaul.report.text import print_summary
+
+    print_summary(result, file=sys.stderr if output.json else sys.stdout)
+    raise typer.Exit(_EXIT[result.status])
+
+
+def print_infeasible(error: InfeasibleError, command: str) -> None:
+    """Print the result document of a problem that is proven to have no plan."""
+    document = {
+        "kind": "shorthaul/infeasible",
+        "version": RESULT_VERSION,
+        "status": Status.INFEASIBLE.value,
+        "cost": None,
+        "bound": None,
+        "gap": None,
+        "check": None,
+        "plan": None,
+        "provenance": {"command": command},
+        "infeasible": {
+            "resource": error.resource,
+            "place": error.place,
+            "demand": error.demand,
+            "limit": error.limit,
+            "contributors": [{"who": item.who, "amount": item.amount} for item in error.contributors],
+            "cure": error.cure,
+        },
+        "figures": [],
+    }
+    sys.stdout.write(json_text(document))
+    sys.stdout.flush()

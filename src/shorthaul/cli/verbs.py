@@ -1,0 +1,62 @@
+"""The frame around every verb: its flags, and the end of every error in a message and an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from shorthaul.cli.flags import describe, expanded_flags
+from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError
+
+#: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
+DEFECT_STATUS = 70
+INTERRUPT_STATUS = 130
+
+
+def verb(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a function as the verb ``name`` of ``app``.
+
+    A parameter annotated with an option dataclass becomes one flag per field. Errors that a user can cause end in
+    their message and exit status, never in a traceback.
+    """
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        app.command(name, help=inspect.getdoc(function))(_trapped(expanded_flags(function), name))
+        return function
+
+    return register
+
+
+def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
+    def trapped(**given: Any) -> None:
+        try:
+            function(**given)
+        except ShorthaulError as error:
+            if isinstance(error, InfeasibleError) and given.get("json"):
+                from shorthaul.cli.output import print_infeasible
+
+                print_infeasible(error, name)
+            print(error, file=sys.stderr)
+            raise typer.Exit(error.exit_status) from None
+        except DefectError as error:
+            print(f"defect in shorthaul: {error}", file=sys.stderr)
+            raise typer.Exit(DEFECT_STATUS) from None
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            raise typer.Exit(INTERRUPT_STATUS) from None
+        except BrokenPipeError:  # the reader of a pipe went away
+            sys.stderr.close()
+            raise typer.Exit(0) from None
+        except MemoryError:
+            print(
+                "not enough memory for this input\n  do:      use a smaller one, or a machine with more",
+                file=sys.stderr,
+            )
+            raise typer.Exit(2) from None
+
+    describe(trapped, function, list(inspect.signature(function).parameters.values()))
+    return trapped

@@ -1,0 +1,1 @@
+"""The vocabulary that every engine speaks. Imports nothing else of the project."""

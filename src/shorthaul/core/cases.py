@@ -1,0 +1,122 @@
+"""Built-in workloads by name, with parameters, usable wherever a file is: ``dwt:n=256,d=8``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from shorthaul.core.document import digest, read_bytes
+from shorthaul.core.errors import InputError, unknown_name
+
+T = TypeVar("T")
+Value = int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a case: its ``default`` gives its type, ``choices`` or ``least`` / ``most`` what is allowed."""
+
+    default: Value
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    least: float = 1
+    most: float = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Generic[T]):
+    """A built-in workload: ``build`` is called with every parameter by name and returns it."""
+
+    name: str
+    summary: str
+    build: Callable[..., T]
+    parameters: Mapping[str, Parameter]
+
+    def usage(self) -> str:
+        """Return the case as a user writes it, with its defaults.
+
+        >>> Case("path", "a path", int, {"n": Parameter(8)}).usage()
+        'path:n=8'
+        """
+        given = ",".join(f"{name}={parameter.default}" for name, parameter in self.parameters.items())
+        return f"{self.name}:{given}" if given else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """A workload and where it comes from: ``name`` as the user gave it, ``digest`` of the bytes or the case."""
+
+    workload: T
+    name: str
+    digest: str
+
+
+def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T]) -> Source[T]:
+    """Return the workload that ``text`` names: an existing file, else a built-in case with its parameters.
+
+    ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is neither, with the
+    nearest case or file, and for every wrong parameter.
+    """
+    path = Path(text)
+    if _is_file(path):
+        data = read_bytes(path)
+        return Source(load(path, data), text, digest(data))
+    name, _, rest = text.partition(":")
+    by_name = {case.name: case for case in cases}
+    if name not in by_name:
+        if re.search(r"[/\\.]", text):
+            read_bytes(path)  # raises with the nearest file
+        known = unknown_name(
+            "file or built-in case", text, by_name, cure="see the verb 'cases' for what each one takes"
+        )
+        raise known
+    case = by_name[name]
+    values = _parameters(case, rest)
+    exact = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
+    return Source(case.build(**values), text, digest(f"{name}:{exact}"))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _parameters(case: Case[Any], text: str) -> dict[str, Value]:
+    values: dict[str, Value] = {name: parameter.default for name, parameter in case.parameters.items()}
+    given: set[str] = set()
+    for item in filter(None, text.split(",")):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        place = f"{case.name}:{name}"
+        if not equals:
+            raise InputError(
+                "is not a parameter", place=case.name, value=item, allowed=f"name=value, as in {case.usage()}"
+            )
+        if name not in case.parameters:
+            raise unknown_name("parameter", name, case.parameters, place=case.name)
+        if name in given:
+            raise InputError("is given twice", place=place, value=value)
+        given.add(name)
+        values[name] = _value(case.parameters[name], value, place)
+    return values
+
+
+def _value(parameter: Parameter, text: str, place: str) -> Value:
+    if isinstance(parameter.default, str):
+        if parameter.choices and text not in parameter.choices:
+            raise unknown_name("value", text, parameter.choices, place=place)
+        return text
+    kind = "an integer" if isinstance(parameter.default, int) else "a number"
+    allowed = f"{kind} from {parameter.least:g} to {parameter.most:g}"
+    try:
+        value = int(text) if isinstance(parameter.default, int) else float(text)
+    except ValueError:
+        raise InputError("is not a number", place=place, value=text, allowed=allowed) from None
+    if not math.isfinite(value) or not parameter.least <= value <= parameter.most:
+        raise InputError("is out of range", place=place, value=value, allowed=allowed)
+    return value

@@ -1,0 +1,207 @@
+"""Files: JSON documents read with exact complaints, everything written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from shorthaul.core.errors import ABSENT, InputError, nearest_name
+
+T = TypeVar("T")
+
+#: Input files above this size are refused: something else was given by mistake. In bytes.
+LARGEST_FILE = 2 * 1024**3
+
+
+def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
+    """Return the content of ``path``; raises :class:`InputError` if it cannot be read or exceeds ``largest`` bytes."""
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise InputError("is a directory", file=path, cure="name a file")
+        if size > largest:
+            raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError("no such file", file=path, nearest=_nearest_file(path)) from None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    except ValueError as error:  # a null byte in the name
+        raise InputError(f"cannot be a file name: {error}", value=str(path)) from None
+
+
+def _nearest_file(path: Path) -> str | None:
+    try:
+        return nearest_name(path.name, (entry.name for entry in path.parent.iterdir()))
+    except OSError:
+        return None
+
+
+def read_text(path: str | Path, *, largest: int = LARGEST_FILE) -> str:
+    """Return the content of ``path`` as UTF-8 text; raises :class:`InputError` with the offset of a wrong byte."""
+    return decode_text(read_bytes(path, largest=largest), file=path)
+
+
+def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
+    """Return ``data`` as UTF-8 text, a byte-order mark dropped; raises :class:`InputError` at the first wrong byte."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        value = f"byte {data[error.start]:#04x}"
+        raise InputError("is not UTF-8 text", file=file, place=f"offset {error.start}", value=value) from None
+
+
+def digest(data: bytes | str) -> str:
+    """Return ``sha256:`` and the hexadecimal SHA-256 of ``data``."""
+    return "sha256:" + hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()
+
+
+def parse_json(text: str, *, file: str | Path | None = None) -> Any:
+    """Return the value that ``text`` holds as strict JSON.
+
+    Raises :class:`InputError` with line and column for wrong syntax; NaN and infinities, keys given twice, integers
+    of thousands of digits and very deep nesting are refused too.
+
+    >>> parse_json('{"a": [1, 2]}')
+    {'a': [1, 2]}
+    """
+    if not text.strip():
+        raise InputError("is empty", file=file, allowed="a JSON document")
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno} column {error.colno}"
+        found = text[error.pos : error.pos + 20] or "the end of the file"
+        raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found) from None
+    except InputError as error:
+        if file is None:
+            raise
+        raise error.in_file(file) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", file=file, allowed="a few hundred levels") from None
+    except ValueError:  # an integer beyond Python's limit on digits
+        raise InputError("holds an integer of thousands of digits", file=file, allowed="64-bit integers") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise InputError("a number must be finite", value=name, allowed="finite numbers")
+
+
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise InputError("a key is given twice", value=key, cure="keep one of the two")
+            seen.add(key)
+    return result
+
+
+def load_json(path: str | Path) -> Any:
+    """Return the JSON value that the file holds; see :func:`parse_json` for what is refused."""
+    return parse_json(read_text(path), file=path)
+
+
+def expect_kind(document: Any, kind: str, *, version: int = 1, file: str | Path | None = None) -> Mapping[str, Any]:
+    """Return ``document`` if it is an object of this kind and at most this version; else :class:`InputError`."""
+    if not isinstance(document, dict):
+        raise InputError("is not a JSON object", file=file, value=document, allowed=f"an object of kind {kind!r}")
+    found = document.get("kind", ABSENT)
+    if found != kind:
+        raise InputError("is of another kind", file=file, place="kind", value=found, allowed=repr(kind))
+    found_version = document.get("version", ABSENT)
+    if not isinstance(found_version, int) or isinstance(found_version, bool) or not 1 <= found_version <= version:
+        cure = "use a newer shorthaul" if isinstance(found_version, int) and found_version > version else ""
+        allowed = f"1 to {version}" if version > 1 else "1"
+        raise InputError(
+            "is of an unknown version", file=file, place="version", value=found_version, allowed=allowed, cure=cure
+        )
+    return document
+
+
+def convert(value: Any, into: type[T], *, file: str | Path | None = None, place: str = "") -> T:
+    """Return ``value`` (from JSON) as the dataclass, Struct or type ``into``.
+
+    Raises :class:`InputError` with the path inside the document, the value found there and the type allowed.
+
+    >>> convert([1, 2], list[int])
+    [1, 2]
+    """
+    try:
+        return msgspec.convert(value, into)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `")
+        path = path.rstrip("`").removeprefix("$").removeprefix(".")
+        found = _at(value, path)
+        inner = f".{path}" if place and path and not path.startswith("[") else path
+        problem = message[0].lower() + message[1:].replace("`", "'")
+        raise InputError(problem, file=file, place=place + inner, value=found) from None
+
+
+def _at(value: Any, path: str) -> Any:
+    """Return the part of ``value`` that a msgspec path names, ABSENT if the path has wildcards or leads nowhere."""
+    for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+        try:
+            value = value[int(index)] if index else value[name]
+        except (KeyError, IndexError, TypeError):
+            return ABSENT
+    return ABSENT if isinstance(value, dict | list) and not path else value
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write ``data`` to ``path`` whole or not at all (temporary file, then rename); raises :class:`InputError`."""
+    path = Path(path)
+    temporary: str | None = None
+    try:
+        if path.is_dir():
+            raise InputError("is a directory", file=path, cure="name a file")
+        if path.exists() and not path.is_file():  # /dev/stdout and the like cannot be renamed over
+            path.write_bytes(data)
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except FileNotFoundError:
+        raise InputError("its folder does not exist", file=path, cure=f"make {path.parent} first") from None
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from None
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` as UTF-8, whole or not at all; raises :class:`InputError`."""
+    write_bytes(path, text.encode())
+
+
+def json_text(value: Any, *, indent: int | None = 1) -> str:
+    """Return ``value`` as strict JSON with NumPy numbers and arrays turned into plain ones, ending in a newline."""
+    return json.dumps(value, indent=indent, default=_plain, allow_nan=False) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays, without importing NumPy here
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def save_json(path: str | Path, value: Any, *, indent: int | None = 1) -> None:
+    """Write ``value`` as JSON to ``path``, whole or not at all; raises :class:`InputError`."""
+    write_text(path, json_text(value, indent=indent))

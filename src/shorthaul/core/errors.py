@@ -1,0 +1,199 @@
+"""Errors a user can cause, and the words in which they are told.
+
+An :class:`InputError` names the file, the place inside it, the value found there, what is allowed and what to do. An
+:class:`InfeasibleError` says that no plan exists, which resource is short, by how much and who asks for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+_LONGEST_VALUE: Final = 120
+
+
+class _Absent:
+    """The value of an :class:`InputError` that has no offending value to show."""
+
+    def __repr__(self) -> str:
+        return "<absent>"
+
+
+ABSENT: Final = _Absent()
+
+
+class ShorthaulError(Exception):
+    """The root of every error that a user can cause; ``exit_status`` is what the command line ends with."""
+
+    exit_status: int = 2
+
+
+class InputError(ShorthaulError):
+    """Something given by the user cannot be used.
+
+    ``problem`` says what is wrong in one clause; the other parts are optional and printed on lines of their own.
+
+    >>> print(InputError("must be positive", place="widths[3]", value=0, allowed="integers from 1"))
+    widths[3]: must be positive
+      found:   0
+      allowed: integers from 1
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        file: str | Path | None = None,
+        place: str = "",
+        value: object = ABSENT,
+        allowed: str = "",
+        nearest: str | None = None,
+        cure: str = "",
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.file = None if file is None else str(file)
+        self.place = place
+        self.value = value
+        self.allowed = allowed
+        self.nearest = nearest
+        self.cure = cure
+
+    def in_file(self, file: str | Path) -> InputError:
+        """Return the same error with ``file`` named, unless a file is named already."""
+        return InputError(
+            self.problem,
+            file=self.file if self.file is not None else file,
+            place=self.place,
+            value=self.value,
+            allowed=self.allowed,
+            nearest=self.nearest,
+            cure=self.cure,
+        )
+
+    def __str__(self) -> str:
+        head = ": ".join(part for part in (self.file, self.place, self.problem) if part)
+        lines = [head]
+        if self.value is not ABSENT:
+            lines.append(f"  found:   {show_value(self.value)}")
+        if self.allowed:
+            lines.append(f"  allowed: {self.allowed}")
+        if self.nearest:
+            lines.append(f"  nearest: did you mean {self.nearest!r}?")
+        if self.cure:
+            lines.append(f"  do:      {self.cure}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One contributor to a resource that does not suffice: who asks, and for how much of it."""
+
+    who: str
+    amount: float
+
+
+class InfeasibleError(ShorthaulError):
+    """No plan exists, and this is proven: ``resource`` must hold ``demand`` but is limited to ``limit``.
+
+    >>> print(InfeasibleError("fast memory", demand=12, limit=10, place="node 7", contributors=[Demand("node 3", 12)]))
+    infeasible at node 7: fast memory needs 12, the limit is 10
+      node 3 needs 12
+    """
+
+    exit_status = 3
+
+    def __init__(
+        self,
+        resource: str,
+        *,
+        demand: float,
+        limit: float,
+        place: str = "",
+        contributors: Iterable[Demand] = (),
+        cure: str = "",
+    ) -> None:
+        super().__init__(resource)
+        self.resource = resource
+        self.demand = demand
+        self.limit = limit
+        self.place = place
+        self.contributors = tuple(contributors)
+        self.cure = cure
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Worker processes send errors back pickled; the default way cannot restore keyword-only arguments.
+        rebuild = partial(
+            InfeasibleError,
+            demand=self.demand,
+            limit=self.limit,
+            place=self.place,
+            contributors=self.contributors,
+            cure=self.cure,
+        )
+        return rebuild, (self.resource,)
+
+    def __str__(self) -> str:
+        where = f" at {self.place}" if self.place else ""
+        lines = [f"infeasible{where}: {self.resource} needs {self.demand:g}, the limit is {self.limit:g}"]
+        lines.extend(f"  {item.who} needs {item.amount:g}" for item in self.contributors)
+        if self.cure:
+            lines.append(f"  do:      {self.cure}")
+        return "\n".join(lines)
+
+
+class NoPlanError(ShorthaulError):
+    """The time limit passed before any plan was found."""
+
+    exit_status = 4
+
+
+class DefectError(RuntimeError):
+    """Shorthaul itself is wrong: a plan failed its own check, or a cost lies below a bound. Never caused by input."""
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the member of ``known`` spelled most like ``name``, or None if none is close.
+
+    >>> nearest_name("hilbrt", ["gilbert", "hilbert", "snake"])
+    'hilbert'
+    """
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], *, place: str = "", cure: str = "") -> InputError:
+    """Return the error for a name that is not one of ``known``, with the nearest spelling.
+
+    >>> print(unknown_name("curve", "hilbrt", ["hilbert", "snake"]))
+    unknown curve
+      found:   'hilbrt'
+      allowed: hilbert, snake
+      nearest: did you mean 'hilbert'?
+    """
+    names = sorted(known)
+    return InputError(
+        f"unknown {what}",
+        place=place,
+        value=name,
+        allowed=", ".join(names),
+        nearest=nearest_name(name, names),
+        cure=cure,
+    )
+
+
+def show_value(value: object) -> str:
+    """Return ``value`` as a user would write it, cut to a line."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 300:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except RecursionError:
+        return f"a deeply nested {type(value).__name__}"
+    except ValueError:  # an integer too long to print inside a list
+        return f"a {type(value).__name__} with an integer of thousands of digits"
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."

@@ -1,0 +1,69 @@
+"""Compiled kernels: a typed ``njit(cache=True)``, the warm-up message, and an off switch.
+
+Set ``SHORTHAUL_JIT=0`` to run every kernel as plain Python (slow; for debugging).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+ENABLED = os.environ.get("SHORTHAUL_JIT", "1") != "0"
+
+_kernels: dict[str, list[Any]] = {}
+_announced: set[str] = set()
+
+
+def kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` with Numba at its first call, or load it from the cache on disk; types stay as annotated.
+
+    >>> @kernel
+    ... def twice(x: int) -> int:
+    ...     return 2 * x
+    >>> twice(4)
+    8
+    """
+    if not ENABLED:
+        return function
+    import numba
+
+    # A function made at a prompt has no file to keep a cache beside.
+    cacheable = Path(function.__code__.co_filename).is_file()
+    compiled = numba.njit(cache=cacheable, nogil=True)(function)
+    _kernels.setdefault(function.__module__, []).append(compiled)
+    return cast("Callable[P, R]", compiled)
+
+
+def is_warm(module: str) -> bool:
+    """True if every kernel of ``module`` (which must be imported) has compiled code on disk or in memory."""
+    return all(_kernel_is_warm(compiled) for compiled in _kernels.get(module, ()))
+
+
+def _kernel_is_warm(compiled: Any) -> bool:
+    if compiled.signatures:
+        return True
+    source = Path(compiled.py_func.__code__.co_filename)
+    folder = Path(compiled.stats.cache_path) if compiled.stats.cache_path else None
+    if folder is None or not folder.is_dir():
+        return False
+    indices = folder.glob(f"{source.stem}.{compiled.py_func.__qualname__}-*.nbi")
+    return any(index.stat().st_mtime >= source.stat().st_mtime for index in indices)
+
+
+def announce(module: str, seconds: int) -> None:
+    """Say on standard error, once, that the kernels of ``module`` are about to be compiled, if they are.
+
+    Called by an engine just before its first kernel call; ``seconds`` is roughly how long the compilation takes.
+    """
+    if module in _announced or not ENABLED:
+        return
+    _announced.add(module)
+    if not is_warm(module):
+        name = module.removeprefix("shorthaul.")
+        print(f"compiling the kernels of {name}: about {seconds} s, only this first time", file=sys.stderr, flush=True)

@@ -1,0 +1,59 @@
+"""Options are dataclasses; their fields are the Python keywords, the command-line flags and their help alike."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from shorthaul.core.errors import InputError, unknown_name
+
+
+def option(
+    default: Any,
+    help: str,  # noqa: A002 -- the word of the command line
+    *,
+    choices: tuple[str, ...] = (),
+    least: float | None = None,
+    most: float | None = None,
+    flags: tuple[str, ...] = (),
+) -> Any:
+    """Return a dataclass field that is also a command-line flag.
+
+    ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included), ``flags`` replaces the flag
+    made from the field's name.
+    """
+    metadata = {"help": help, "choices": choices, "least": least, "most": most, "flags": flags}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def validate(options: Any) -> None:
+    """Raise :class:`InputError` for the first field of an option dataclass that is not allowed.
+
+    Called from the dataclass's ``__post_init__``.
+    """
+    for field in dataclasses.fields(options):
+        value = getattr(options, field.name)
+        if value is None:
+            continue
+        flag = flag_name(field)
+        choices = field.metadata.get("choices", ())
+        if choices and value not in choices:
+            raise unknown_name("value", str(value), choices, place=flag)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            _validate_range(value, field, flag)
+
+
+def _validate_range(value: float, field: dataclasses.Field[Any], flag: str) -> None:
+    least, most = field.metadata.get("least"), field.metadata.get("most")
+    low = -math.inf if least is None else least
+    high = math.inf if most is None else most
+    if math.isnan(value) or not low <= value <= high:
+        allowed = f"from {low:g}" if most is None else f"up to {high:g}" if least is None else f"{low:g} to {high:g}"
+        raise InputError("is out of range", place=flag, value=value, allowed=allowed)
+
+
+def flag_name(field: dataclasses.Field[Any]) -> str:
+    """Return the long command-line flag of an option field."""
+    flags: tuple[str, ...] = field.metadata.get("flags", ())
+    return next((flag for flag in flags if flag.startswith("--")), "--" + field.name.replace("_", "-"))

@@ -1,0 +1,93 @@
+"""A result: plan + cost + bound + gap + status + provenance, and the JSON document that carries it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import DefectError
+from shorthaul.core.figure import Figure, figure_document
+from shorthaul.core.provenance import Provenance
+
+PlanT = TypeVar("PlanT")
+
+#: The version of every result document's layout.
+RESULT_VERSION = 1
+
+
+class Status(StrEnum):
+    """How a search or a check ended."""
+
+    OPTIMAL = "optimal"  #: the cost meets a bound, or the search was exhaustive
+    FEASIBLE = "feasible"  #: a checked plan, not proven optimal
+    INFEASIBLE = "infeasible"  #: proven: no plan exists
+    TIMEOUT = "timeout"  #: nothing found within the time limit
+    INVALID = "invalid"  #: only from ``check``: the given plan breaks a rule
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[PlanT]):
+    """What every verb of every engine returns.
+
+    ``kind`` names the document (``shorthaul/tensor-result``); ``status`` is None for verbs that seek no plan
+    (``bound``, ``cases``). A plan can only be carried together with a check that passed; a cost below its bound is
+    refused. ``extra`` holds what one engine adds to its document; ``figures`` what the report draws.
+
+    Raises :class:`DefectError` if the plan's check is missing or failed, or if the cost beats the bound.
+    """
+
+    kind: str
+    status: Status | None
+    cost: Cost | None = None
+    bound: Bound | None = None
+    check: CheckReport | None = None
+    plan: PlanT | None = None
+    provenance: Provenance | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    figures: tuple[Figure, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.plan is not None and self.status is not Status.INVALID and (self.check is None or not self.check.ok):
+            found = "was not made" if self.check is None else "; ".join(map(str, self.check.violations[:3]))
+            raise DefectError(f"{self.kind}: a plan is returned whose check {found}")
+        if self.status is not Status.INVALID:
+            _ = self.gap  # raises if the bound is beaten
+
+    @property
+    def gap(self) -> float | None:
+        """Cost / bound - 1 for the bounded entry of the cost; None without both, or if only the bound is 0."""
+        if self.cost is None or self.bound is None or self.bound.of not in self.cost:
+            return None
+        return gap(self.cost[self.bound.of], self.bound.value)
+
+    def document(self, plan: Any = None) -> dict[str, Any]:
+        """Return the result document; ``plan`` is the plan as JSON, made by the engine's ``formats``."""
+        return {
+            "kind": self.kind,
+            "version": RESULT_VERSION,
+            "status": None if self.status is None else self.status.value,
+            "cost": None if self.cost is None else self.cost.document(),
+            "bound": None if self.bound is None else self.bound.document(),
+            "gap": None if self.status is Status.INVALID else self.gap,
+            "check": None if self.check is None else self.check.document(),
+            "plan": plan,
+            "provenance": None if self.provenance is None else self.provenance.document(),
+            **self.extra,
+            "figures": [figure_document(figure) for figure in self.figures],
+        }
+
+    def _repr_html_(self) -> str:
+        rows = [("status", "" if self.status is None else self.status.value)]
+        if self.cost is not None:
+            rows += [(name, f"{amount:g}") for name, amount in self.cost.items()]
+        if self.bound is not None:
+            rows.append((f"bound on {self.bound.of}", f"{self.bound.value:g} ({self.bound.method})"))
+        if self.gap is not None:
+            rows.append(("gap", f"{self.gap:.2%}"))
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>"

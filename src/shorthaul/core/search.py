@@ -1,0 +1,209 @@
+"""The frame of every anytime search: clock, seed, Ctrl-C, progress and worker processes."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from types import FrameType
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from shorthaul.core.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+TaskT = TypeVar("TaskT")
+AnswerT = TypeVar("AnswerT")
+
+#: A search says nothing before this many seconds; short ones stay quiet.
+FIRST_PROGRESS_S = 2.0
+#: Without a terminal, a line is printed this often, in seconds.
+PLAIN_PROGRESS_S = 10.0
+
+
+class Progress:
+    """One line with best, bound and gap, redrawn on a terminal, printed now and then without one."""
+
+    def __init__(self, stream: TextIO | None = None, *, enabled: bool = True) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._enabled = enabled
+        self._live = enabled and self._stream.isatty()
+        self._next = FIRST_PROGRESS_S
+        self._open = False
+
+    def show(self, elapsed_s: float, best: float | None, bound: float | None, what: str) -> None:
+        """Print the state of the search, if it is time to."""
+        if not self._enabled or elapsed_s < self._next:
+            return
+        self._next = elapsed_s + (0.2 if self._live else PLAIN_PROGRESS_S)
+        columns = [f"{elapsed_s:7.1f} s", f"best {_number(best)}", f"bound {_number(bound)}"]
+        if best is not None and bound:
+            columns.append(f"gap {best / bound - 1:.2%}")
+        columns.append(what)
+        line = "  ".join(column for column in columns if column)
+        self._stream.write(f"\r\x1b[2K{line}" if self._live else f"{line}\n")
+        self._stream.flush()
+        self._open = self._live
+
+    def close(self) -> None:
+        """Leave the terminal on a fresh line."""
+        if self._open:
+            self._stream.write("\r\x1b[2K")
+            self._stream.flush()
+            self._open = False
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+
+
+class Budget:
+    """How long a search may run, from which seed, on how many processes, and whom it tells.
+
+    Used as a context manager it turns the first Ctrl-C into :attr:`interrupted`, upon which :meth:`expired` is true
+    and the search returns its best plan so far; a second Ctrl-C ends the program at once. Times are in seconds.
+
+    >>> budget = Budget(time_limit_s=5, seed=1)
+    >>> budget.expired()
+    False
+    """
+
+    def __init__(
+        self,
+        *,
+        time_limit_s: float | None = None,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Progress | None = None,
+        started: float | None = None,
+    ) -> None:
+        if time_limit_s is not None and not 0 < time_limit_s < 1e9:
+            raise InputError(
+                "is not a usable time limit", place="--time-limit", value=time_limit_s, allowed="seconds above 0"
+            )
+        if not 0 <= seed < 2**63:
+            raise InputError("is not a usable seed", place="--seed", value=seed, allowed="integers from 0 to 2^63 - 1")
+        if workers is not None and not 1 <= workers <= 1024:
+            raise InputError(
+                "is not a usable number of processes", place="--workers", value=workers, allowed="1 to 1024"
+            )
+        self.time_limit_s = time_limit_s
+        self.seed = seed
+        self.workers = usable_cores() if workers is None else workers
+        self.started = time.monotonic() if started is None else started
+        self.interrupted = False
+        self._progress = progress
+        self._previous: object = None
+
+    @property
+    def deadline(self) -> float:
+        """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
+        return float("inf") if self.time_limit_s is None else self.started + self.time_limit_s
+
+    def elapsed_s(self) -> float:
+        """Seconds since the budget was made (since the process started, on the command line)."""
+        return time.monotonic() - self.started
+
+    def remaining_s(self) -> float:
+        """Seconds left, 0 when there are none or Ctrl-C was pressed."""
+        return 0.0 if self.interrupted else max(0.0, self.deadline - time.monotonic())
+
+    def expired(self) -> bool:
+        """True when the search has to return what it has."""
+        return self.interrupted or time.monotonic() >= self.deadline
+
+    def generator(self) -> np.random.Generator:
+        """Return the random generator of this seed (a fresh one at each call)."""
+        import numpy as np
+
+        return np.random.default_rng(self.seed)
+
+    def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:
+        """Tell the progress line where the search stands."""
+        if self._progress is not None:
+            self._progress.show(self.elapsed_s(), best, bound, what)
+
+    def __enter__(self) -> Budget:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)  # type: ignore[arg-type]
+            self._previous = None
+        if self._progress is not None:
+            self._progress.close()
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+
+
+def process_start() -> float:
+    """Return when this process started, on :func:`time.monotonic`'s clock; now, where the system does not tell.
+
+    A time limit on the command line includes the time that Python took to start.
+    """
+    now = time.monotonic()
+    try:
+        with open("/proc/self/stat", encoding="ascii") as file:  # noqa: PTH123 -- Path would import more
+            ticks = int(file.read().rpartition(")")[2].split()[19])
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, AttributeError):
+        return now
+    return now - age_s if 0 <= age_s < 1e6 else now
+
+
+def usable_cores() -> int:
+    """Return the number of processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_tasks(
+    function: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], *, budget: Budget
+) -> Iterator[tuple[int, AnswerT]]:
+    """Yield ``(index, function(task))`` as tasks finish, on up to ``budget.workers`` processes.
+
+    ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
+    runs in this process. When the budget expires, tasks not yet started are dropped; running ones must watch the
+    deadline handed to them, since they are waited for.
+
+    >>> sorted(run_tasks(abs, [-1, 2], budget=Budget(workers=1)))
+    [(0, 1), (1, 2)]
+    """
+    workers = min(budget.workers, len(tasks))
+    if workers <= 1:
+        for index, task in enumerate(tasks):
+            if budget.expired() and index > 0:
+                return
+            yield index, function(task)
+        return
+    with ProcessPoolExecutor(workers, mp_context=_context(), initializer=_ignore_interrupt) as pool:
+        waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
+        while waiting:
+            done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda item: waiting[item]):
+                yield waiting.pop(future), future.result()
+            if budget.expired():
+                for future in [item for item in waiting if item.cancel()]:
+                    del waiting[future]
+
+
+def _context() -> multiprocessing.context.BaseContext:
+    # Forking keeps compiled kernels warm in the workers, but is unsafe beside running threads.
+    can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+    return multiprocessing.get_context("fork" if can_fork and threading.active_count() == 1 else "spawn")
+
+
+def _ignore_interrupt() -> None:
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,0 +1,1 @@
+"""Streaming networks mapped to heterogeneous many-cores."""

@@ -1,0 +1,1 @@
+"""Plain graph algorithms on CSR arrays that two engines or more need."""

@@ -1,0 +1,1 @@
+"""Load / store schedules for computation DAGs on a small fast memory."""

@@ -1,0 +1,1 @@
+"""Text tables, figures and self-contained HTML files, drawn from core types only."""

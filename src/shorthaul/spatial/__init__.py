@@ -1,0 +1,1 @@
+"""Trees laid out on a grid of processors, and the algorithms that run there."""

@@ -1,0 +1,1 @@
+"""Operator graphs scheduled on a scratchpad accelerator."""

@@ -1,0 +1,126 @@
+"""Arrows point down only: cli -> report, bridges -> engines -> graphs -> core. Read from the imports themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "shorthaul"
+ENGINES = ("pebble", "affine", "tensor", "dataflow", "spatial")
+ALLOWED = {
+    "core": {"core"},
+    "graphs": {"graphs", "core"},
+    **{engine: {engine, "graphs", "core"} for engine in ENGINES},
+    "bridges": {"bridges", *ENGINES, "graphs", "core"},
+    "report": {"report", "core"},
+    "cli": {"cli", "report", "bridges", *ENGINES, "graphs", "core", ""},
+    "": {"", "cli", "core", *ENGINES},
+}
+CHECKERS_MAY_USE = ("model", "plan", "formats")
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, *, with_types: bool = False) -> set[str]:
+    """Every module of the project that ``path`` imports, at the top or inside functions."""
+    known = {module_name(other) for other in MODULES}
+    tree = ast.parse(path.read_text())
+    skipped: set[ast.AST] = set()
+    if not with_types:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+                skipped.update(inner for statement in node.body for inner in ast.walk(statement))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module is not None
+            found.update(
+                name if (name := f"{node.module}.{alias.name}") in known else node.module for alias in node.names
+            )
+    return {name for name in found if name.split(".")[0] == "shorthaul"}
+
+
+def layer(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in ALLOWED else ""
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_arrows_point_down(path: Path) -> None:
+    here = layer(module_name(path))
+    wrong = {name for name in imports(path, with_types=True) if layer(name) not in ALLOWED[here]}
+    assert not wrong, f"{module_name(path)} must not import {sorted(wrong)}"
+
+
+def test_no_import_cycles() -> None:
+    graph = {module_name(path): imports(path) - {module_name(path)} for path in MODULES}
+    try:
+        list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if p.stem.startswith("check") and layer(module_name(p)) in ENGINES], ids=module_name
+)
+def test_checkers_share_no_code_with_the_search(path: Path) -> None:
+    engine = layer(module_name(path))
+    for name in imports(path):
+        last = name.split(".")[-1]
+        allowed = (
+            layer(name) == "core"
+            or name == "shorthaul.graphs.replay"
+            or (layer(name) == engine and (last.startswith("check") or last in CHECKERS_MAY_USE))
+        )
+        assert allowed, f"{module_name(path)} must not import {name}"
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.stem.endswith("_kernels")], ids=module_name)
+def test_kernels_import_only_numpy_and_jit(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    roots = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    roots |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    plain = {"__future__", "math", "typing", "numpy", "numpy.typing", "shorthaul.core.jit"}
+    other_kernels = {root for root in roots if root is not None and root.endswith("_kernels")}
+    assert roots <= plain | other_kernels
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_no_catch_all_modules(path: Path) -> None:
+    assert path.stem not in {"utils", "util", "helpers", "helper", "base", "common", "misc"}
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"import sys; {statement}; print('\\n'.join(sys.modules))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+def test_importing_shorthaul_is_light() -> None:
+    loaded = modules_after("import shorthaul")
+    heavy = {"numpy", "numba", "scipy", "ortools", "islpy", "sympy", "typer", "rich", "plotly", "jinja2", "msgspec"}
+    assert not heavy & loaded
+    # only what the lazy names need
+    assert {name for name in loaded if name.startswith("shorthaul")} <= {
+        "shorthaul",
+        "shorthaul.core",
+        "shorthaul.core.lazy",
+    }
+
+
+def test_the_command_line_starts_light() -> None:
+    loaded = modules_after("import shorthaul.cli.app")
+    assert not {"numpy", "numba", "scipy", "ortools", "islpy", "sympy", "plotly"} & loaded
