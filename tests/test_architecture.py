@@ -118,6 +118,7 @@ def test_importing_shorthaul_is_light() -> None:
         "shorthaul",
         "shorthaul.core",
         "shorthaul.core.lazy",
+        "shorthaul.core.version",
     }
 
 
