@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-import shorthaul
-from shorthaul.cli import affine, dataflow, pebble, spatial, tensor
+from shorthaul.cli import affine, dataflow, doctor, pebble, report, spatial, tensor
+from shorthaul.core.version import VERSION
 
 app = typer.Typer(
     name="shorthaul",
@@ -24,11 +24,13 @@ for _name, _group in (
     ("spatial", spatial.app),
 ):
     app.add_typer(_group, name=_name)
+for _module in (report, doctor):
+    _module.register(app)
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(shorthaul.__version__)
+        print(VERSION)
         raise typer.Exit
 
 

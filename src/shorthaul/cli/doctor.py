@@ -1,0 +1,105 @@
+"""``shorthaul doctor``: what is installed, what is compiled, what is missing and how to get it."""
+
+from __future__ import annotations
+
+import json as json_module
+import platform
+import shutil
+import sys
+from typing import Annotated
+
+import typer
+
+from shorthaul.cli.verbs import verb
+from shorthaul.core.version import VERSION
+
+REQUIRED = (
+    "numpy",
+    "numba",
+    "scipy",
+    "ortools",
+    "islpy",
+    "sympy",
+    "pycparser",
+    "typer",
+    "rich",
+    "plotly",
+    "jinja2",
+    "msgspec",
+    "moocore",
+)
+EXTRAS = {"onnx": "onnx", "distributed": "cluster", "islpy-barvinok": "barvinok"}
+PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the top level of the command line."""
+    verb(app, "doctor")(doctor)
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say which versions are installed, whether kernels are compiled, and how to get what is missing."""
+    rows = [*_versions(), *_kernels(), *_programs()]
+    missing = [name for kind, name, state, _ in rows if kind == "required" and state == "missing"]
+    if json:
+        keys = ("kind", "name", "state", "remedy")
+        print(
+            json_module.dumps(
+                {"version": VERSION, "items": [dict(zip(keys, row, strict=True)) for row in rows]}, indent=1
+            )
+        )
+    else:
+        from shorthaul.report.text import print_table
+
+        print(f"shorthaul {VERSION}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
+        print_table(("", "name", "state", "to get it"), rows, file=sys.stdout)
+    raise typer.Exit(2 if missing else 0)
+
+
+def _versions() -> list[tuple[str, str, str, str]]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    def state(package: str) -> str:
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            return "missing"
+
+    rows = []
+    for package in REQUIRED:
+        found = state(package)
+        rows.append(("required", package, found, f"pip install {package}" if found == "missing" else ""))
+    for package, extra in EXTRAS.items():
+        found = state(package)
+        rows.append(("optional", package, found, f"pip install 'shorthaul[{extra}]'" if found == "missing" else ""))
+    return rows
+
+
+def _kernels() -> list[tuple[str, str, str, str]]:
+    from importlib import import_module
+    from importlib.resources import files
+
+    from shorthaul.core import jit
+
+    if not jit.ENABLED:
+        return [("kernels", "all", "off", "unset SHORTHAUL_JIT")]
+    rows = []
+    for folder in sorted(entry.name for entry in files("shorthaul").iterdir() if entry.is_dir()):
+        for source in sorted(entry.name for entry in files("shorthaul").joinpath(folder).iterdir()):
+            if source.endswith("_kernels.py"):
+                module = f"shorthaul.{folder}.{source[:-3]}"
+                import_module(module)
+                state = "compiled" if jit.is_warm(module) else "not compiled yet"
+                rows.append(
+                    ("kernels", f"{folder}/{source[:-3]}", state, "" if state == "compiled" else "happens at first use")
+                )
+    return rows
+
+
+def _programs() -> list[tuple[str, str, str, str]]:
+    return [
+        ("program", name, shutil.which(name) or "not on PATH", "" if shutil.which(name) else f"optional: {use}")
+        for name, use in PROGRAMS.items()
+    ]

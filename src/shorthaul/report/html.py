@@ -1,0 +1,154 @@
+"""One self-contained HTML file from result documents; it needs no network to be viewed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.figure import Figure, Table, Text, figure_from_document
+from shorthaul.core.version import VERSION
+from shorthaul.report.draw import plotly_figure
+from shorthaul.report.text import amount
+
+_CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
+
+
+def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str]) -> str:
+    """Return the page for result ``documents``; ``names`` says which file each came from.
+
+    Raises :class:`InputError` if a document is not a result or holds a broken figure.
+    """
+    results = [
+        _result(document, name, index) for index, (document, name) in enumerate(zip(documents, names, strict=True))
+    ]
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
+    template = files("shorthaul.report").joinpath("data/report.html.jinja").read_text(encoding="utf-8")
+    first = results[0]
+    return environment.from_string(template).render(
+        title=f"shorthaul: {first['name']}" if len(results) == 1 else f"shorthaul: {len(results)} results",
+        subtitle=first["kind"] if len(results) == 1 else ", ".join(sorted({result["kind"] for result in results})),
+        results=results,
+        comparison=_comparison(documents, [result["name"] for result in results]),
+        plotly_js=Markup(get_plotlyjs()),
+        version=VERSION,
+    )
+
+
+def _result(document: Mapping[str, Any], file: str, index: int) -> dict[str, Any]:
+    kind = document.get("kind") if isinstance(document, Mapping) else None
+    if not isinstance(kind, str) or "cost" not in document or "provenance" not in document:
+        raise InputError(
+            "is not a result document",
+            file=file,
+            place="kind",
+            value=kind,
+            cure="write one with --result FILE or --json",
+        )
+    try:
+        return _checked_result(document, file, index, kind)
+    except InputError as error:
+        raise error.in_file(file) from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        problem = f"is a damaged result document: {type(error).__name__} {error}"
+        raise InputError(problem, file=file, cure="write it again with --result FILE") from None
+
+
+def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: str) -> dict[str, Any]:
+    provenance = document["provenance"] or {}
+    check = document.get("check") or {}
+    bound = document.get("bound")
+    figures = [
+        _figure(figure_from_document(figure, place=f"figures[{number}]"), f"plot-{index}-{number}")
+        for number, figure in enumerate(document.get("figures") or [])
+    ]
+    shown = ("rule", "place", "message")
+    return {
+        "name": str(provenance.get("input") or file),
+        "kind": kind,
+        "cards": _cards(document, check),
+        "violations": [
+            {
+                **{name: violation[name] for name in shown},
+                "required": amount(violation.get("required")),
+                "available": amount(violation.get("available")),
+            }
+            for violation in check.get("violations", [])
+        ],
+        "bound": bound and {**bound, "value": amount(bound["value"])},
+        "figures": figures,
+        "provenance": [
+            (name, value if isinstance(value, str) else json.dumps(value)) for name, value in provenance.items()
+        ],
+    }
+
+
+def _cards(document: Mapping[str, Any], check: Mapping[str, Any]) -> list[dict[str, str]]:
+    cards = []
+    status = document.get("status")
+    if status:
+        cards.append({"name": "status", "value": status, "tone": _CARD_TONES.get(status, "")})
+    cards += [{"name": name, "value": amount(value), "tone": ""} for name, value in (document["cost"] or {}).items()]
+    if document.get("bound"):
+        bound = document["bound"]
+        cards.append({"name": f"bound on {bound['of']}", "value": amount(bound["value"]), "tone": ""})
+    if document.get("gap") is not None:
+        cards.append({"name": "gap", "value": f"{document['gap']:.2%}", "tone": ""})
+    if check:
+        passed = bool(check.get("ok"))
+        text = "passed" if passed else f"{len(check['violations'])} violations"
+        cards.append({"name": "check", "value": text, "tone": "good" if passed else "bad"})
+    time_s = (document["provenance"] or {}).get("wall_time_s")
+    if time_s is not None:
+        cards.append({"name": "time", "value": f"{time_s:.2f} s", "tone": ""})
+    return cards
+
+
+def _figure(figure: Figure, identity: str) -> dict[str, Any]:
+    plot = plotly_figure(figure)
+    body: dict[str, Any] = {
+        "id": identity,
+        "title": figure.title,
+        "note": getattr(figure, "note", ""),
+        "plot": plot,
+        "json": None,
+        "columns": None,
+        "rows": None,
+        "body": "",
+    }
+    if plot is not None:
+        # "</script>" inside a label must not end the element
+        body["json"] = Markup(json.dumps(plot, allow_nan=False).replace("<", "\\u003c"))
+    elif isinstance(figure, Table):
+        numeric = [
+            all(not isinstance(row[column], str) for row in figure.rows) for column in range(len(figure.columns))
+        ]
+        body["columns"] = [{"name": name, "numeric": flag} for name, flag in zip(figure.columns, numeric, strict=True)]
+        body["rows"] = [[cell if isinstance(cell, str) else amount(cell) for cell in row] for row in figure.rows]
+    elif isinstance(figure, Text):
+        body["body"] = figure.body
+    return body
+
+
+def _comparison(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+    columns = list(dict.fromkeys(name for document in documents for name in document.get("cost") or {}))
+    rows = []
+    for document, name in zip(documents, names, strict=True):
+        cost, bound, gap = document.get("cost") or {}, document.get("bound") or {}, document.get("gap")
+        cells = [amount(cost.get(column)) for column in columns]
+        rows.append(
+            [
+                name,
+                *cells,
+                amount(bound.get("value")),
+                "-" if gap is None else f"{gap:.2%}",
+                document.get("status") or "-",
+            ]
+        )
+    return {"columns": [*columns, "bound", "gap", "status"], "rows": rows}

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.commands import shorthaul
+from tests.report.sample import FIGURES, sample
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.figure import figure_document, figure_from_document
+from shorthaul.report.draw import plotly_figure
+from shorthaul.report.html import render
+from shorthaul.report.text import print_summary, print_table
+
+
+def test_every_figure_survives_its_document() -> None:
+    for figure in FIGURES:
+        assert figure_from_document(json.loads(json.dumps(figure_document(figure)))) == figure
+
+
+def test_page_holds_every_figure_and_needs_no_network() -> None:
+    page = render([sample().document([1, 2])], names=["result.json"])
+    for figure in FIGURES:
+        assert f"<h2>{figure.title}</h2>" in page
+    assert page.count('<script type="application/json"') == sum(plotly_figure(figure) is not None for figure in FIGURES)
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=[\"']?(https?:)?//", page)
+    assert "every input is loaded once" in page
+    assert "20.00%" in page
+
+
+def test_labels_cannot_break_out_of_the_page() -> None:
+    page = render([sample().document()], names=["result.json"])
+    embedded = re.findall(r'data-plot="[^"]+">(.*?)</script>', page, flags=re.DOTALL)
+    drawn = [json.loads(text) for text in embedded]
+    assert any("more </script> words" in str(figure) for figure in drawn)
+
+
+def test_several_results_stand_side_by_side() -> None:
+    page = render([sample().document(), sample().document()], names=["a.json", "b.json"])
+    assert "Side by side" in page
+    assert 'id="result-2"' in page
+
+
+@pytest.mark.parametrize(
+    ("document", "says"),
+    [
+        ({}, "is not a result document"),
+        ([], "is not a result document"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "figures": [{"figure": "pie"}]}, "unknown figure type"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "figures": [{"figure": "text", "title": 3}]}, "is not a text"),
+        ({"kind": "x", "cost": [1], "provenance": {}}, "damaged result document"),
+    ],
+)
+def test_wrong_documents_are_named(document: object, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        render([document], names=["wrong.json"])  # type: ignore[list-item]
+    assert "wrong.json" in str(caught.value)
+
+
+def test_report_command(tmp_path: Path) -> None:
+    tmp_path.joinpath("r.json").write_text(json.dumps(sample().document()))
+    done = shorthaul("report", "r.json", "-o", "page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "sample.json" in tmp_path.joinpath("page.html").read_text()
+    missing = shorthaul("report", "r.jsn", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "did you mean 'r.json'" in missing.stderr
+    assert not tmp_path.joinpath("report.html").exists()
+
+
+def test_summary_for_people() -> None:
+    out = io.StringIO()
+    print_summary(sample(), file=out)
+    assert "bound on traffic" in out.getvalue()
+    assert "20.00%" in out.getvalue()
+    assert "passed" in out.getvalue()
+
+
+def test_tables_align_numbers() -> None:
+    out = io.StringIO()
+    print_table(("name", "n"), (("a", 1), ("[b]", 1000)), file=out)
+    assert out.getvalue().splitlines()[1].endswith("    1")
+    assert "[b]" in out.getvalue()
