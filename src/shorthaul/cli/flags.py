@@ -65,7 +65,7 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
             (required if parameter.default is inspect.Parameter.empty else optional).append(plain)
 
     def expanded(**given: Any) -> None:
-        arguments = {name: given.pop(name) for name in list(given) if name in hints}
+        arguments = {name: given.pop(name) for name in list(given) if name in hints and name not in groups}
         for name, group in groups.items():
             fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
             arguments[name] = group(**fields)

@@ -41,6 +41,7 @@ def _layout(x_label: str = "", y_label: str = "", **more: Any) -> dict[str, Any]
         "legend": {"orientation": "h", "y": -0.18},
         "colorway": list(PALETTE),
         "height": 420,
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": "#0072B2"},
         **more,
     }
 
@@ -61,7 +62,7 @@ def _series(figure: Series) -> dict[str, Any]:
                 "y0": value,
                 "y1": value,
                 "line": {"color": "#AD494A", "dash": "dash", "width": 1.5},
-                "label": {"text": name, "textposition": "end", "font": {"color": "#AD494A"}},
+                "label": {"text": name, "textposition": "start", "font": {"color": "#AD494A"}},
             }
         ]
     return {"data": [_line(line, stacked=figure.stacked) for line in figure.lines], "layout": layout}

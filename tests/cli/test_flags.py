@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated
+
+import typer
+from typer.testing import CliRunner
+
+from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.verbs import verb
+from shorthaul.core.errors import DefectError, Demand, InfeasibleError, InputError, NoPlanError
+from shorthaul.core.options import option, validate
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    method: str = option("auto", "How.", choices=("auto", "exact"))
+    rounds: int = option(3, "How often.", least=1, most=9)
+    shared: bool = option(True, "Share.")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+app = typer.Typer()
+
+
+@verb(app, "go")
+def go(workload: Annotated[str, typer.Argument()], options: Options, search: Search, output: Output) -> None:
+    """Do it."""
+    raise_for = {
+        "infeasible": InfeasibleError("memory", demand=3, limit=2, contributors=[Demand("node 1", 3)]),
+        "none": NoPlanError("no plan within 1 s"),
+        "defect": DefectError("wrong"),
+        "bad": InputError("is bad", value=3),
+    }
+    if workload in raise_for:
+        raise raise_for[workload]
+    print(workload, options, search.seed, search.time_limit, output.output, output.json)
+
+
+@verb(app, "other")
+def other() -> None:
+    """Something else."""
+
+
+def invoke(*arguments: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"})
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_fields_are_flags() -> None:
+    status, out, _ = invoke(
+        "go", "x", "--method", "exact", "--no-shared", "--seed", "7", "-o", "p", "--time-limit", "2"
+    )
+    assert status == 0
+    assert out.split() == ["x", "Options(method='exact',", "rounds=3,", "shared=False)", "7", "2.0", "p", "False"]
+
+
+def test_help_names_every_flag() -> None:
+    _, out, _ = invoke("go", "--help")
+    flags = (
+        "--method",
+        "--rounds",
+        "--no-shared",
+        "--time-limit",
+        "--seed",
+        "--workers",
+        "--output",
+        "--result",
+        "--json",
+    )
+    for text in (*flags, "One of: auto, exact."):
+        assert text in out
+
+
+def test_exit_statuses() -> None:
+    assert invoke("go", "bad")[0] == 2
+    assert invoke("go", "infeasible")[0] == 3
+    assert invoke("go", "none")[0] == 4
+    assert invoke("go", "defect")[0] == 70
+    assert "node 1 needs 3" in invoke("go", "infeasible")[2]
+
+
+def test_infeasible_prints_a_document() -> None:
+    status, out, _ = invoke("go", "infeasible", "--json")
+    document = json.loads(out)
+    assert status == 3
+    assert document["status"] == "infeasible"
+    assert document["infeasible"]["demand"] == 3
+
+
+def test_wrong_flags_name_the_nearest() -> None:
+    status, _, err = invoke("go", "x", "--method", "exakt")
+    assert status == 2
+    assert "did you mean 'exact'" in err
+    status, _, err = invoke("go", "x", "--rounds", "10")
+    assert status == 2
+    assert "--rounds" in err
+    assert "1 to 9" in err

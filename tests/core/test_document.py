@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shorthaul.core.document import (
+    convert,
+    expect_kind,
+    json_text,
+    load_json,
+    parse_json,
+    read_bytes,
+    save_json,
+    write_text,
+)
+from shorthaul.core.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is empty"),
+        ("  \n", "is empty"),
+        ('{"a": 1,}', "line 1 column"),
+        ('{\n"a" 1}', "line 2 column 5"),
+        ("[NaN]", "finite"),
+        ("[-Infinity]", "finite"),
+        ('{"a": 1, "a": 2}', "given twice"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[" + "9" * 10_000 + "]", "thousands of digits"),
+    ],
+)
+def test_wrong_json_is_explained(text: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_json(text, file="x.json")
+    assert says in str(caught.value)
+    assert caught.value.file == "x.json"
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        load_json(tmp_path / "none.json")
+    with pytest.raises(InputError, match="is a directory"):
+        load_json(tmp_path)
+    tmp_path.joinpath("latin.json").write_bytes(b'"\xe9"')
+    with pytest.raises(InputError, match="is not UTF-8") as caught:
+        load_json(tmp_path / "latin.json")
+    assert caught.value.place == "offset 1"
+    tmp_path.joinpath("big").write_bytes(b"12345")
+    with pytest.raises(InputError, match="too large"):
+        read_bytes(tmp_path / "big", largest=4)
+    with pytest.raises(InputError, match="cannot be a file name"):
+        read_bytes("a\0b")
+
+
+def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
+    tmp_path.joinpath("bom.json").write_bytes(b"\xef\xbb\xbf[1]")
+    assert load_json(tmp_path / "bom.json") == [1]
+
+
+def test_writing_is_whole_or_not_at_all(tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    with pytest.raises(TypeError):
+        save_json(target, {"a": object()})
+    assert target.read_text() == "old"
+    save_json(target, {"a": np.int64(3), "b": np.array([1.5])})
+    assert load_json(target) == {"a": 3, "b": [1.5]}
+    assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
+    with pytest.raises(InputError, match="its folder does not exist"):
+        write_text(tmp_path / "no" / "out", "x")
+    with pytest.raises(InputError, match="is a directory"):
+        write_text(tmp_path, "x")
+
+
+def test_documents_have_a_kind_and_a_version() -> None:
+    assert expect_kind({"kind": "k", "version": 1}, "k")["version"] == 1
+    for document, says in (
+        ([], "not a JSON object"),
+        ({"kind": "j", "version": 1}, "another kind"),
+        ({"version": 1}, "another kind"),
+        ({"kind": "k"}, "unknown version"),
+        ({"kind": "k", "version": True}, "unknown version"),
+        ({"kind": "k", "version": 2}, "use a newer shorthaul"),
+    ):
+        with pytest.raises(InputError) as caught:
+            expect_kind(document, "k")
+        assert says in str(caught.value)
+
+
+@dataclass
+class Inner:
+    weight: int
+
+
+@dataclass
+class Outer:
+    nodes: list[Inner]
+
+
+def test_conversion_names_the_place() -> None:
+    assert convert({"nodes": [{"weight": 2}]}, Outer) == Outer([Inner(2)])
+    with pytest.raises(InputError) as caught:
+        convert({"nodes": [{"weight": 2}, {"weight": "3"}]}, Outer, file="g.json")
+    assert caught.value.place == "nodes[1].weight"
+    assert caught.value.value == "3"
+    with pytest.raises(InputError, match="missing required field 'weight'"):
+        convert({"nodes": [{}]}, Outer)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(json_values)
+def test_json_round_trip(value: object) -> None:
+    assert parse_json(json_text(value)) == value

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CODE = """
+import sys
+sys.path.insert(0, ".")
+from shorthaul.core import jit
+import sample_kernels
+print("warm before", jit.is_warm("sample_kernels"))
+jit.announce("sample_kernels", 3)
+jit.announce("sample_kernels", 3)
+print(sample_kernels.add(1, 2))
+print("warm after", jit.is_warm("sample_kernels"))
+"""
+KERNEL = "from shorthaul.core.jit import kernel\n\n@kernel\ndef add(a: int, b: int) -> int:\n    return a + b\n"
+
+
+def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    together = {**os.environ, **environment}
+    return subprocess.run(
+        [sys.executable, "-c", CODE], cwd=folder, env=together, capture_output=True, text=True, check=True
+    )
+
+
+def test_kernels_compile_once_and_say_so(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
+    first = run(tmp_path)
+    assert first.stdout.split("\n")[:3] == ["warm before False", "3", "warm after True"]
+    assert first.stderr.count("compiling the kernels of sample_kernels") == 1
+    second = run(tmp_path)
+    assert second.stdout.startswith("warm before True")
+    assert "compiling" not in second.stderr
+
+
+def test_the_off_switch(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
+    done = run(tmp_path, SHORTHAUL_JIT="0")
+    assert "3" in done.stdout
+    assert not list(tmp_path.rglob("*.nbi"))
