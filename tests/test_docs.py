@@ -1,0 +1,52 @@
+"""Every snippet of the documentation runs: python blocks in order, and each ``$ shorthaul`` line of console blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.commands import shorthaul
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md"))]
+HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
+ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    example_folder = ROOT / "examples"
+    if example_folder.is_dir():
+        tmp_path.joinpath("examples").symlink_to(example_folder)
+    for block in blocks(page, "console"):
+        for line in block.splitlines():
+            if line.startswith("$ shorthaul"):
+                command, _, comment = line[2:].partition("  # exit ")
+                done = shorthaul(*shlex.split(command)[1:], cwd=tmp_path)
+                assert done.returncode == int(comment or 0), f"{line}\n{done.stderr}"
+    namespace: dict[str, object] = {"__name__": "snippet"}
+    for number, block in enumerate(blocks(page, "python")):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem in ENGINES], ids=lambda page: page.stem)
+def test_engine_pages_have_the_same_headings(page: Path) -> None:
+    found = re.findall(r"^## (.+)$", page.read_text(), flags=re.MULTILINE)
+    assert [heading for heading in found if heading in HEADINGS] == HEADINGS
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
