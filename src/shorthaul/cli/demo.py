@@ -1,0 +1,81 @@
+"""``shorthaul demo``: the main job of every engine, as the commands a user would type."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shorthaul.cli.verbs import verb
+from shorthaul.core.errors import InputError
+
+#: What the demo runs; every input is built in.
+JOBS = (
+    ("tensor", "plan transformer-block --time-limit 20"),
+    ("pebble", "plan dwt:n=256,d=8 --budget 160"),
+    ("affine", "bound cholesky --size N=1000,S=32768"),
+    ("dataflow", "plan sobel --generations 500"),
+    ("spatial", "plan yule:n=1048576,seed=1"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the top level of the command line."""
+    verb(app, "demo")(demo)
+
+
+def demo(
+    folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for results and report.")] = Path("out"),
+) -> None:
+    """Run the main job of every engine and draw the results as one HTML report."""
+    from shorthaul.core.document import load_json, write_text
+    from shorthaul.report.html import render
+    from shorthaul.report.text import print_table
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", file=folder) from None
+    results = {engine: folder / f"{engine}.json" for engine, _ in JOBS}
+    for engine, arguments in JOBS:
+        _run([engine, *shlex.split(arguments), "--result", str(results[engine])])
+    documents = [load_json(path) for path in results.values()]
+    page = folder / "demo.html"
+    write_text(page, render(documents, names=[str(path) for path in results.values()]))
+    rows = [_row(engine, document) for engine, document in zip(results, documents, strict=True)]
+    print_table(("engine", "input", "cost", "bound", "gap", "status", "check", "seconds"), rows, file=sys.stdout)
+    print(f"\nreport: {page.resolve()}")
+
+
+def _run(arguments: list[str]) -> None:
+    print(f"$ shorthaul {shlex.join(arguments)}", flush=True)
+    done = subprocess.run([sys.executable, "-m", "shorthaul", *arguments], check=False)
+    print(flush=True)
+    if done.returncode:
+        raise typer.Exit(done.returncode)
+
+
+def _row(engine: str, document: Mapping[str, Any]) -> tuple[Any, ...]:
+    from shorthaul.report.text import amount
+
+    bound, cost, gap = document["bound"], document["cost"], document["gap"]
+    if bound is not None:
+        of = bound["of"]
+        cost_text = "-" if cost is None else f"{of} {amount(cost[of])}"
+    else:
+        cost_text = "" if cost is None else ", ".join(f"{name} {amount(value)}" for name, value in cost.items())
+    return (
+        engine,
+        document["provenance"]["input"],
+        cost_text,
+        "-" if bound is None else amount(bound["value"]),
+        "-" if gap is None else f"{gap:.1%}",
+        document["status"] or "-",
+        "-" if document["check"] is None else "passed" if document["check"]["ok"] else "failed",
+        round(document["provenance"]["wall_time_s"], 1),
+    )
