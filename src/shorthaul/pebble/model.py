@@ -1,0 +1,229 @@
+"""The workload: a computation DAG with integer data sizes."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import Demand, InfeasibleError, InputError
+from shorthaul.graphs.csr import Csr, find_cycle, from_arrays, topological_order
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+NodeId = int | str
+
+#: The weights of all nodes together may not exceed this, so that sums over long schedules stay exact in 64 bits.
+LARGEST_TOTAL = 2**46
+#: Nodes named in a message; the rest is counted.
+_MOST_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cdag:
+    """A computation DAG: an edge (p, v) says that computing v reads p; ``weights`` are data sizes.
+
+    ``weights`` has shape (n,), positive int64. ``parents`` and ``children`` hold the edges from both ends; the parents
+    of a node keep the order in which the edges were given (operands). ``order`` is a topological order, the identity
+    where every edge goes from a lower to a higher index. ``ids`` are the names of the nodes in documents, None where
+    they are the indices. Inputs have no parents and start in slow memory; outputs have no children and must end there.
+
+    Made by :func:`build`, which checks it.
+    """
+
+    weights: IntArray
+    parents: Csr
+    children: Csr
+    order: IntArray
+    ids: tuple[NodeId, ...] | None = None
+    name: str = ""
+
+    @property
+    def n(self) -> int:
+        """The number of nodes."""
+        return len(self.weights)
+
+    @property
+    def edges(self) -> int:
+        """The number of edges."""
+        return len(self.parents.targets)
+
+    def is_input(self) -> BoolArray:
+        """True where a node has no parents, shape (n,)."""
+        return np.asarray(self.parents.degrees() == 0)
+
+    def is_output(self) -> BoolArray:
+        """True where a node has no children, shape (n,)."""
+        return np.asarray(self.children.degrees() == 0)
+
+    def inputs(self) -> IntArray:
+        """The nodes without parents, ascending."""
+        return np.flatnonzero(self.is_input())
+
+    def outputs(self) -> IntArray:
+        """The nodes without children, ascending."""
+        return np.flatnonzero(self.is_output())
+
+    def needs(self) -> IntArray:
+        """What computing each node asks of the fast memory: its weight and its parents' (0 for inputs), shape (n,)."""
+        operands = np.concatenate([[0], np.cumsum(self.weights[self.parents.targets])])
+        need: IntArray = self.weights + operands[self.parents.starts[1:]] - operands[self.parents.starts[:-1]]
+        need[self.is_input()] = 0
+        return need
+
+    def least_budget(self) -> int:
+        """The smallest budget for which a schedule exists (Proposition 2.3)."""
+        return int(self.needs().max())
+
+    def algorithmic_bound(self) -> int:
+        """The weight of all inputs and outputs: each is moved at least once (Proposition 2.4)."""
+        return int(self.weights[self.is_input()].sum() + self.weights[self.is_output()].sum())
+
+    def id_of(self, node: int) -> NodeId:
+        """Return the name of ``node`` in documents."""
+        return node if self.ids is None else self.ids[node]
+
+    def edge_arrays(self) -> tuple[IntArray, IntArray]:
+        """Return (from, to) of all edges, grouped by ``to``, each of shape (edges,)."""
+        return self.parents.targets, np.repeat(np.arange(self.n, dtype=np.int64), self.parents.degrees())
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("nodes", self.n),
+            ("edges", self.edges),
+            ("inputs", len(self.inputs())),
+            ("outputs", len(self.outputs())),
+            ("weight", int(self.weights.sum())),
+            ("least budget", self.least_budget()),
+        ]
+        cells = "".join(f"<tr><th>{name}</th><td>{value:,}</td></tr>" for name, value in rows)
+        return f"<table><caption>CDAG {html.escape(self.name)}</caption>{cells}</table>"
+
+
+def build(
+    weights: npt.ArrayLike,
+    sources: npt.ArrayLike,
+    targets: npt.ArrayLike,
+    *,
+    ids: Sequence[NodeId] | None = None,
+    name: str = "",
+) -> Cdag:
+    """Return the CDAG with these node weights and the edges ``sources[i] -> targets[i]`` (indices below n).
+
+    An edge given twice counts once. Raises :class:`InputError` for an empty graph, weights that are no positive
+    integers, edges to nodes that do not exist, cycles, and nodes without any edge.
+
+    >>> cdag = build([1, 1, 2], [0, 1], [2, 2])
+    >>> cdag.inputs().tolist(), cdag.outputs().tolist(), cdag.least_budget(), cdag.algorithmic_bound()
+    ([0, 1], [2], 4, 4)
+    """
+    names = None if ids is None else tuple(ids)
+    sizes = _weights(weights, names)
+    n = len(sizes)
+    start, stop = _edges(sources, targets, n)
+    parents = from_arrays(n, stop, start)
+    children = from_arrays(n, start, stop)
+    order = _order(children, start, stop, names)
+    isolated = np.flatnonzero((parents.degrees() == 0) & (children.degrees() == 0))
+    if len(isolated):
+        raise InputError(
+            "a node has no edge: it is neither computed nor used",
+            place="nodes",
+            value=_listed(isolated.tolist(), names),
+            cure="drop it, or give it an edge",
+        )
+    return Cdag(sizes, parents, children, order, names, name)
+
+
+def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name: str = "") -> Cdag:
+    """Return the CDAG of ``edges`` as pairs (from, to); see :func:`build`.
+
+    >>> from_pairs([1, 1, 1], [(0, 2), (1, 2)]).n
+    3
+    """
+    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    return build(weights, pairs[:, 0], pairs[:, 1], name=name)
+
+
+def require_budget(cdag: Cdag, budget: int) -> None:
+    """Raise :class:`InfeasibleError` if some node cannot be computed within ``budget`` (Proposition 2.3)."""
+    needs = cdag.needs()
+    worst = int(needs.argmax())
+    if needs[worst] <= budget:
+        return
+    operands = cdag.parents.neighbours(worst).tolist()
+    contributors = [Demand(f"operand {cdag.id_of(p)}", int(cdag.weights[p])) for p in operands[:_MOST_NAMED]]
+    if len(operands) > _MOST_NAMED:
+        rest = int(cdag.weights[operands[_MOST_NAMED:]].sum())
+        contributors.append(Demand(f"{len(operands) - _MOST_NAMED} more operands", rest))
+    raise InfeasibleError(
+        "fast memory",
+        demand=int(needs[worst]),
+        limit=budget,
+        place=f"node {cdag.id_of(worst)}",
+        contributors=[*contributors, Demand(f"the result {cdag.id_of(worst)}", int(cdag.weights[worst]))],
+        cure=f"give a budget of at least {int(needs[worst])}",
+    )
+
+
+def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray:
+    given = np.asarray(weights)
+    if given.ndim != 1 or len(given) == 0:
+        raise InputError("has no nodes", place="nodes", allowed="at least two nodes and an edge")
+    if given.dtype.kind not in "iu":
+        raise InputError("must be integers", place="weights", value=str(given.dtype), cure="scale the data sizes")
+    low = int(given.argmin())
+    if given[low] <= 0:
+        raise InputError(
+            "must be positive",
+            place=f"weight of node {low if ids is None else ids[low]}",
+            value=int(given[low]),
+            allowed="integers from 1",
+        )
+    total = sum(given.tolist()) if len(given) < 1000 else float(given.astype(np.float64).sum())
+    if total > LARGEST_TOTAL:
+        raise InputError(
+            "are too large", place="weights", value=int(total), allowed=f"at most {LARGEST_TOTAL} together"
+        )
+    return given.astype(np.int64)
+
+
+def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntArray, IntArray]:
+    start = np.asarray(sources, dtype=np.int64).reshape(-1)
+    stop = np.asarray(targets, dtype=np.int64).reshape(-1)
+    if len(start) != len(stop):
+        raise InputError("must be of equal length", place="edges", value=(len(start), len(stop)))
+    if len(start) and (min(start.min(), stop.min()) < 0 or max(start.max(), stop.max()) >= n):
+        wrong = int(np.flatnonzero((start < 0) | (stop < 0) | (start >= n) | (stop >= n))[0])
+        raise InputError(
+            "names a node that does not exist",
+            place=f"edges[{wrong}]",
+            value=[int(start[wrong]), int(stop[wrong])],
+            allowed=f"0 to {n - 1}",
+        )
+    keys = start * n + stop
+    _, first = np.unique(keys, return_index=True)
+    if len(first) < len(keys):
+        first.sort()
+        return start[first], stop[first]
+    return start, stop
+
+
+def _order(children: Csr, start: IntArray, stop: IntArray, ids: tuple[NodeId, ...] | None) -> IntArray:
+    if bool((start < stop).all()):
+        return np.arange(children.n, dtype=np.int64)
+    order = topological_order(children)
+    if order is None:
+        cycle = find_cycle(children)
+        raise InputError(
+            "the graph has a cycle", place="edges", value=_listed([*cycle, cycle[0]], ids, " -> "), cure="break it"
+        )
+    return order
+
+
+def _listed(nodes: Sequence[int], ids: tuple[NodeId, ...] | None, separator: str = ", ") -> str:
+    shown = separator.join(str(node if ids is None else ids[node]) for node in nodes[:_MOST_NAMED])
+    return shown if len(nodes) <= _MOST_NAMED else f"{shown}{separator}... ({len(nodes)} nodes)"
