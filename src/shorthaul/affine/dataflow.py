@@ -1,0 +1,73 @@
+"""Exact flow dependences: which instance produced the value that a read reference reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from shorthaul.affine.model import Program, Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Values flowing from the statement ``source`` to one read reference of the statement ``sink``.
+
+    ``relation`` maps producing instances to consuming ones (``S0[i] -> S1[i, j]``). For values that are read and never
+    written before, ``source`` is None and ``relation`` maps array elements to instances (``A[i, k] -> S1[i, j, k]``).
+    """
+
+    source: str | None
+    sink: str
+    reference: Reference
+    relation: isl.Map
+
+
+@dataclass(frozen=True, slots=True)
+class DataFlow:
+    """The parametric CDAG of a program: every flow, and per array the elements that are inputs."""
+
+    program: Program
+    flows: tuple[Flow, ...]
+    inputs: dict[str, isl.Set]
+
+    def into(self, sink: str) -> tuple[Flow, ...]:
+        """Return the flows that end in the statement ``sink``."""
+        return tuple(flow for flow in self.flows if flow.sink == sink)
+
+    def out_of(self, source: str) -> tuple[Flow, ...]:
+        """Return the flows that start in the statement ``source``."""
+        return tuple(flow for flow in self.flows if flow.source == source)
+
+
+def flow_dependences(program: Program) -> DataFlow:
+    """Return the exact data-flow graph of ``program`` (Feautrier's array data-flow analysis, as isl does it).
+
+    isl is asked once per read reference: several references of one stencil statement to the same array would
+    otherwise merge into one relation that is no function.
+    """
+    schedule, writes = program.schedule(), program.writes()
+    flows: list[Flow] = []
+    inputs: dict[str, isl.Set] = {}
+    for statement in program.statements:
+        for reference in statement.reads:
+            access = isl.UnionAccessInfo.from_sink(isl.UnionMap.from_map(reference.relation))
+            access = access.set_must_source(writes).set_schedule_map(schedule)
+            found = access.compute_flow()
+            for relation in sorted_maps(found.get_must_dependence()):
+                source = relation.get_tuple_name(isl.dim_type.in_)
+                flows.append(Flow(source, statement.name, reference, relation))
+            for relation in sorted_maps(found.get_must_no_source()):
+                turned = relation.reverse().coalesce()
+                flows.append(Flow(None, statement.name, reference, turned))
+                elements = turned.domain()
+                known = inputs.get(reference.array)
+                inputs[reference.array] = (elements if known is None else known.union(elements)).coalesce()
+    return DataFlow(program, tuple(flows), inputs)
+
+
+def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:
+    """Return the non-empty maps of ``union`` in an order that does not depend on isl's hashing."""
+    maps: list[isl.Map] = []
+    union.foreach_map(lambda item: maps.append(item.coalesce()))
+    return sorted((item for item in maps if not item.is_empty()), key=str)

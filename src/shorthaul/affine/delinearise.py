@@ -1,0 +1,124 @@
+"""Flattened subscripts ``a[i*n + k]`` taken apart into ``a[i][k]``.
+
+A subscript is a polynomial in the parameters with affine functions of the iterators as coefficients. Where its
+monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...,
+provided every inner one stays inside its extent, which isl proves for all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.accesses import Access
+from shorthaul.affine.constant import constant
+from shorthaul.affine.expressions import Names, affine, c_text, integer, not_affine
+from shorthaul.core.errors import InputError
+
+Monomial = tuple[str, ...]
+Polynomial = dict[Monomial, isl.PwAff]
+
+
+def subscripts_of(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+    """Return the subscripts of every access to one array, by the access's ``id``.
+
+    Raises :class:`InputError` if one is not affine and cannot be taken apart either.
+    """
+    if not any(_has_product(subscript, names) for access, names, _ in uses for subscript in access.subscripts):
+        return {id(access): _plain(access, names) for access, names, _ in uses}
+    try:
+        return _taken_apart(uses)
+    except InputError:
+        # a macro's number may still make it affine
+        return {id(access): _plain(access, names) for access, names, _ in uses}
+
+
+def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:
+    return tuple(affine(subscript, names) for subscript in access.subscripts)
+
+
+def _has_product(node: Any, names: Names) -> bool:
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        unknown = [constant(side, {}) is None for side in (node.left, node.right)]
+        if all(unknown):
+            return True
+    return any(_has_product(child, names) for _, child in node.children())
+
+
+def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+    polynomials = {}
+    for access, names, _ in uses:
+        if len(access.subscripts) != 1:
+            raise not_affine(access.node, names, "two unknowns are multiplied")
+        polynomials[id(access)] = _polynomial(access.subscripts[0], names)
+    monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))
+    access, names, _ = uses[0]
+    extents = []
+    for smaller, larger in pairwise(monomials):
+        rest = _divided(larger, smaller)
+        if rest is None or len(rest) != 1:
+            raise not_affine(access.node, names, "its extents are not a chain of products")
+        extents.append(rest[0])
+    result = {}
+    for access, names, _ in uses:
+        polynomial = polynomials[id(access)]
+        values = [polynomial.get(monomial, integer(0)) for monomial in monomials]
+        for value, extent in zip(values, extents, strict=False):
+            size = affine(c_ast.ID(extent, access.node.coord), names)
+            inside = value.ge_set(integer(0)).intersect(value.lt_set(size))
+            if not access.params.is_subset(inside):
+                raise not_affine(access.node, names, f"the subscript may leave its row of {extent}")
+        result[id(access)] = tuple(reversed(values))
+    return result
+
+
+def _divided(larger: Monomial, smaller: Monomial) -> Monomial | None:
+    rest = list(larger)
+    for name in smaller:
+        if name not in rest:
+            return None
+        rest.remove(name)
+    return tuple(rest)
+
+
+def _polynomial(node: Any, names: Names) -> Polynomial:
+    if isinstance(node, c_ast.BinaryOp) and node.op in {"+", "-"}:
+        result = dict(_polynomial(node.left, names))
+        for monomial, factor in _polynomial(node.right, names).items():
+            signed = factor if node.op == "+" else factor.neg()
+            result[monomial] = result[monomial].add(signed) if monomial in result else signed
+        return result
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        left, right = _polynomial(node.left, names), _polynomial(node.right, names)
+        return _product(left, right, node, names)
+    if isinstance(node, c_ast.ID) and node.name not in names.iterators and node.name not in names.locals:
+        affine(node, names)  # makes it a parameter, or says why it cannot be one
+        return {(node.name,): integer(1)}
+    if isinstance(node, c_ast.ID) and node.name in names.locals:
+        return _polynomial(names.locals[node.name], names)
+    if isinstance(node, c_ast.Cast):
+        return _polynomial(node.expr, names)
+    return {(): affine(node, names)}
+
+
+def _product(left: Polynomial, right: Polynomial, node: Any, names: Names) -> Polynomial:
+    result: Polynomial = {}
+    for first, factor in left.items():
+        for second, other in right.items():
+            if factor.is_cst():
+                value = other.scale_val(_number(factor))
+            elif other.is_cst():
+                value = factor.scale_val(_number(other))
+            else:
+                raise not_affine(node, names, f"two iterators are multiplied in {c_text(node)}")
+            monomial = tuple(sorted(first + second))
+            result[monomial] = result[monomial].add(value) if monomial in result else value
+    return result
+
+
+def _number(value: isl.PwAff) -> isl.Val:
+    return value.max_val()

@@ -1,0 +1,115 @@
+"""Affine programs as integer sets: parameters, statements with domain, schedule and accesses, arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in the C file: line and column, both from 1."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line} column {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """An array of the program: ``extents`` as written in C ("N", "M + 1"), empty for a scalar and where unknown.
+
+    ``dimensions`` is the number of subscripts, ``element_bytes`` the size of one element.
+    """
+
+    name: str
+    dimensions: int
+    extents: tuple[str, ...] = ()
+    element_bytes: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One access of a statement.
+
+    ``relation`` maps the instances that make the access to the element accessed (``S1[i, j] -> A[i, j + 1]``);
+    ``tag`` names the reference in the whole program (``S1.r0``), ``text`` is the expression in C.
+    """
+
+    tag: str
+    array: str
+    relation: isl.Map
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One assignment: each of its instances is one vertex of the CDAG.
+
+    ``domain`` is the set ``name[iterators]``, ``schedule`` maps it to the program's time vectors (all of one length);
+    ``operations`` counts the arithmetic operations of one instance.
+    """
+
+    name: str
+    text: str
+    place: Place
+    iterators: tuple[str, ...]
+    domain: isl.Set
+    schedule: isl.Map
+    reads: tuple[Reference, ...]
+    write: Reference
+    operations: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """An affine program: what the front end makes of one ``#pragma scop`` region.
+
+    ``context`` is the set of parameter values for which the program is defined (``[N] -> { : }``); ``defaults`` are
+    values that the C file gives to parameters (``#define N 1000``).
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    context: isl.Set
+    statements: tuple[Statement, ...]
+    arrays: Mapping[str, Array]
+    defaults: Mapping[str, int] = field(default_factory=dict)
+    source: str = ""
+
+    @cached_property
+    def by_name(self) -> dict[str, Statement]:
+        """The statements by name."""
+        return {statement.name: statement for statement in self.statements}
+
+    def domain(self) -> isl.UnionSet:
+        """Return all instances of all statements."""
+        result = isl.UnionSet.from_set(self.statements[0].domain)
+        for statement in self.statements[1:]:
+            result = result.union(isl.UnionSet.from_set(statement.domain))
+        return result
+
+    def schedule(self) -> isl.UnionMap:
+        """Return the execution order of the C code: instances to time vectors, compared lexicographically."""
+        result = isl.UnionMap.from_map(self.statements[0].schedule)
+        for statement in self.statements[1:]:
+            result = result.union(isl.UnionMap.from_map(statement.schedule))
+        return result
+
+    def writes(self) -> isl.UnionMap:
+        """Return the union of all write accesses."""
+        result = isl.UnionMap.from_map(self.statements[0].write.relation)
+        for statement in self.statements[1:]:
+            result = result.union(isl.UnionMap.from_map(statement.write.relation))
+        return result
+
+    def fixed(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return ``sizes`` restricted to the parameters, with the file's defaults where a size is not given."""
+        known = {**self.defaults, **sizes}
+        return {name: known[name] for name in self.parameters if name in known}
