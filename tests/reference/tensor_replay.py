@@ -62,7 +62,9 @@ class _Replayer:
             outputs = self.legality(index, ops, retained, resident, slow)
             latency = 0.0
             if len(self.result.violations) == before:
-                latency = self.execute(ops, self.plan["granularities"][index], outputs, retained, resident, orders[index])
+                latency = self.execute(
+                    ops, self.plan["granularities"][index], outputs, retained, resident, orders[index]
+                )
             self.result.latencies.append(latency)
             slow |= {tensor for tensor in outputs if tensor not in retained}
             resident = retained
@@ -202,7 +204,9 @@ class _Replayer:
         key = (op, part, *reduction)
         step.compute[key] = max(step.compute.get(key, 0.0), self.base[op] * share * high * broad)
 
-    def output_side(self, tensor: int, area: Slice, number: int, last: bool, k: int, inside: set[int], step: Step) -> None:
+    def output_side(
+        self, tensor: int, area: Slice, number: int, last: bool, k: int, inside: set[int], step: Step
+    ) -> None:
         op = self.producer.get(tensor)
         if op is None or op not in inside:
             if last:

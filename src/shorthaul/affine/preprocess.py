@@ -1,8 +1,8 @@
 """The C preprocessor, as far as loop kernels use it: comments, macros, conditionals, headers beside the file.
 
 A macro whose value is one integer (``#define N 1000``) is not expanded in the program text: it becomes a parameter of
-the analysis, with its value as default. Missing headers are skipped, PolyBench's own macros are built in, so that PolyBench/C
-files are read unchanged without PolyBench being there.
+the analysis, with its value as default. Missing headers are skipped, PolyBench's own macros are built in, so that
+PolyBench/C files are read unchanged without PolyBench being there.
 """
 
 from __future__ import annotations

@@ -1,0 +1,258 @@
+"""How many points a parametric integer set has, as a piecewise quasi-polynomial.
+
+One dimension is summed after the other: isl gives the smallest and largest value of the innermost dimension
+as piecewise affine functions of the others (``dim_min``, ``dim_max``), and the sum of a polynomial between the two is a
+polynomial again (Faulhaber). Divisions are removed by splitting a dimension into its residue classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.polynomial import Polynomial, sum_between
+
+_PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """``value`` on the parameter set ``where``."""
+
+    where: isl.Set
+    value: Polynomial
+
+
+@dataclass(frozen=True, slots=True)
+class Cardinality:
+    """A piecewise quasi-polynomial: the value of the piece that holds the parameters, 0 outside of all pieces.
+
+    The pieces are disjoint.
+    """
+
+    pieces: tuple[Piece, ...]
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """Return the value for the parameters ``sizes``."""
+        for piece in self.pieces:
+            if _holds(piece.where, sizes):
+                value = piece.value.at(sizes)
+                if value.denominator != 1:
+                    raise ArithmeticError(f"a count that is no integer: {value}")
+                return int(value)
+        return 0
+
+    def expression(self) -> sympy.Expr:
+        """Return the formula: of the one piece there is, else a ``Piecewise`` that is 0 elsewhere."""
+        if not self.pieces:
+            return sympy.Integer(0)
+        if len(self.pieces) == 1:
+            return self.pieces[0].value.sympy()
+        branches = [(piece.value.sympy(), condition(piece.where)) for piece in self.pieces]
+        return sympy.Piecewise(*branches, (sympy.Integer(0), True))
+
+    def large(self, least: int = 64) -> sympy.Expr:
+        """Return the formula that holds where every parameter is large (from ``least`` on).
+
+        Where that still leaves several pieces (``N < M`` and ``N >= M``) the result is a ``Piecewise`` of these.
+        """
+        kept = []
+        for piece in self.pieces:
+            names = piece.where.get_var_names(_PARAM)
+            bounds = " and ".join(f"{name} >= {least}" for name in names)
+            box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {bounds or '0 = 0'} }}")
+            if not piece.where.intersect(box).is_empty():
+                kept.append(Piece(piece.where.gist(box), piece.value))
+        return Cardinality(tuple(kept)).expression()
+
+
+def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
+    """Return the number of points of ``points`` as a function of its parameters.
+
+    ``context`` (a parameter set) restricts the parameters that matter. Raises :class:`ArithmeticError` if the set is
+    infinite.
+
+    >>> triangle = isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")
+    >>> card(triangle).expression()
+    N**2/2 - N/2
+    """
+    return total(points, Polynomial.number(1), context)
+
+
+def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -> Cardinality:
+    """Return the sum of ``weight`` (a polynomial in the parameters and the names of the set's dimensions).
+
+    Dimensions are named x0, x1, ... in ``weight``, whatever they are called in the set.
+    """
+    if context is not None:
+        points = points.intersect_params(context)
+    dimensions = points.dim(_SET)
+    names = [f"x{position}'" for position in range(dimensions)]
+    renamed = weight.renamed({f"x{position}": name for position, name in enumerate(names)})
+    flat = points.reset_tuple_id()
+    for position, name in enumerate(names):
+        flat = flat.set_dim_name(_SET, position, name)
+    contributions: list[Piece] = []
+    _sum(flat, renamed, names, contributions)
+    return Cardinality(_combined(contributions, context))
+
+
+def _sum(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[Piece]) -> None:
+    """Add what ``points`` contributes to ``found``, innermost dimension first."""
+    if points.is_empty() or weight.is_zero():
+        return
+    if not names:
+        found.append(Piece(points.params(), weight))
+        return
+    for basic in points.compute_divs().make_disjoint().get_basic_sets():
+        _sum_innermost(isl.Set.from_basic_set(basic), weight, names, found)
+
+
+def _sum_innermost(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[Piece]) -> None:
+    last = len(names) - 1
+    others = points.move_dims(_PARAM, points.dim(_PARAM), _SET, 0, last) if last else points
+    period = math.lcm(_period(others), weight.period(names[last]))
+    if period > 1 and (weight.period(names[last]) > 1 or _has_holes(others)):
+        for residue in range(period):
+            part = _residue_class(others, period, residue)
+            if not part.is_empty():
+                _between(part, weight.in_class(names[last], period, residue), names, found)
+    else:
+        _between(others, weight, names, found)
+
+
+def _between(others: isl.Set, weight: Polynomial, names: Sequence[str], found: list[Piece]) -> None:
+    """Sum over the one dimension of ``others``, whose values have no holes; the outer ones are parameters there."""
+    if not (others.dim_has_lower_bound(_SET, 0) and others.dim_has_upper_bound(_SET, 0)):
+        raise ArithmeticError(f"the set is infinite: {others}")
+    last = len(names) - 1
+    high_pieces = others.dim_max(0).get_pieces()
+    for low_where, low in others.dim_min(0).get_pieces():
+        for high_where, high in high_pieces:
+            where = low_where.params().intersect(high_where.params()).coalesce()
+            if where.is_empty():
+                continue
+            value = sum_between(weight, names[last], _polynomial(low), _polynomial(high))
+            outer = isl.Set.from_params(where)
+            for position, name in enumerate(names[:last]):
+                at = outer.find_dim_by_name(_PARAM, name)
+                outer = outer.move_dims(_SET, position, _PARAM, at, 1)
+            _sum(outer, value, names[:last], found)
+
+
+def _period(points: isl.Set) -> int:
+    """Return the least common multiple of the denominators of the divisions that involve the one dimension."""
+    result = 1
+    for basic in points.get_basic_sets():
+        local = basic.get_local_space()
+        for position in range(basic.dim(_DIV)):
+            div = local.get_div(position)
+            if div.involves_dims(isl.dim_type.in_, 0, 1) or div.dim(_DIV):
+                result = math.lcm(result, div.get_denominator_val().to_python())
+    return result
+
+
+def _has_holes(points: isl.Set) -> bool:
+    """True if the one dimension leaves out values between its smallest and its largest one."""
+    low, high = points.dim_min(0), points.dim_max(0)
+    space = isl.Set.universe(points.get_space())
+    value = isl.PwAff.var_on_domain(isl.LocalSpace.from_space(space.get_space()), _SET, 0)
+    at_least = low.insert_domain(space.get_space())
+    at_most = high.insert_domain(space.get_space())
+    filled = value.ge_set(at_least).intersect(value.le_set(at_most))
+    return not filled.is_subset(points)
+
+
+def _residue_class(points: isl.Set, period: int, residue: int) -> isl.Set:
+    """Return the values q with ``period * q + residue`` in ``points``."""
+    stretch = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [x] -> [q] : x = {period}q + {residue} }}")
+    return points.reset_tuple_id().apply(stretch).compute_divs().coalesce()
+
+
+def _polynomial(value: isl.Aff) -> Polynomial:
+    """Return an affine expression of the parameters, divisions included, as a polynomial."""
+    denominator = value.get_denominator_val().to_python()
+    result = Polynomial.number(value.get_constant_val().mul(isl.Val(denominator)).to_python())
+    for position in range(value.dim(_PARAM)):
+        factor = value.get_coefficient_val(_PARAM, position).mul(isl.Val(denominator)).to_python()
+        if factor:
+            result = result.plus(Polynomial.variable(value.get_dim_name(_PARAM, position)).scaled(factor))
+    for position in range(value.dim(_DIV)):
+        factor = value.get_coefficient_val(_DIV, position).mul(isl.Val(denominator)).to_python()
+        if factor:
+            div = value.get_div(position)
+            width = div.get_denominator_val().to_python()
+            inner = _polynomial(div.scale_val(isl.Val(width)))
+            result = result.plus(Polynomial.floor(inner, width).scaled(factor))
+    return result.divided(denominator)
+
+
+def _combined(contributions: Sequence[Piece], context: isl.Set | None) -> tuple[Piece, ...]:
+    """Return disjoint pieces whose value is the sum of all contributions that hold there."""
+    merged: list[Piece] = []
+    for item in contributions:
+        same = next((at for at, known in enumerate(merged) if known.where.is_equal(item.where)), None)
+        if same is None:
+            merged.append(item)
+        else:
+            merged[same] = Piece(item.where, merged[same].value.plus(item.value))
+    chambers: list[Piece] = []
+    for item in merged:
+        rest = item.where
+        split: list[Piece] = []
+        for chamber in chambers:
+            both = chamber.where.intersect(item.where)
+            if both.is_empty():
+                split.append(chamber)
+                continue
+            split.append(Piece(both, chamber.value.plus(item.value)))
+            without = chamber.where.subtract(item.where)
+            if not without.is_empty():
+                split.append(Piece(without, chamber.value))
+            rest = rest.subtract(chamber.where)
+        if not rest.is_empty():
+            split.append(Piece(rest, item.value))
+        chambers = split
+    return tuple(_merged(chambers, context))
+
+
+def _merged(chambers: Sequence[Piece], context: isl.Set | None) -> list[Piece]:
+    """Join chambers of the same value and drop the zeros."""
+    result: list[Piece] = []
+    for chamber in chambers:
+        if chamber.value.is_zero():
+            continue
+        same = next((at for at, known in enumerate(result) if known.value == chamber.value), None)
+        if same is None:
+            result.append(chamber)
+        else:
+            result[same] = Piece(result[same].where.union(chamber.where), chamber.value)
+    tidy = [Piece(piece.where.coalesce(), piece.value) for piece in result]
+    if context is not None:
+        tidy = [Piece(piece.where.gist(context), piece.value) for piece in tidy]
+    return tidy
+
+
+def _holds(where: isl.Set, sizes: Mapping[str, int]) -> bool:
+    for name in where.get_var_names(_PARAM):
+        at = where.find_dim_by_name(_PARAM, name)
+        if name in sizes:
+            where = where.fix_val(_PARAM, at, isl.Val(sizes[name]))
+    return not where.is_empty()
+
+
+def condition(where: isl.Set) -> Any:
+    """Return a parameter set as a SymPy condition."""
+    branches = []
+    for basic in where.compute_divs().get_basic_sets():
+        parts = []
+        for constraint in basic.get_constraints():
+            value = _polynomial(constraint.get_aff()).sympy()
+            parts.append(sympy.Eq(value, 0) if constraint.is_equality() else value >= 0)
+        branches.append(sympy.And(*parts))
+    return sympy.Or(*branches)

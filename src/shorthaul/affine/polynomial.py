@@ -1,0 +1,240 @@
+"""Quasi-polynomials with rational coefficients: sums of products of variables and of floors of affine expressions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import sympy
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Floor:
+    """The atom floor(sum of terms / divisor); ``terms`` are the terms of a polynomial, sorted."""
+
+    terms: tuple[tuple[Monomial, Fraction], ...]
+    divisor: int
+
+    def inner(self) -> Polynomial:
+        """Return what is divided."""
+        return Polynomial(dict(self.terms))
+
+
+#: A variable's name, or a floor.
+Atom = Any
+Monomial = tuple[tuple[Atom, int], ...]
+
+
+class Polynomial:
+    """A quasi-polynomial: coefficients by monomial, a monomial being sorted (atom, exponent) pairs."""
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
+        self.terms = {monomial: factor for monomial, factor in terms.items() if factor}
+        self._hash: int | None = None
+
+    @staticmethod
+    def number(value: int | Fraction) -> Polynomial:
+        """Return a constant."""
+        return Polynomial({(): Fraction(value)})
+
+    @staticmethod
+    def variable(name: str) -> Polynomial:
+        """Return the variable ``name``."""
+        return Polynomial({((name, 1),): Fraction(1)})
+
+    @staticmethod
+    def floor(inner: Polynomial, divisor: int) -> Polynomial:
+        """Return floor(inner / divisor), whole multiples of the divisor taken out; ``inner`` has integer values.
+
+        >>> Polynomial.floor(Polynomial.variable("N").scaled(2).plus(Polynomial.number(5)), 2)
+        N + 2
+        """
+        outside: dict[Monomial, Fraction] = {}
+        inside: dict[Monomial, Fraction] = {}
+        for monomial, factor in inner.terms.items():
+            whole = Fraction(factor // divisor)
+            outside[monomial] = whole
+            inside[monomial] = factor - whole * divisor
+        rest = Polynomial(inside)
+        common = math.gcd(divisor, *(factor.numerator for monomial, factor in rest.terms.items() if monomial))
+        if set(rest.terms) <= {()} or common == divisor:
+            return Polynomial(outside)
+        # floor((g x + c) / (g d)) = floor((x + floor(c / g)) / d)
+        reduced = {m: (factor / common if m else Fraction(factor // common)) for m, factor in rest.terms.items()}
+        terms = tuple(sorted(Polynomial(reduced).terms.items(), key=repr))
+        atom = Floor(terms, divisor // common)
+        return Polynomial(outside).plus(Polynomial({((atom, 1),): Fraction(1)}))
+
+    def plus(self, other: Polynomial) -> Polynomial:
+        """Return the sum."""
+        result = dict(self.terms)
+        for monomial, factor in other.terms.items():
+            result[monomial] = result.get(monomial, Fraction(0)) + factor
+        return Polynomial(result)
+
+    def scaled(self, factor: int | Fraction) -> Polynomial:
+        """Return the product with a number."""
+        return Polynomial({monomial: value * factor for monomial, value in self.terms.items()})
+
+    def divided(self, divisor: int) -> Polynomial:
+        """Return the quotient by a number."""
+        return self.scaled(Fraction(1, divisor))
+
+    def times(self, other: Polynomial) -> Polynomial:
+        """Return the product."""
+        result: dict[Monomial, Fraction] = {}
+        for first, factor in self.terms.items():
+            for second, value in other.terms.items():
+                monomial = _product(first, second)
+                result[monomial] = result.get(monomial, Fraction(0)) + factor * value
+        return Polynomial(result)
+
+    def power(self, exponent: int) -> Polynomial:
+        """Return the power to a natural number."""
+        result = Polynomial.number(1)
+        for _ in range(exponent):
+            result = result.times(self)
+        return result
+
+    def substituted(self, values: Mapping[str, Polynomial]) -> Polynomial:
+        """Return the polynomial with variables replaced, also inside floors."""
+        result = Polynomial({})
+        for monomial, factor in self.terms.items():
+            term = Polynomial.number(factor)
+            for atom, exponent in monomial:
+                if isinstance(atom, Floor):
+                    base = Polynomial.floor(atom.inner().substituted(values), atom.divisor)
+                else:
+                    base = values.get(atom) or Polynomial.variable(atom)
+                term = term.times(base.power(exponent))
+            result = result.plus(term)
+        return result
+
+    def renamed(self, names: Mapping[str, str]) -> Polynomial:
+        """Return the polynomial with variables renamed."""
+        return self.substituted({old: Polynomial.variable(new) for old, new in names.items()})
+
+    def period(self, name: str) -> int:
+        """Return the least common multiple of the divisors of the floors that depend on the variable ``name``."""
+        result = 1
+        for monomial in self.terms:
+            for atom, _ in monomial:
+                if isinstance(atom, Floor) and _depends(atom, name):
+                    result = math.lcm(result, atom.divisor * atom.inner().period(name))
+        return result
+
+    def in_class(self, name: str, period: int, residue: int) -> Polynomial:
+        """Return the polynomial with ``name`` replaced by ``period * name + residue``."""
+        value = Polynomial.variable(name).scaled(period).plus(Polynomial.number(residue))
+        return self.substituted({name: value})
+
+    def by_power(self, name: str) -> dict[int, Polynomial]:
+        """Return the coefficients of the powers of ``name``; it must not stand inside a floor."""
+        result: dict[int, dict[Monomial, Fraction]] = {}
+        for monomial, factor in self.terms.items():
+            exponent = next((power for atom, power in monomial if atom == name), 0)
+            rest = tuple(item for item in monomial if item[0] != name)
+            if any(isinstance(atom, Floor) and _depends(atom, name) for atom, _ in rest):
+                raise ArithmeticError(f"{name} stands inside a floor")
+            result.setdefault(exponent, {})[rest] = factor
+        return {exponent: Polynomial(terms) for exponent, terms in result.items()}
+
+    def is_zero(self) -> bool:
+        """True for the polynomial 0."""
+        return not self.terms
+
+    def at(self, sizes: Mapping[str, int]) -> Fraction:
+        """Return the value when every variable has its size."""
+        result = Fraction(0)
+        for monomial, factor in self.terms.items():
+            for atom, exponent in monomial:
+                if isinstance(atom, Floor):
+                    base = Fraction(atom.inner().at(sizes) // atom.divisor)
+                else:
+                    base = Fraction(sizes[atom])
+                factor *= base**exponent
+            result += factor
+        return result
+
+    def sympy(self) -> sympy.Expr:
+        """Return the polynomial as a SymPy expression whose symbols are integers."""
+        return sympy.Add(
+            *(
+                sympy.Mul(sympy.Rational(factor.numerator, factor.denominator), *(_sympy(a) ** e for a, e in monomial))
+                for monomial, factor in self.terms.items()
+            )
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Polynomial) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
+        return self._hash
+
+    def __repr__(self) -> str:
+        return str(self.sympy())
+
+
+def symbol(name: str) -> sympy.Symbol:
+    """Return the SymPy symbol that stands for the parameter ``name`` in every formula: a positive integer."""
+    return sympy.Symbol(name, integer=True, positive=True)
+
+
+def _sympy(atom: Atom) -> sympy.Expr:
+    if isinstance(atom, Floor):
+        return sympy.floor(atom.inner().sympy() / atom.divisor)
+    return symbol(atom)
+
+
+def _depends(atom: Floor, name: str) -> bool:
+    for monomial, _ in atom.terms:
+        for inner, _ in monomial:
+            if inner == name or (isinstance(inner, Floor) and _depends(inner, name)):
+                return True
+    return False
+
+
+def _product(first: Monomial, second: Monomial) -> Monomial:
+    powers = dict(first)
+    for atom, exponent in second:
+        powers[atom] = powers.get(atom, 0) + exponent
+    return tuple(sorted(powers.items(), key=lambda item: repr(item[0])))
+
+
+def sum_between(weight: Polynomial, name: str, low: Polynomial, high: Polynomial) -> Polynomial:
+    """Return the sum of ``weight`` for ``name`` from ``low`` to ``high``, which is right for high >= low - 1.
+
+    >>> sum_between(Polynomial.variable("i"), "i", Polynomial.number(1), Polynomial.variable("N"))
+    N**2/2 + N/2
+    """
+    before = low.plus(Polynomial.number(-1))
+    result = Polynomial({})
+    for exponent, factor in weight.by_power(name).items():
+        for degree, coefficient in enumerate(_faulhaber(exponent)):
+            if coefficient:
+                difference = high.power(degree).plus(before.power(degree).scaled(-1))
+                result = result.plus(factor.times(difference).scaled(coefficient))
+    return result
+
+
+@lru_cache(maxsize=64)
+def _faulhaber(exponent: int) -> tuple[Fraction, ...]:
+    """Return the coefficients, lowest degree first, of the polynomial F with F(n) - F(n - 1) = n^exponent, F(0) = 0."""
+    coefficients = [Fraction(0)] * (exponent + 2)
+    # F = (n^(e+1) - sum of the lower terms of n^(e+1) - (n-1)^(e+1)) / (e+1), taken from the top down
+    rest = {exponent: Fraction(1)}
+    for degree in range(exponent + 1, 0, -1):
+        lead = rest.get(degree - 1, Fraction(0)) / degree
+        coefficients[degree] = lead
+        for lower in range(degree):
+            term = lead * math.comb(degree, lower) * (-1) ** (degree - lower + 1)
+            rest[lower] = rest.get(lower, Fraction(0)) - term
+    return tuple(coefficients)
