@@ -50,7 +50,7 @@ class Polynomial:
 
     @staticmethod
     def floor(inner: Polynomial, divisor: int) -> Polynomial:
-        """Return floor(inner / divisor), whole multiples of the divisor taken out; ``inner`` has integer values.
+        """Return the floor of inner / divisor, whole multiples of the divisor taken out; ``inner`` has integer values.
 
         >>> Polynomial.floor(Polynomial.variable("N").scaled(2).plus(Polynomial.number(5)), 2)
         N + 2
@@ -153,13 +153,14 @@ class Polynomial:
         """Return the value when every variable has its size."""
         result = Fraction(0)
         for monomial, factor in self.terms.items():
+            term = factor
             for atom, exponent in monomial:
                 if isinstance(atom, Floor):
                     base = Fraction(atom.inner().at(sizes) // atom.divisor)
                 else:
                     base = Fraction(sizes[atom])
-                factor *= base**exponent
-            result += factor
+                term *= base**exponent
+            result += term
         return result
 
     def sympy(self) -> sympy.Expr:
