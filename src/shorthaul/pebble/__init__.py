@@ -1,1 +1,63 @@
-"""Load / store schedules for computation DAGs on a small fast memory."""
+"""Load / store schedules for computation DAGs on a small fast memory: the weighted red-blue pebble game.
+
+    shorthaul.pebble.plan(cdag, budget=48)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shorthaul.core.lazy import attach
+
+if TYPE_CHECKING:
+    from shorthaul.pebble.formats import load_cdag, load_plan, save_plan
+    from shorthaul.pebble.graph_formats import from_dependencies
+    from shorthaul.pebble.model import Cdag, build, from_pairs
+    from shorthaul.pebble.options import (
+        BoundOptions,
+        CheckOptions,
+        MemoryOptions,
+        PlanOptions,
+        RunOptions,
+        SweepOptions,
+    )
+    from shorthaul.pebble.plan import Move, Plan, plan_of
+    from shorthaul.pebble.planning import bound, case, cases, check, plan
+
+_NAMES = {
+    **dict.fromkeys(("load_cdag", "load_plan", "save_plan"), "shorthaul.pebble.formats"),
+    "from_dependencies": "shorthaul.pebble.graph_formats",
+    **dict.fromkeys(("Cdag", "build", "from_pairs"), "shorthaul.pebble.model"),
+    **dict.fromkeys(
+        ("BoundOptions", "CheckOptions", "MemoryOptions", "PlanOptions", "RunOptions", "SweepOptions"),
+        "shorthaul.pebble.options",
+    ),
+    **dict.fromkeys(("Move", "Plan", "plan_of"), "shorthaul.pebble.plan"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.pebble.planning"),
+}
+
+__all__ = [
+    "BoundOptions",
+    "Cdag",
+    "CheckOptions",
+    "MemoryOptions",
+    "Move",
+    "Plan",
+    "PlanOptions",
+    "RunOptions",
+    "SweepOptions",
+    "bound",
+    "build",
+    "case",
+    "cases",
+    "check",
+    "from_dependencies",
+    "from_pairs",
+    "load_cdag",
+    "load_plan",
+    "plan",
+    "plan_of",
+    "save_plan",
+]
+
+__getattr__, __dir__ = attach(__name__, _NAMES)
