@@ -5,21 +5,32 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
 def attach(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for ``package``; ``names`` maps a public name to the module that holds it.
 
-    A name that is also the last part of its module (``"tensor": "shorthaul.tensor"``) is that module itself.
+    A name that is also the last part of its module (``"tensor": "shorthaul.tensor"``) is that module itself. A public
+    name of another module wins over a submodule of that name: ``shorthaul.pebble.plan`` is the function, whatever was
+    imported before.
     """
+
+    class Package(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            # Importing a submodule binds it in its package, which would hide the public name.
+            if isinstance(value, ModuleType) and names.get(name, value.__name__) != value.__name__:
+                return
+            super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Package
 
     def load(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = names[name]
         value = import_module(module) if module.endswith(f".{name}") else getattr(import_module(module), name)
-        # A submodule of the same name (``shorthaul.tensor.plan``) would otherwise shadow the function after its import.
         setattr(sys.modules[package], name, value)
         return value
 

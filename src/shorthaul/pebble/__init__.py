@@ -1,6 +1,6 @@
 """Load / store schedules for computation DAGs on a small fast memory: the weighted red-blue pebble game.
 
-    shorthaul.pebble.plan(cdag, budget=48)
+shorthaul.pebble.plan(cdag, budget=48)
 """
 
 from __future__ import annotations

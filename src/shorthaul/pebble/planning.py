@@ -1,0 +1,187 @@
+"""The verbs ``plan``, ``bound`` and ``check`` of the pebble engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import DefectError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.pebble import views
+from shorthaul.pebble.cases import CASES
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.formats import load_cdag
+from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
+from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions
+from shorthaul.pebble.plan import Plan
+
+KIND = "shorthaul/pebble-result"
+
+
+def case(text: str) -> Source[Cdag]:
+    """Return the CDAG that ``text`` names, a file or a built-in case, with its source.
+
+    Raises :class:`InputError` that names file, place, value and cure.
+
+    >>> case("dwt:n=8,d=3,word=1").workload.n
+    22
+    """
+    return resolve(text, CASES, load_cdag)
+
+
+def cases() -> tuple[Case[Cdag], ...]:
+    """Return the built-in workloads."""
+    return CASES
+
+
+def plan(
+    cdag: Cdag,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
+
+    ``fields`` are those of :class:`PlanOptions`. Cost entries are in the unit of the weights. Raises
+    :class:`InputError` for a method that does not apply, :class:`InfeasibleError` if a node cannot be computed within
+    the budget, :class:`NoPlanError` if the time limit passes first.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> result = plan(dwt(n=8, d=3, word=1), budget=4)
+    >>> result.cost["traffic"], result.status.value
+    (18, 'optimal')
+    """
+    options = replace(options or PlanOptions(), **fields)
+    search = search or Budget()
+    budget = cdag.least_budget() if options.budget is None else options.budget
+    require_budget(cdag, budget)
+    options = replace(options, budget=budget)
+    with search:
+        found = find_plan(Request(cdag, budget, options.recompute, search), options.method)
+    report = checked(cdag, found.plan, budget, recompute=options.recompute)
+    cost, best = _cost(report), found.bound
+    return Result(
+        kind=KIND,
+        status=Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=best,
+        check=report,
+        plan=found.plan,
+        provenance=provenance("pebble plan", options=options, source=source, budget=search),
+        extra=_extra(cdag, budget, found),
+        figures=views.of_plan(cdag, found.plan, budget),
+    )
+
+
+def bound(
+    cdag: Cdag,
+    options: BoundOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
+
+    Raises :class:`InfeasibleError` if a node cannot be computed within the budget.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> bound(dwt(n=8, d=3, word=1), budget=3).bound.value
+    20
+    """
+    options = replace(options or BoundOptions(), **fields)
+    search = search or Budget()
+    budget = cdag.least_budget() if options.budget is None else options.budget
+    require_budget(cdag, budget)
+    options = replace(options, budget=budget)
+    with search:
+        best = lower_bound(Request(cdag, budget, options.recompute, search))
+    return Result(
+        kind=KIND,
+        status=None,
+        bound=best,
+        provenance=provenance("pebble bound", options=options, source=source, budget=search),
+        extra={"problem": problem_document(cdag, budget)},
+        figures=views.of_bound(best),
+    )
+
+
+def check(
+    cdag: Cdag,
+    given: Plan,
+    options: CheckOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return what an independent replay of ``given`` finds: every violation, the cost, the peak.
+
+    Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> from shorthaul.pebble.plan import plan_of
+    >>> print(check(dwt(n=2, d=1, word=1), plan_of([(0, 0), (2, 2)]), budget=3).check.violations[0])
+    move 1: computes 2 without 1 in fast memory [missing-operand]
+    """
+    options = replace(options or CheckOptions(), **fields)
+    search = search or Budget()
+    report = replay(cdag, given, options.budget, recompute=options.recompute)
+    if options.budget is None:
+        report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
+    cost = _cost(report)
+    best: Bound | None = None
+    status = Status.INVALID
+    if report.ok:
+        room = int(cost["peak"]) if options.budget is None else options.budget
+        best = lower_bound(Request(cdag, room, options.recompute, search), quick=True)
+        status = Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE
+    return Result(
+        kind=KIND,
+        status=status,
+        cost=cost,
+        bound=best,
+        check=report,
+        plan=given,
+        provenance=provenance("pebble check", options=options, source=source, budget=search),
+        extra={"problem": problem_document(cdag, options.budget)},
+        figures=views.of_plan(cdag, given, options.budget),
+    )
+
+
+def checked(cdag: Cdag, found: Plan, budget: int, *, recompute: bool) -> CheckReport:
+    """Return the report of an independent replay; raises :class:`DefectError` if it finds a violation."""
+    report = replay(cdag, found, budget, recompute=recompute)
+    if not report.ok:
+        raise DefectError(f"a plan broke its rules: {report.violations[0]}")
+    return report
+
+
+def problem_document(cdag: Cdag, budget: int | None) -> dict[str, Any]:
+    """Return the size of the problem as a JSON object."""
+    return {
+        "nodes": cdag.n,
+        "edges": cdag.edges,
+        "inputs": len(cdag.inputs()),
+        "outputs": len(cdag.outputs()),
+        "budget": budget,
+        "least_budget": cdag.least_budget(),
+        "algorithmic_bound": cdag.algorithmic_bound(),
+    }
+
+
+def _cost(report: CheckReport) -> Cost:
+    assert report.cost is not None  # the pebble checker always counts
+    return report.cost
+
+
+def _extra(cdag: Cdag, budget: int, found: Found) -> dict[str, Any]:
+    return {"method": found.method, "problem": problem_document(cdag, budget)}

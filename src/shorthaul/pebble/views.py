@@ -1,0 +1,97 @@
+"""Figures of the pebble engine, as data."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Text
+from shorthaul.graphs.csr import layers
+from shorthaul.pebble.check import occupancy
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.plan import Move, Plan
+
+#: Points of a curve and nodes of a drawing; beyond, curves are thinned and drawings left out.
+MOST_POINTS = 1000
+MOST_DRAWN = 150
+
+
+def of_plan(cdag: Cdag, plan: Plan, budget: int | None) -> tuple[Figure, ...]:
+    """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule."""
+    figures: list[Figure] = [_occupancy(cdag, plan, budget), _traffic(cdag, plan)]
+    if cdag.n <= MOST_DRAWN and len(plan) <= 20 * MOST_DRAWN:
+        figures += [_pebbles(cdag, plan), _graph(cdag, plan)]
+    return tuple(figures)
+
+
+def of_bound(bound: Bound) -> tuple[Figure, ...]:
+    """Return the figure of a bound: its proof."""
+    return (Text(f"Lower bound on {bound.of}: {bound.value:g} ({bound.method})", bound.proof),)
+
+
+def _thinned(values: IntArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return (positions, values) with the extremes of every stretch, at most ``MOST_POINTS`` pairs."""
+    if len(values) <= MOST_POINTS:
+        return tuple(range(len(values))), tuple(values.tolist())
+    stretches = np.array_split(np.arange(len(values)), MOST_POINTS // 2)
+    chosen = sorted({int(s[f(values[s])]) for s in stretches for f in (np.argmin, np.argmax)})
+    return tuple(chosen), tuple(values[chosen].tolist())
+
+
+def _occupancy(cdag: Cdag, plan: Plan, budget: int | None) -> Series:
+    x, y = _thinned(occupancy(cdag, plan))
+    return Series(
+        title="Fast-memory occupancy",
+        x_label="move",
+        y_label="weight in fast memory",
+        lines=(Line("occupancy", x, y, style="step"),),
+        limit=None if budget is None else ("budget", budget),
+    )
+
+
+def _traffic(cdag: Cdag, plan: Plan) -> Series:
+    lines = []
+    for kind, name in ((Move.LOAD, "loads"), (Move.STORE, "stores")):
+        x, y = _thinned(np.cumsum(np.where(plan.kinds == kind, cdag.weights[plan.nodes], 0)))
+        lines.append(Line(name, x, y, style="step"))
+    return Series(
+        title="Traffic over the moves", x_label="move", y_label="weight moved", lines=tuple(lines), limit=None
+    )
+
+
+def _pebbles(cdag: Cdag, plan: Plan) -> Bars:
+    since: dict[int, tuple[int, str]] = {}
+    bars: list[Bar] = []
+    for time, (move, node) in enumerate(plan):
+        if move in {Move.LOAD, Move.COMPUTE}:
+            since.setdefault(node, (time, "loaded" if move is Move.LOAD else "computed"))
+        elif move is Move.DELETE and node in since:
+            start, how = since.pop(node)
+            bars.append(Bar(str(cdag.id_of(node)), start, time, group=how))
+    bars += [Bar(str(cdag.id_of(node)), start, len(plan), group=how) for node, (start, how) in since.items()]
+    return Bars("Red pebbles over time", "move", tuple(bars))
+
+
+def _graph(cdag: Cdag, plan: Plan) -> Network:
+    depth = layers(cdag.children, cdag.order).tolist()
+    height = [0] * (max(depth) + 1)
+    widest = max(np.bincount(depth).tolist())
+    width = np.bincount(depth).tolist()
+    first = {node: time for time, (move, node) in reversed(list(enumerate(plan))) if move is not Move.STORE}
+    spilled = {node for move, node in plan if move is Move.STORE} - set(cdag.outputs().tolist())
+    inputs, outputs = set(cdag.inputs().tolist()), set(cdag.outputs().tolist())
+    nodes = []
+    for node in range(cdag.n):
+        layer = depth[node]
+        y = (height[layer] + 0.5) * widest / width[layer]
+        height[layer] += 1
+        group = "spilled" if node in spilled else "input" if node in inputs else "output" if node in outputs else "kept"
+        hover = f"weight {int(cdag.weights[node])}, first in fast memory at move {first.get(node, '-')}"
+        label = str(cdag.id_of(node))
+        shape: Literal["circle", "square"] = "square" if node in inputs else "circle"
+        nodes.append(Node(str(node), label, layer, y, group=group, shape=shape, hover=hover))
+    sources, targets = cdag.edge_arrays()
+    edges = tuple((str(a), str(b)) for a, b in zip(sources.tolist(), targets.tolist(), strict=True))
+    return Network("Computation DAG and what was spilled", tuple(nodes), edges)
