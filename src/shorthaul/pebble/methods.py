@@ -62,8 +62,8 @@ def recursion_bound(traffic: int) -> Bound:
     )
 
 
-def lower_bound(request: Request, *, quick: bool = False) -> Bound:
-    """Return the best lower bound on the traffic; ``quick`` leaves out what takes long."""
+def lower_bound(request: Request) -> Bound:
+    """Return the best lower bound on the traffic."""
     cdag = request.cdag
     forest = as_forest(cdag)
     if forest is not None and recursion_is_optimal(cdag, forest):

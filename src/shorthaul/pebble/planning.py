@@ -95,7 +95,7 @@ def bound(
 
     >>> from shorthaul.pebble.generators import dwt
     >>> bound(dwt(n=8, d=3, word=1), budget=3).bound.value
-    20
+    22
     """
     options = replace(options or BoundOptions(), **fields)
     search = search or Budget()
@@ -142,7 +142,7 @@ def check(
     status = Status.INVALID
     if report.ok:
         room = int(cost["peak"]) if options.budget is None else options.budget
-        best = lower_bound(Request(cdag, room, options.recompute, search), quick=True)
+        best = lower_bound(Request(cdag, room, options.recompute, search))
         status = Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE
     return Result(
         kind=KIND,

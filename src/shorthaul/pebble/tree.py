@@ -82,7 +82,7 @@ def curve(cdag: Cdag, *, method: str = "tree") -> tuple[IntArray, IntArray]:
 
     >>> from shorthaul.pebble.generators import dwt
     >>> [column.tolist() for column in curve(dwt(n=8, d=3, word=1))]
-    [[3, 4, 5], [20, 18, 16]]
+    [[3, 4, 5], [22, 18, 16]]
     """
     found = recursion(cdag, method=method)
     starts, stops = found.starts[found.forest.roots], found.stops[found.forest.roots]
