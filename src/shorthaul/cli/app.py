@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from shorthaul.cli import affine, dataflow, demo, doctor, pebble, report, spatial, tensor
+from shorthaul.cli import affine, convert, dataflow, demo, doctor, pebble, report, spatial, tensor
 from shorthaul.core.version import VERSION
 
 app = typer.Typer(
@@ -24,7 +24,7 @@ for _name, _group in (
     ("spatial", spatial.app),
 ):
     app.add_typer(_group, name=_name)
-for _module in (report, demo, doctor):
+for _module in (report, convert, demo, doctor):
     _module.register(app)
 
 

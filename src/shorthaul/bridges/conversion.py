@@ -1,0 +1,52 @@
+"""Files of one format rewritten in another of the same engine, chosen by their suffixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from shorthaul.core.document import read_bytes, save_json
+from shorthaul.core.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One road: files with a suffix of ``reads`` become files with a suffix of ``writes``."""
+
+    what: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    convert: Callable[[Path, bytes, Path], None]
+
+
+def convert(source: Path, target: Path) -> str:
+    """Write ``source`` in the format that the suffix of ``target`` names; return what was converted.
+
+    Raises :class:`InputError` if no road leads from one suffix to the other, or the source is broken.
+    """
+    data = read_bytes(source)
+    for road in CONVERSIONS:
+        if source.suffix.lower() in road.reads and target.suffix.lower() in road.writes:
+            road.convert(source, data, target)
+            return road.what
+    roads = "; ".join(f"{' '.join(road.reads)} to {' '.join(road.writes)} ({road.what})" for road in CONVERSIONS)
+    raise InputError(
+        "no conversion between these suffixes", file=source, value=f"{source.suffix} to {target.suffix}", allowed=roads
+    )
+
+
+def _cdag(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.pebble.formats import cdag_document, load_cdag
+
+    save_json(target, cdag_document(load_cdag(source, data)), indent=None)
+
+
+CONVERSIONS = (
+    Conversion(
+        "computation DAG: HyperDAG, DOT, MatrixMarket or dependencies to a CDAG document",
+        (".hdag", ".txt", ".dot", ".gv", ".mtx", ".json"),
+        (".json",),
+        _cdag,
+    ),
+)

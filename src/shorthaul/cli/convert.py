@@ -1,0 +1,25 @@
+"""``shorthaul convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shorthaul.cli.verbs import verb
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the top level of the command line."""
+    verb(app, "convert")(convert)
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(help="The file to read.")],
+    target: Annotated[Path, typer.Argument(help="The file to write; its suffix names the format.")],
+) -> None:
+    """Rewrite a file of the field in shorthaul's format, or the other way round; the suffixes decide."""
+    from shorthaul.bridges.conversion import convert as convert_file
+
+    print(f"{convert_file(source, target)}: {target}")

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.commands import shorthaul
+
+
+def test_dot_becomes_a_cdag_document(tmp_path: Path) -> None:
+    tmp_path.joinpath("g.dot").write_text("digraph { a -> c; b -> c; }")
+    done = shorthaul("convert", "g.dot", "g.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(tmp_path.joinpath("g.json").read_text())
+    assert document["kind"] == "shorthaul/cdag"
+    assert len(document["nodes"]) == 3
+    assert len(document["edges"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "says"),
+    [
+        ("none.dot", "g.json", "no such file"),
+        ("g.dot", "g.jpeg", "no conversion between these suffixes"),
+        ("broken.dot", "g.json", "broken.dot"),
+        ("g.dot", "missing/g.json", "its folder does not exist"),
+    ],
+)
+def test_wrong_conversions(tmp_path: Path, source: str, target: str, says: str) -> None:
+    tmp_path.joinpath("g.dot").write_text("digraph { a -> c; b -> c; }")
+    tmp_path.joinpath("broken.dot").write_text("digraph { a -> ")
+    done = shorthaul("convert", source, target, cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not tmp_path.joinpath(target).exists()
