@@ -1,1 +1,60 @@
-"""Operator graphs scheduled on a scratchpad accelerator."""
+"""Scheduling operator graphs on a scratchpad accelerator (the MLSys 2026 scheduling contest).
+
+``plan``, ``bound``, ``check``, ``run`` and ``sweep`` take a :class:`Problem`; ``load_problem`` and ``load_plan`` read
+the contest's files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shorthaul.core.lazy import attach
+
+if TYPE_CHECKING:
+    from shorthaul.tensor.cases import CASES
+    from shorthaul.tensor.formats import load_plan, load_problem, save_plan, save_problem
+    from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
+    from shorthaul.tensor.options import PlanOptions, SweepOptions
+    from shorthaul.tensor.plan import Granularity, Plan, Subgraph
+    from shorthaul.tensor.planning import bound, check, plan, run, sweep
+
+_NAMES = {
+    "CASES": "shorthaul.tensor.cases",
+    **dict.fromkeys(("load_plan", "load_problem", "save_plan", "save_problem"), "shorthaul.tensor.formats"),
+    **dict.fromkeys(
+        ("CONTEST", "SPEC", "Machine", "Operator", "OperatorType", "Problem", "Rules", "Tensor"),
+        "shorthaul.tensor.model",
+    ),
+    **dict.fromkeys(("PlanOptions", "SweepOptions"), "shorthaul.tensor.options"),
+    **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
+    **dict.fromkeys(("bound", "check", "plan", "run", "sweep"), "shorthaul.tensor.planning"),
+}
+
+__all__ = [
+    "CASES",
+    "CONTEST",
+    "SPEC",
+    "Granularity",
+    "Machine",
+    "Operator",
+    "OperatorType",
+    "Plan",
+    "PlanOptions",
+    "Problem",
+    "Rules",
+    "Subgraph",
+    "SweepOptions",
+    "Tensor",
+    "bound",
+    "check",
+    "load_plan",
+    "load_problem",
+    "plan",
+    "run",
+    "save_plan",
+    "save_problem",
+    "sweep",
+]
+
+
+__getattr__, __dir__ = attach(__name__, _NAMES)

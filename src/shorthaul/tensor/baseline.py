@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shorthaul.core.errors import Demand, InfeasibleError
+from shorthaul.core.errors import Demand, InfeasibleError, NoPlanError
 from shorthaul.tensor.check import replay
 from shorthaul.tensor.model import Operator, Problem, Rules, Tensor
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -18,7 +18,8 @@ def one_operator_per_subgraph(problem: Problem, rules: Rules) -> Plan:
     """Return the plan that runs every operator alone, with its best granularity among powers of two and full lengths.
 
     Every tensor is loaded from slow memory and stored there; tiles run in raster order, or along a snake where that is
-    faster. Raises :class:`InfeasibleError` if an operator does not fit in fast memory with any granularity.
+    faster. Raises :class:`InfeasibleError` if no plan at all can fit in fast memory, :class:`NoPlanError` if an operator
+    alone does not.
 
     >>> from shorthaul.tensor.cases import example_1
     >>> from shorthaul.tensor.model import SPEC
@@ -47,23 +48,34 @@ def _best_alone(problem: Problem, rules: Rules, index: int) -> Subgraph:
             continue
         if best is not None and _steps(alone, granularity) > _MOST_STEPS:
             break
-        for traversal in (None, _snake(output, granularity)):
+        for traversal in _traversals(output, granularity, rules):
             subgraph = Subgraph((0,), granularity, traversal=traversal)
             found = replay(alone, Plan((subgraph,)), rules).subgraphs[0]
             assert found is not None
             if best is None or best.latency is None or found.latency < best.latency:
                 best = replace(subgraph, latency=found.latency)
     if best is None:
-        smallest = _working_set(alone, Granularity(1, 1, 1))
+        _refuse_what_cannot_fit(problem, index)
+        raise NoPlanError(f"no plan found: operator {index} alone needs more than {problem.machine.capacity:g} elements")
+    return best
+
+
+def _refuse_what_cannot_fit(problem: Problem, index: int) -> None:
+    """Raise :class:`InfeasibleError` if no subgraph whatever can execute the operator.
+
+    Any that does holds an element of each graph input of the operator, and one of an output, in the same step.
+    """
+    inputs = sorted({tensor for tensor in problem.operators[index].inputs if problem.producer[tensor] is None})
+    least = max(len(inputs) + 1, 2)
+    if least > problem.machine.capacity:
         raise InfeasibleError(
             "fast memory",
-            demand=smallest,
+            demand=least,
             limit=problem.machine.capacity,
             place=f"operator {index}",
-            contributors=[Demand("its smallest tiles", smallest)],
+            contributors=[Demand("an output", 1), *(Demand(f"tensor {tensor}", 1) for tensor in inputs)],
             cure="give the machine more fast memory",
         )
-    return best
 
 
 def _alone(problem: Problem, operator: Operator) -> Problem:
@@ -123,10 +135,14 @@ def _latency_floor(alone: Problem, size: Granularity) -> float:
     return max(compute, (loads + output.size) / machine.bandwidth)
 
 
-def _snake(output: Tensor, size: Granularity) -> tuple[int, ...] | None:
-    """Return the order that turns around at the end of every row; None where it is the default order."""
+def _traversals(output: Tensor, size: Granularity, rules: Rules) -> Iterator[tuple[int, ...] | None]:
+    """Yield the default order, the same written out where that saves flushes, and the snake that turns in every row."""
+    yield None
     rows, columns = -(-output.height // size.h), -(-output.width // size.w)
-    if rows == 1 or columns == 1:
-        return None
-    lines = (range(row * columns, (row + 1) * columns) for row in range(rows))
-    return tuple(tile for row, line in enumerate(lines) for tile in (line if row % 2 == 0 else reversed(line)))
+    if rows * columns == 1:
+        return
+    if rules.default_order_flushes:
+        yield tuple(range(rows * columns))
+    if min(rows, columns) > 1:
+        lines = (range(row * columns, (row + 1) * columns) for row in range(rows))
+        yield tuple(tile for row, line in enumerate(lines) for tile in (line if row % 2 == 0 else reversed(line)))

@@ -103,7 +103,7 @@ def transformer(
     Softmax and normalisation are Pointwise, as the operator set has it.
     """
     if width % heads:
-        raise InputError("must be a divisor of width", place="transformer:heads", value=heads, allowed=f"of {width}")
+        raise InputError("must be a divisor of width", place="transformer-block:heads", value=heads, allowed=f"of {width}")
     graph = GraphBuilder()
     x = graph.tensor(tokens, width)
     for _ in range(layers):
@@ -180,13 +180,13 @@ CASES: Final = (
     _example(4, "a MatMul in four tiles", example_4),
     _example(5, "a chain of two MatMuls", example_5),
     Case(
-        "transformer",
+        "transformer-block",
         "transformer blocks: attention and a two-layer perceptron, residual",
         transformer,
         {**_sizes(tokens=1024, width=512, heads=4, hidden=2048, layers=1), **_machine_parameters(300_000, 40)},
     ),
     Case(
-        "mlp",
+        "mlp-chain",
         "a chain of perceptron layers",
         mlp,
         {**_sizes(batch=2048, width=1024, hidden=4096, layers=4), **_machine_parameters(500_000, 50)},

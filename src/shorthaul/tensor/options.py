@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from shorthaul.core.options import option, validate
 
 RULE_NAMES = ("spec", "contest")
+_RULES_HELP = "The paper as written, or the contest's final rules."
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
     """Options of ``plan``, ``bound``, ``check`` and ``run``."""
 
-    rules: str = option("spec", "The paper as written, or the contest's final rules.", choices=RULE_NAMES)
+    rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """Options of ``sweep``."""
+
+    over: str = option("capacity", "What is varied.", choices=("capacity", "bandwidth"))
+    least: float | None = option(None, "The smallest amount (default: a quarter of the machine's).", least=1e-9)
+    most: float | None = option(None, "The largest amount (default: four times the machine's).", most=1e15)
+    points: int = option(9, "How many amounts, evenly spaced on a logarithmic scale.", least=1, most=1000)
+    rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
 
     def __post_init__(self) -> None:
         validate(self)

@@ -1,0 +1,273 @@
+"""The verbs of the tensor engine: plan, bound, check, run and sweep."""
+
+from __future__ import annotations
+
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, unknown_name
+from shorthaul.core.figure import Line, Series
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.tensor.bound import lower_bound
+from shorthaul.tensor.check import Replay, replay
+from shorthaul.tensor.model import RULES, Problem, Rules
+from shorthaul.tensor.options import PlanOptions, SweepOptions
+from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.search import improve
+from shorthaul.tensor.views import figures
+
+if TYPE_CHECKING:
+    from shorthaul.core.cases import Source
+
+OptionsT = TypeVar("OptionsT")
+
+_KIND: Final = "shorthaul/tensor-result"
+#: Seconds kept back from a search for checking its plan and writing the answer, and the most of its limit.
+_FINISH_S: Final = 0.25
+_FINISH_SHARE: Final = 0.15
+
+
+def _given(options: OptionsT | None, kind: type[OptionsT], fields: dict[str, Any]) -> OptionsT:
+    """Return ``options``, or those made from the keywords; both at once are refused, and unknown keywords named."""
+    if options is not None:
+        if fields:
+            raise InputError("give options or keywords, not both", place=", ".join(fields))
+        return options
+    known = kind.__dataclass_fields__  # type: ignore[attr-defined]
+    for name in fields:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    return kind(**fields)
+
+
+def plan(
+    problem: Problem,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
+
+    ``fields`` are those of :class:`PlanOptions` (``rules="contest"``). The cost is ``latency`` (time), ``traffic`` and
+    ``peak`` (elements). Raises :class:`InfeasibleError` if no schedule fits in fast memory.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> found = plan(example_3())
+    >>> found.cost["latency"], found.check.ok
+    (4500.0, True)
+    """
+    options = _given(options, PlanOptions, fields)
+    rules = RULES[options.rules]
+    with search or Budget() as budget:
+        if budget.time_limit_s is not None:
+            budget.keep_back(min(_FINISH_S, _FINISH_SHARE * budget.time_limit_s))
+        found = improve(problem, rules, budget)
+        replayed = replay(problem, found, rules)
+        bound = lower_bound(problem, rules)
+        finished = with_latencies(found, replayed)
+        report = replayed.report()
+        reached = report.cost is not None and bound.is_met_by(report.cost["latency"])
+        return Result(
+            kind=_KIND,
+            status=Status.OPTIMAL if reached else Status.FEASIBLE,
+            cost=report.cost,
+            bound=bound,
+            check=report,
+            plan=finished,
+            provenance=provenance("tensor plan", options=options, source=source, budget=budget),
+            extra={"rules": rules.name},
+            figures=figures(problem, finished, replayed),
+        )
+
+
+def with_latencies(found: Plan, replayed: Replay) -> Plan:
+    """Return the plan with the latencies that the replay saw as its claims."""
+    pairs = zip(found.subgraphs, replayed.subgraphs, strict=True)
+    return Plan(tuple(replace(mine, latency=seen.latency if seen else None) for mine, seen in pairs))
+
+
+def bound(
+    problem: Problem,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan."""
+    options = _given(options, PlanOptions, fields)
+    budget = search or Budget()
+    return Result(
+        kind=_KIND,
+        status=None,
+        bound=lower_bound(problem, RULES[options.rules]),
+        provenance=provenance("tensor bound", options=options, source=source, budget=budget),
+        extra={"rules": options.rules},
+    )
+
+
+def check(
+    problem: Problem,
+    plan: Plan,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
+
+    The status is ``invalid`` if a rule is broken.
+    """
+    options = _given(options, PlanOptions, fields)
+    rules = RULES[options.rules]
+    budget = search or Budget()
+    replayed = replay(problem, plan, rules)
+    report = replayed.report()
+    return Result(
+        kind=_KIND,
+        status=_status(problem, rules, report),
+        cost=report.cost,
+        bound=lower_bound(problem, rules),
+        check=report,
+        plan=plan,
+        provenance=provenance("tensor check", options=options, source=source, budget=budget),
+        extra={"rules": rules.name},
+        figures=figures(problem, plan, replayed),
+    )
+
+
+def _status(problem: Problem, rules: Rules, report: CheckReport) -> Status:
+    if not report.ok or report.cost is None:
+        return Status.INVALID
+    return Status.OPTIMAL if lower_bound(problem, rules).is_met_by(report.cost["latency"]) else Status.FEASIBLE
+
+
+def run(
+    problem: Problem,
+    plan: Plan,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Execute ``plan`` on random arrays and compare every graph output with the direct evaluation of the graph.
+
+    The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error.
+    Raises :class:`InputError` for a plan that breaks a rule, :class:`DefectError` if the arrays disagree.
+    """
+    from shorthaul.tensor.run import execute
+
+    options = _given(options, PlanOptions, fields)
+    rules = RULES[options.rules]
+    budget = search or Budget()
+    replayed = replay(problem, plan, rules)
+    report = replayed.report()
+    if not report.ok:
+        raise InputError("the plan breaks a rule and cannot be run", value=str(report.violations[0]), cure="check it")
+    outcome = execute(problem, plan, rules, seed=budget.seed)
+    return Result(
+        kind=_KIND,
+        status=_status(problem, rules, report),
+        cost=report.cost,
+        bound=lower_bound(problem, rules),
+        check=report,
+        plan=plan,
+        provenance=provenance("tensor run", options=options, source=source, budget=budget),
+        extra={"rules": rules.name, "run": outcome.document()},
+        figures=figures(problem, plan, replayed),
+    )
+
+
+def sweep(
+    problem: Problem,
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the best latency and its bound over a range of capacities, or of bandwidths.
+
+    The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
+    evenly by the points.
+    """
+    options = _given(options, SweepOptions, fields)
+    with search or Budget() as budget:
+        amounts = _amounts(problem, options)
+        points: list[dict[str, Any]] = []
+        for number, amount in enumerate(amounts):
+            share = None
+            if budget.time_limit_s is not None:
+                share = max(0.01, budget.remaining_s() / (len(amounts) - number))
+            inner = Budget(time_limit_s=share, seed=budget.seed, workers=budget.workers)
+            machine = replace(problem.machine, **{options.over: amount})
+            points.append(_point(replace(problem, machine=machine), options, inner, amount))
+            budget.report(best=points[-1]["latency"], bound=points[-1]["bound"], what=f"{options.over} {amount:g}")
+            if budget.interrupted:
+                break
+        return Result(
+            kind=_KIND,
+            status=None,
+            provenance=provenance("tensor sweep", options=options, source=source, budget=budget),
+            extra={"rules": options.rules, "over": options.over, "points": points},
+            figures=(_curve(options, points),),
+        )
+
+
+def _amounts(problem: Problem, options: SweepOptions) -> list[float]:
+    """Return the capacities or bandwidths, evenly spaced on a logarithmic scale, whole numbers for capacities."""
+    import numpy as np
+
+    here = getattr(problem.machine, options.over)
+    least = here / 4 if options.least is None else options.least
+    most = here * 4 if options.most is None else options.most
+    if least > most:
+        raise InputError("is above --most", place="--least", value=least, allowed=f"up to {most:g}")
+    values = np.geomspace(least, most, options.points)
+    if options.over == "capacity":
+        return sorted({max(1, round(value)) for value in values.tolist()})
+    return sorted({float(value) for value in values})
+
+
+def _point(problem: Problem, options: SweepOptions, budget: Budget, amount: float) -> dict[str, Any]:
+    try:
+        found = plan(problem, PlanOptions(rules=options.rules), search=budget)
+    except (InfeasibleError, NoPlanError) as error:
+        status = Status.INFEASIBLE if isinstance(error, InfeasibleError) else Status.TIMEOUT
+        return {options.over: amount, "latency": None, "bound": None, "gap": None, "status": status.value}
+    assert found.cost is not None
+    assert found.bound is not None
+    assert found.status is not None
+    return {
+        options.over: amount,
+        "latency": found.cost["latency"],
+        "traffic": found.cost["traffic"],
+        "bound": found.bound.value,
+        "gap": found.gap,
+        "status": found.status.value,
+    }
+
+
+def _curve(options: SweepOptions, points: list[dict[str, Any]]) -> Series:
+    amounts = tuple(point[options.over] for point in points)
+    return Series(
+        title=f"Latency over {options.over}",
+        x_label=f"{options.over} (elements{' per unit of time' if options.over == 'bandwidth' else ''})",
+        y_label="latency",
+        lines=(
+            Line("latency found", amounts, tuple(point["latency"] for point in points)),
+            Line("lower bound", amounts, tuple(point["bound"] for point in points)),
+        ),
+        log_x=True,
+    )
+
+
+

@@ -1,0 +1,67 @@
+"""The checker and a second replay, written apart from it, agree on random plans, legal and illegal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shorthaul.tensor.check import replay
+from shorthaul.tensor.formats import plan_document, problem_document
+from shorthaul.tensor.model import CONTEST, RULES, SPEC
+from tests.reference import tensor_replay
+from tests.tensor.random_plans import random_plan, random_problem
+
+#: The twin stops at the first broken rule of a subgraph; the names it has for ours.
+TWIN_NAMES = {
+    "operator-missing": "operator-missing",
+    "empty-subgraph": "empty",
+    "operator-twice": "twice",
+    "operator-order": "order",
+    "input-missing": "input",
+    "disconnected": "connected",
+    "granularity-too-small": "granularity",
+    "granularity-over-native": "granularity",
+    "granularity-over-reduction": "granularity",
+    "not-retainable": "retention",
+    "output-retained": "retention",
+    "ephemeral-shared": "ephemeral",
+    "output-shapes": "shapes",
+    "over-capacity": "capacity",
+    "traversal-order": "traversal",
+}
+
+
+def compare(seed, rules, operators):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, operators=operators)
+    plan = random_plan(rng, problem, rules)
+    mine = replay(problem, plan, rules)
+    twin = tensor_replay.replay(problem_document(problem), plan_document(plan), contest=rules is CONTEST)
+    found = {TWIN_NAMES[violation.rule] for violation in mine.violations}
+    # The twin counts a shared ephemeral tensor among the outputs, then complains about their shapes as well.
+    consequences = {"graph-output", "shapes"} if "ephemeral" in found else {"graph-output"}
+    assert set(twin.violations) - consequences <= found, (found, twin.violations)
+    assert bool(found) == bool(twin.violations), (found, twin.violations)
+    if not found:
+        assert [subgraph.latency for subgraph in mine.subgraphs] == pytest.approx(twin.latencies, rel=1e-12)
+    return not found
+
+
+@given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST]))
+@settings(max_examples=300, deadline=None, derandomize=True)
+def test_checker_and_twin_agree(seed, rules):
+    compare(seed, rules, operators=5)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_random_plans_are_both_legal_and_illegal(name):
+    legal = [compare(seed, RULES[name], operators=3) for seed in range(150)]
+    assert 30 <= sum(legal) <= 140
+
+
+@pytest.mark.slow
+def test_checker_and_twin_agree_on_many():
+    legal = [compare(seed, rules, operators) for seed in range(4000) for rules in (SPEC, CONTEST) for operators in (2, 4, 8)]
+    assert sum(legal) > 4000
