@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.reference import tensor_replay
+from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check import replay
 from shorthaul.tensor.formats import plan_document, problem_document
 from shorthaul.tensor.model import CONTEST, RULES, SPEC
-from tests.reference import tensor_replay
-from tests.tensor.random_plans import random_plan, random_problem
 
 #: The twin stops at the first broken rule of a subgraph; the names it has for ours.
 TWIN_NAMES = {
@@ -63,5 +63,7 @@ def test_the_random_plans_are_both_legal_and_illegal(name):
 
 @pytest.mark.slow
 def test_checker_and_twin_agree_on_many():
-    legal = [compare(seed, rules, operators) for seed in range(4000) for rules in (SPEC, CONTEST) for operators in (2, 4, 8)]
+    legal = [
+        compare(seed, rules, operators) for seed in range(4000) for rules in (SPEC, CONTEST) for operators in (2, 4, 8)
+    ]
     assert sum(legal) > 4000

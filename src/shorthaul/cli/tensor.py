@@ -2,6 +2,130 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
 import typer
 
+from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.verbs import verb
+from shorthaul.tensor.options import PlanOptions, SweepOptions
+
+if TYPE_CHECKING:
+    from shorthaul.core.result import Result
+    from shorthaul.tensor.plan import Plan
+
 app = typer.Typer(no_args_is_help=True, help="Operator graphs scheduled on a scratchpad accelerator.")
+
+Input = Annotated[
+    str,
+    typer.Argument(
+        metavar="INPUT", help="A problem file (the contest's JSON) or a built-in case such as transformer-block."
+    ),
+]
+PlanFile = Annotated[
+    Path, typer.Argument(metavar="PLAN", help="A plan file (the contest's JSON), or a result document with one.")
+]
+
+
+@verb(app, "plan")
+def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+    """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
+    from shorthaul.tensor import planning
+
+    source = planning.case(workload)
+    _finish(planning.plan(source.workload, options, search=search.budget(), source=source), output)
+
+
+@verb(app, "bound")
+def bound(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+    """Bound the latency of every schedule from below, with the proof."""
+    from shorthaul.cli.output import finish
+    from shorthaul.tensor import planning
+
+    source = planning.case(workload)
+    result = planning.bound(source.workload, options, search=search.budget(), source=source)
+    if not output.json and result.bound is not None:
+        print(result.bound.proof)
+    finish(result, output)
+
+
+@verb(app, "check")
+def check(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Search, output: Output) -> None:
+    """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
+    from shorthaul.tensor import planning
+
+    source = planning.case(workload)
+    given = planning.read_plan(plan_file, source.workload)
+    result = planning.check(source.workload, given, options, search=search.budget(), source=source)
+    _print_subgraphs(result, output)
+    _finish(result, output)
+
+
+@verb(app, "run")
+def run(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Search, output: Output) -> None:
+    """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
+    from shorthaul.report.text import print_table
+    from shorthaul.tensor import planning
+
+    source = planning.case(workload)
+    given = planning.read_plan(plan_file, source.workload)
+    result = planning.run(source.workload, given, options, search=search.budget(), source=source)
+    outcome = result.extra.get("run")
+    if outcome is not None:
+        columns = ("loads", "stores", "peak", "largest_error")
+        rows = [[outcome[column] for column in columns]]
+        print_table(columns, rows, file=sys.stderr if output.json else sys.stdout, title="executed")
+    _finish(result, output)
+
+
+@verb(app, "sweep")
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+    """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
+    from shorthaul.cli.output import finish
+    from shorthaul.report.text import print_table
+    from shorthaul.tensor import planning
+
+    source = planning.case(workload)
+    result = planning.sweep(source.workload, options, search=search.budget(), source=source)
+    columns = (options.over, "latency", "bound", "gap", "status")
+    rows = [[point[column] for column in columns] for point in result.extra["points"]]
+    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
+    finish(result, output)
+
+
+@verb(app, "cases")
+def cases() -> None:
+    """List the built-in operator graphs and their parameters."""
+    from shorthaul.report.text import print_table
+    from shorthaul.tensor.cases import CASES
+
+    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+
+
+def _finish(result: Result[Plan], output: Output) -> NoReturn:
+    from shorthaul.cli.output import finish
+    from shorthaul.tensor.formats import plan_document, save_plan
+
+    made = result.plan
+    finish(
+        result,
+        output,
+        plan_document=None if made is None else plan_document(made),
+        write_plan=None if made is None else lambda path: save_plan(path, made),
+    )
+
+
+def _print_subgraphs(result: Result[Plan], output: Output) -> None:
+    from shorthaul.report.text import print_table
+
+    table = result.figures[-1]
+    columns = ("subgraph", "operators", "w x h x k", "steps", "compute", "memory", "latency", "peak")
+    place = [table.columns.index(column) for column in columns]  # type: ignore[union-attr]
+    claims = [subgraph.latency for subgraph in result.plan.subgraphs] if result.plan else []
+    rows = [
+        [*(row[index] for index in place), claim]
+        for row, claim in zip(table.rows, claims, strict=True)  # type: ignore[union-attr]
+    ]
+    print_table((*columns, "claimed"), rows, file=sys.stderr if output.json else sys.stdout)

@@ -99,13 +99,20 @@ class Budget:
         self.workers = usable_cores() if workers is None else workers
         self.started = time.monotonic() if started is None else started
         self.interrupted = False
+        self._kept_back_s = 0.0
         self._progress = progress
         self._previous: object = None
 
     @property
     def deadline(self) -> float:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
-        return float("inf") if self.time_limit_s is None else self.started + self.time_limit_s
+        if self.time_limit_s is None:
+            return float("inf")
+        return self.started + self.time_limit_s - self._kept_back_s
+
+    def keep_back(self, seconds: float) -> None:
+        """End the search this long before the time limit, for what has to be done with its plan."""
+        self._kept_back_s = seconds
 
     def elapsed_s(self) -> float:
         """Seconds since the budget was made (since the process started, on the command line)."""

@@ -18,8 +18,8 @@ def one_operator_per_subgraph(problem: Problem, rules: Rules) -> Plan:
     """Return the plan that runs every operator alone, with its best granularity among powers of two and full lengths.
 
     Every tensor is loaded from slow memory and stored there; tiles run in raster order, or along a snake where that is
-    faster. Raises :class:`InfeasibleError` if no plan at all can fit in fast memory, :class:`NoPlanError` if an operator
-    alone does not.
+    faster. Raises :class:`InfeasibleError` if no plan at all can fit in fast memory, :class:`NoPlanError` if one
+    operator alone does not.
 
     >>> from shorthaul.tensor.cases import example_1
     >>> from shorthaul.tensor.model import SPEC
@@ -56,7 +56,9 @@ def _best_alone(problem: Problem, rules: Rules, index: int) -> Subgraph:
                 best = replace(subgraph, latency=found.latency)
     if best is None:
         _refuse_what_cannot_fit(problem, index)
-        raise NoPlanError(f"no plan found: operator {index} alone needs more than {problem.machine.capacity:g} elements")
+        raise NoPlanError(
+            f"no plan found: operator {index} alone needs more than {problem.machine.capacity:g} elements"
+        )
     return best
 
 

@@ -103,7 +103,9 @@ def transformer(
     Softmax and normalisation are Pointwise, as the operator set has it.
     """
     if width % heads:
-        raise InputError("must be a divisor of width", place="transformer-block:heads", value=heads, allowed=f"of {width}")
+        raise InputError(
+            "must be a divisor of width", place="transformer-block:heads", value=heads, allowed=f"of {width}"
+        )
     graph = GraphBuilder()
     x = graph.tensor(tokens, width)
     for _ in range(layers):
