@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.cases import example_1, example_3, example_5
@@ -15,7 +16,6 @@ from shorthaul.tensor.check import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 from shorthaul.tensor.run import evaluate, execute, random_inputs
-from tests.tensor.random_plans import random_plan, random_problem
 
 WHOLE = Granularity(128, 128, 1)
 
