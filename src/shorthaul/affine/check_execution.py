@@ -1,0 +1,166 @@
+"""A program run step by step at given sizes: which instance each read gets its value from, by the last write.
+
+Written from the accesses and the schedule alone, without isl's dependence analysis, so that the two can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.model import Program, Reference, Statement
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """The CDAG as executed: vertices are the inputs, then the instances in program order.
+
+    ``input_names[v]`` is (array, element) of input v; ``statement[k]`` and ``iteration[k]`` tell instance k;
+    ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of vertex v.
+    """
+
+    input_names: tuple[tuple[str, tuple[int, ...]], ...]
+    statement: IntArray
+    iteration: tuple[tuple[int, ...], ...]
+    starts: IntArray
+    operands: IntArray
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return len(self.input_names)
+
+
+def instances(statement: Statement, sizes: Mapping[str, int]) -> IntArray:
+    """Return every instance of ``statement`` at ``sizes``, as isl lists the points one by one."""
+    width = len(statement.iterators)
+    found: list[list[int]] = []
+
+    def note(point: isl.Point) -> None:
+        found.append([point.get_coordinate_val(isl.dim_type.set, at).to_python() for at in range(width)])
+
+    fixed(statement.domain, sizes).foreach_point(note)
+    return np.array(found, dtype=np.int64).reshape(len(found), width)
+
+
+def fixed(item: Any, sizes: Mapping[str, int]) -> Any:
+    """Return a set or map with every parameter set to its size."""
+    for name in item.get_space().get_var_names(isl.dim_type.param):
+        at = item.find_dim_by_name(isl.dim_type.param, name)
+        item = item.fix_val(isl.dim_type.param, at, isl.Val(sizes[name]))
+    return item.project_out(isl.dim_type.param, 0, item.dim(isl.dim_type.param))
+
+
+def contains(where: isl.Set, rows: IntArray) -> BoolArray:
+    """Return which of ``rows`` lie in a set without parameters."""
+    result = np.zeros(len(rows), dtype=np.bool_)
+    for basic in where.compute_divs().get_basic_sets():
+        inside = np.ones(len(rows), dtype=np.bool_)
+        for constraint in basic.get_constraints():
+            value = _value(constraint.get_aff(), rows)
+            inside &= value == 0 if constraint.is_equality() else value >= 0
+        result |= inside
+    return result
+
+
+def _value(affine: isl.Aff, rows: IntArray) -> IntArray:
+    """Return an integer affine expression, floors included, for every row."""
+    scale = affine.get_denominator_val()
+    total = np.full(len(rows), affine.get_constant_val().mul(scale).to_python(), dtype=np.int64)
+    for at in range(rows.shape[1]):
+        total = total + affine.get_coefficient_val(isl.dim_type.in_, at).mul(scale).to_python() * rows[:, at]
+    for at in range(affine.dim(isl.dim_type.div)):
+        factor = affine.get_coefficient_val(isl.dim_type.div, at).mul(scale).to_python()
+        if factor:
+            div = affine.get_div(at)
+            width = div.get_denominator_val()
+            total = total + factor * (_value(div.scale_val(width), rows) // width.to_python())
+    return np.asarray(total // scale.to_python(), dtype=np.int64)
+
+
+def evaluate(relation: isl.Map, sizes: Mapping[str, int], rows: IntArray) -> tuple[BoolArray, IntArray]:
+    """Return which of ``rows`` the function ``relation`` is defined for, and its values, shape (rows, range)."""
+    function = fixed(relation, sizes).as_pw_multi_aff()
+    defined = np.zeros(len(rows), dtype=np.bool_)
+    values = np.zeros((len(rows), relation.dim(isl.dim_type.out)), dtype=np.int64)
+    pieces: list[tuple[isl.Set, isl.MultiAff]] = []
+    function.foreach_piece(lambda where, expression: pieces.append((where, expression)))
+    for where, expression in pieces:
+        mask = contains(where, rows)
+        defined |= mask
+        for column in range(values.shape[1]):
+            values[mask, column] = _value(expression.get_aff(column), rows[mask])
+    return defined, values
+
+
+def execute(program: Program, sizes: Mapping[str, int], rows: Sequence[IntArray] | None = None) -> Execution:
+    """Run ``program`` at ``sizes``; ``rows`` are the instances of each statement, listed by isl if not given."""
+    if rows is None:
+        rows = [instances(statement, sizes) for statement in program.statements]
+    times = [evaluate(s.schedule, sizes, r)[1] for s, r in zip(program.statements, rows, strict=True)]
+    order = np.lexsort(np.concatenate(times).T[::-1])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    ranks = np.split(rank, np.cumsum([len(item) for item in rows])[:-1])
+    log = _Log(sizes)
+    for statement, its, when in zip(program.statements, rows, ranks, strict=True):
+        for reference in statement.reads:
+            log.note(reference, its, when, write=False)
+        log.note(statement.write, its, when, write=True)
+    sinks, sources, names = log.resolve()
+    inputs = len(names)
+    n = inputs + len(order)
+    edges = np.unique((sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources))
+    starts = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(edges // n, minlength=n), out=starts[1:])
+    statement_of = np.concatenate([np.full(len(item), at) for at, item in enumerate(rows)]).astype(np.int64)[order]
+    listed = [tuple(row) for item in rows for row in item.tolist()]
+    return Execution(tuple(names), statement_of, tuple(listed[at] for at in order.tolist()), starts, edges % n)
+
+
+class _Log:
+    """Every access to every element, in order."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.events: dict[str, list[tuple[IntArray, IntArray, bool]]] = {}
+
+    def note(self, reference: Reference, rows: IntArray, when: IntArray, *, write: bool) -> None:
+        """Add one reference of one statement."""
+        defined, elements = evaluate(reference.relation, self.sizes, rows)
+        self.events.setdefault(reference.array, []).append((elements[defined], when[defined], write))
+
+    def resolve(self) -> tuple[IntArray, IntArray, list[tuple[str, tuple[int, ...]]]]:
+        """Return for every read its instance and the instance that wrote the value, or -1 - k for input k."""
+        sinks, sources = [], []
+        names: list[tuple[str, tuple[int, ...]]] = []
+        for array, parts in sorted(self.events.items()):
+            elements = np.concatenate([item for item, _, _ in parts])
+            when = np.concatenate([item for _, item, _ in parts])
+            write = np.concatenate([np.full(len(item), is_write) for item, _, is_write in parts])
+            unique, element = np.unique(elements, axis=0, return_inverse=True)
+            element = element.reshape(-1)
+            order = np.lexsort((write, when, element))  # a statement reads before it writes
+            element, when, write = element[order], when[order], write[order]
+            place = np.arange(len(order))
+            first = np.flatnonzero(np.r_[True, element[1:] != element[:-1]])
+            last_write = np.maximum.accumulate(np.where(write, place, -1))
+            begin = first[np.searchsorted(first, place, side="right") - 1]
+            written = last_write >= begin
+            read = ~write
+            fresh = read & ~written
+            number = np.full(len(unique), -1, dtype=np.int64)
+            wanted = np.unique(element[fresh])
+            number[wanted] = len(names) + np.arange(len(wanted))
+            names += [(array, tuple(row)) for row in unique[wanted].tolist()]
+            sinks.append(when[read])
+            sources.append(np.where(written, when[np.maximum(last_write, 0)], -1 - number[element])[read])
+        return np.concatenate(sinks), np.concatenate(sources), names

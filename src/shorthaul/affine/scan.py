@@ -1,0 +1,120 @@
+"""The integer points of a set at given sizes, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InputError
+
+IntArray = npt.NDArray[np.int64]
+_PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
+
+#: More points than this are refused: the arrays would not fit into a workstation's memory.
+MOST_POINTS = 30_000_000
+
+
+def at_sizes(where: Any, sizes: Mapping[str, int]) -> Any:
+    """Return a set or map with its parameters set to ``sizes`` and removed."""
+    for name in where.get_space().get_var_names(_PARAM):
+        where = where.fix_val(_PARAM, where.find_dim_by_name(_PARAM, name), isl.Val(sizes[name]))
+    return where.project_out(_PARAM, 0, where.dim(_PARAM))
+
+
+def points(where: isl.Set, sizes: Mapping[str, int]) -> IntArray:
+    """Return the points of ``where`` at ``sizes`` in lexicographic order, shape (points, dimensions).
+
+    >>> points(isl.Set("[N] -> { S[i, j] : 0 <= j <= i < N }"), {"N": 2}).tolist()
+    [[0, 0], [1, 0], [1, 1]]
+    """
+    fixed = at_sizes(where, sizes).compute_divs().make_disjoint()
+    width = fixed.dim(_SET)
+    parts = [_scan(basic) for basic in fixed.get_basic_sets() if not basic.is_empty()]
+    rows = np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.int64)
+    return rows[np.lexsort(rows.T[::-1])] if width and len(parts) > 1 else rows
+
+
+def pairs(relation: isl.Map, sizes: Mapping[str, int]) -> tuple[IntArray, IntArray]:
+    """Return the pairs of ``relation`` at ``sizes``: two arrays with one row per pair."""
+    rows = points(relation.wrap().flatten(), sizes)
+    width = relation.dim(isl.dim_type.in_)
+    return rows[:, :width], rows[:, width:]
+
+
+def _scan(basic: isl.BasicSet) -> IntArray:
+    width = basic.dim(_SET)
+    whole = isl.Set.from_basic_set(basic)
+    rows = np.zeros((1, 0), dtype=np.int64)
+    for position in range(width):
+        shadow = basic.project_out(_SET, position + 1, width - position - 1).remove_divs()
+        low = np.full(len(rows), whole.dim_min_val(position).to_python(), dtype=np.int64)
+        high = np.full(len(rows), whole.dim_max_val(position).to_python(), dtype=np.int64)
+        for constraint in shadow.get_constraints():
+            _narrow(constraint, rows, position, low, high)
+        counts = np.maximum(high - low + 1, 0)
+        total = int(counts.sum())
+        if total > MOST_POINTS:
+            raise InputError(
+                "has too many points", value=total, allowed=f"up to {MOST_POINTS}", cure="use smaller sizes"
+            )
+        first = np.repeat(np.cumsum(counts) - counts, counts)
+        values = np.repeat(low, counts) + np.arange(total) - first
+        rows = np.column_stack([np.repeat(rows, counts, axis=0), values])
+    if basic.dim(_DIV):
+        rows = rows[_inside(basic, rows)]
+    return rows
+
+
+def _coefficients(constraint: Any, width: int) -> tuple[list[int], int]:
+    factors = [constraint.get_coefficient_val(_SET, at).to_python() for at in range(width)]
+    return factors, constraint.get_constant_val().to_python()
+
+
+def _narrow(constraint: Any, rows: IntArray, position: int, low: IntArray, high: IntArray) -> None:
+    """Apply one constraint on the first ``position + 1`` dimensions to the range of the last of them."""
+    factors, offset = _coefficients(constraint, position + 1)
+    factor = factors[position]
+    if factor == 0:
+        return
+    rest = rows @ np.array(factors[:position], dtype=np.int64) + offset
+    if factor > 0 or constraint.is_equality():  # factor * x + rest >= 0
+        sign = 1 if factor > 0 else -1
+        np.maximum(low, -((sign * rest) // abs(factor)), out=low)
+    if factor < 0 or constraint.is_equality():
+        sign = 1 if factor < 0 else -1
+        np.minimum(high, (sign * rest) // abs(factor), out=high)
+
+
+def _inside(basic: isl.BasicSet, rows: IntArray) -> npt.NDArray[np.bool_]:
+    """Return which rows lie in a set with divisions."""
+    local = basic.get_local_space()
+    columns = [rows[:, at] for at in range(rows.shape[1])]
+    for at in range(basic.dim(_DIV)):
+        columns.append(_floor(local.get_div(at), columns))
+    result = np.ones(len(rows), dtype=np.bool_)
+    for constraint in basic.get_constraints():
+        factors, value = _coefficients(constraint, rows.shape[1])
+        total = rows @ np.array(factors, dtype=np.int64) + value
+        for at in range(basic.dim(_DIV)):
+            total = total + constraint.get_coefficient_val(_DIV, at).to_python() * columns[rows.shape[1] + at]
+        result &= (total == 0) if constraint.is_equality() else (total >= 0)
+    return result
+
+
+def _floor(div: isl.Aff, columns: list[IntArray]) -> IntArray:
+    """Return floor of an affine expression of the first columns."""
+    width = div.get_denominator_val()
+    scale = width.to_python()
+    total = np.full(len(columns[0]), div.get_constant_val().mul(width).to_python(), dtype=np.int64)
+    dimensions = div.dim(isl.dim_type.in_)
+    for at in range(dimensions):
+        total = total + div.get_coefficient_val(isl.dim_type.in_, at).mul(width).to_python() * columns[at]
+    for at in range(div.dim(_DIV)):
+        factor = div.get_coefficient_val(_DIV, at).mul(width).to_python()
+        if factor:
+            total = total + factor * columns[dimensions + at]
+    return np.asarray(total // scale, dtype=np.int64)
