@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
-from shorthaul.pebble import dwt, layer_by_layer, tree
+from shorthaul.pebble import dwt, layer_by_layer, tree, tree_cuts
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
@@ -64,11 +64,9 @@ def recursion_bound(traffic: int) -> Bound:
 
 def lower_bound(request: Request) -> Bound:
     """Return the best lower bound on the traffic."""
-    cdag = request.cdag
-    forest = as_forest(cdag)
-    if forest is not None and recursion_is_optimal(cdag, forest):
-        return recursion_bound(tree.plan(cdag, request.budget).traffic(cdag.weights))
-    return algorithmic_bound(cdag)
+    if as_forest(request.cdag) is not None:
+        return _auto(request).bound
+    return algorithmic_bound(request.cdag)
 
 
 Planner = Callable[[Request], Found]
@@ -90,6 +88,13 @@ def _recursion(request: Request, found: Plan, method: str) -> Found:
     return Found(found, method, algorithmic_bound(cdag))
 
 
+def _tree_cuts(request: Request) -> Found:
+    found = tree_cuts.plan(request.cdag, request.budget, search=request.search)
+    if found.complete:
+        return Found(found.plan, "tree-cuts", tree_cuts.exact_bound(found.plan.traffic(request.cdag.weights)))
+    return Found(found.plan, "tree-cuts", algorithmic_bound(request.cdag))
+
+
 def _layer_by_layer(request: Request) -> Found:
     found = layer_by_layer.plan(request.cdag, request.budget)
     return Found(found, "layer-by-layer", algorithmic_bound(request.cdag))
@@ -101,8 +106,9 @@ def _layer_by_layer_freeing(request: Request) -> Found:
 
 
 def _auto(request: Request) -> Found:
-    if as_forest(request.cdag) is not None:
-        return _tree(request)
+    forest = as_forest(request.cdag)
+    if forest is not None:
+        return _tree(request) if recursion_is_optimal(request.cdag, forest) else _tree_cuts(request)
     return _layer_by_layer_freeing(request)
 
 
@@ -110,6 +116,7 @@ PLANNERS: dict[str, Planner] = {
     "auto": _auto,
     "dwt": _dwt,
     "tree": _tree,
+    "tree-cuts": _tree_cuts,
     "layer-by-layer": _layer_by_layer,
     "layer-by-layer-freeing": _layer_by_layer_freeing,
 }

@@ -12,6 +12,7 @@ METHODS = (
     "auto",
     "dwt",
     "tree",
+    "tree-cuts",
     "memory-states",
     "mvm-tiling",
     "layer-by-layer",
