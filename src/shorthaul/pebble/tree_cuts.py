@@ -143,9 +143,10 @@ def exact_bound(traffic: int) -> Bound:
         value=traffic,
         method="spilled sets of a tree, exhausted",
         proof=(
-            "The moves below the first value stored can go first, in an empty memory; so some optimal schedule computes "
-            "the pieces that the spilled values leave one after another, each without storing anything but its result. "
-            "A piece fits if Liu's order of it does. All sets of spilled values were compared, subtree by subtree, "
-            "by cost and by Liu's profile, and none was dropped that was not dominated."
+            "The moves below the first value stored can go first, in an empty memory; so some optimal schedule "
+            "computes the pieces that the spilled values leave one after another, each without storing anything but "
+            "its result. A piece fits if Liu's order of it does. All sets of spilled values were compared, subtree by "
+            "subtree, by cost and by Liu's profile; only dominated ones were dropped. Computing a value again never "
+            "helps, since only one computation reads it."
         ),
     )
