@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from shorthaul.core.errors import InputError
 
@@ -175,34 +175,79 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class _Signals(NamedTuple):
+    """What a search and its tasks tell each other, also across processes."""
+
+    deadline: float
+    is_stopped: Any
+    best: Any
+
+
+_signals: _Signals | None = None
+_budget_here: Budget | None = None
+
+
+def stop_requested() -> bool:
+    """True when a task of :func:`run_tasks` has to return what it has: the time is up, or Ctrl-C was pressed."""
+    if _signals is not None:
+        return bool(_signals.is_stopped.value) or time.monotonic() >= _signals.deadline
+    return _budget_here is not None and _budget_here.expired()
+
+
+def tell_best(value: float) -> None:
+    """Let the search's progress line know of the best cost that a task of :func:`run_tasks` has found."""
+    if _signals is not None:
+        _signals.best.value = min(_signals.best.value, value)
+    elif _budget_here is not None:
+        _budget_here.report(best=value)
+
+
 def run_tasks(
-    function: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], *, budget: Budget
+    function: Callable[[TaskT], AnswerT],
+    tasks: Sequence[TaskT],
+    *,
+    budget: Budget,
+    watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task))`` as tasks finish, on up to ``budget.workers`` processes.
 
     ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
-    runs in this process. When the budget expires, tasks not yet started are dropped; running ones must watch the
-    deadline handed to them, since they are waited for.
+    runs in this process. When the budget expires, tasks not yet started are dropped; running ones are waited for, so
+    they must ask :func:`stop_requested` or watch the deadline handed to them. ``watch`` is called a few times a second
+    with the best cost that the tasks told with :func:`tell_best` (infinite before the first).
 
     >>> sorted(run_tasks(abs, [-1, 2], budget=Budget(workers=1)))
     [(0, 1), (1, 2)]
     """
+    global _budget_here  # noqa: PLW0603 -- what a task may ask without having it handed down
     workers = min(budget.workers, len(tasks))
     if workers <= 1:
-        for index, task in enumerate(tasks):
-            if budget.expired() and index > 0:
-                return
-            yield index, function(task)
+        _budget_here = budget
+        try:
+            for index, task in enumerate(tasks):
+                if budget.expired() and index > 0:
+                    return
+                yield index, function(task)
+        finally:
+            _budget_here = None
         return
-    with ProcessPoolExecutor(workers, mp_context=_context(), initializer=_ignore_interrupt) as pool:
+    context = _context()
+    signals = _Signals(budget.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,)) as pool:
         waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
-        while waiting:
-            done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda item: waiting[item]):
-                yield waiting.pop(future), future.result()
-            if budget.expired():
-                for future in [item for item in waiting if item.cancel()]:
-                    del waiting[future]
+        try:
+            while waiting:
+                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda item: waiting[item]):
+                    yield waiting.pop(future), future.result()
+                if watch is not None:
+                    watch(signals.best.value)
+                if budget.expired():
+                    signals.is_stopped.value = 1
+                    for future in [item for item in waiting if item.cancel()]:
+                        del waiting[future]
+        finally:
+            signals.is_stopped.value = 1
 
 
 def _context() -> multiprocessing.context.BaseContext:
@@ -211,6 +256,8 @@ def _context() -> multiprocessing.context.BaseContext:
     return multiprocessing.get_context("fork" if can_fork and threading.active_count() == 1 else "spawn")
 
 
-def _ignore_interrupt() -> None:
+def _start_worker(signals: _Signals) -> None:
+    global _signals  # noqa: PLW0603 -- set once in a fresh process
+    _signals = signals
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -12,6 +12,7 @@ coincide by chance in some steps; the classes take them as distinct, which is ne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -108,7 +109,7 @@ class _Classes:
         for steps in self.steps_of:
             begins += [np.maximum(steps - 1, 1), steps]
         edges = np.sort(np.stack(begins), axis=0)
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        for begin, end in pairwise(edges):
             count = end - begin
             if not count.any():
                 continue
@@ -189,7 +190,8 @@ class _Classes:
         if NO_REDUCTION in {one.reduction, other.reduction} or one.reduction == other.reduction:
             return np.full(len(self.k), one.reduction == other.reduction)
         step = one if one.reduction == STEP else other
-        return self.steps_of[step.group] == 1
+        single: Mask = self.steps_of[step.group] == 1
+        return single
 
     def size(self, load: Load, step: Integers) -> Integers:
         part = self.part(load.group, step)
@@ -221,7 +223,8 @@ class _Classes:
         rows, columns = self.codes(load)
         used = self.is_asked(load.group, last) & (rows != STEP) & (columns != STEP)
         along_row, along_column = columns != TILE, rows != TILE
-        return np.stack([np.zeros_like(used), along_row & along_column, along_row, along_column]) & used
+        kept: Mask = np.stack([np.zeros_like(used), along_row & along_column, along_row, along_column]) & used
+        return kept
 
     def is_whole(self, load: Load) -> Mask:
         rows, columns = self.codes(load)

@@ -124,13 +124,14 @@ class Granularities:
 
 
 def _cuts(lengths: tuple[int, ...], limit: int, native: int) -> Integers:
-    """Return lengths of parts, up to ``limit``, that cut the axis evenly, and multiples and fractions of the native one."""
+    """Return lengths up to ``limit``: those that cut the axes evenly, powers of two, multiples of the native one."""
     values = {limit}
     for length in lengths:
         fewest = -(-length // limit)
         cuts = {fewest * cut for cut in _CUTS} | {fewest + 1, fewest + 2, fewest + 3}
         values |= {-(-length // cut) for cut in cuts}
-    values |= {native * 2**power for power in range(12)} | {native >> power for power in range(native.bit_length())}
+    values |= {native << power for power in range(12)} | {native >> power for power in range(native.bit_length())}
+    values |= {1 << power for power in range(limit.bit_length())}
     return np.array(sorted(value for value in values if 1 <= value <= limit), dtype=np.int64)
 
 

@@ -116,7 +116,7 @@ def _above(groups: Groups, inside: int, operators: int) -> int:
     return found
 
 
-def drop(groups: Groups, sequence: Sequence, random: Random) -> Sequence | None:
+def drop(_: Groups, sequence: Sequence, random: Random) -> Sequence | None:
     """Take an operator out of a group if another group computes it too."""
     once = twice = 0
     for operators in sequence:

@@ -94,18 +94,20 @@ def plain_moves(rows: Integers, columns: Integers, *, by_columns: bool) -> Float
     """Count the moves of the plain serpentines, for arrays of grids; entry [m, i, j, g]."""
     counts = np.zeros((4, 2, 2, len(rows)))
     lines, tiles = (columns, rows) if by_columns else (rows, columns)
-    grid = np.arange(len(rows))
     # Entry [line class, tile class, g]; a line is entered at its far end and at its near end in turn.
-    entered = np.zeros((2, 2, len(rows)))
-    near = (tiles == 1).astype(int)
-    is_far = np.ones_like(near)
+    single = tiles == 1  # then the near end is the far end
     inner = np.maximum(lines - 2, 0)  # lines 1 to lines - 2
-    np.add.at(entered, (0, is_far, grid), (inner + 1) // 2)
-    np.add.at(entered, (0, near, grid), inner // 2)
-    last_end = np.where((lines - 1) % 2 == 1, is_far, near)
-    np.add.at(entered, (1, last_end, grid), (lines > 1).astype(int))
-    start = np.zeros_like(entered)
-    start[(lines == 1).astype(int), near, grid] = 1
+    far, near = (inner + 1) // 2, inner // 2
+    last_is_far = ((lines - 1) % 2 == 1) | single
+    entered = np.stack(
+        [
+            np.stack([np.where(single, 0, near), np.where(single, inner, far)]),
+            np.stack([~last_is_far & (lines > 1), last_is_far & (lines > 1)]).astype(np.int64),
+        ]
+    ).astype(float)
+    start_line = np.stack([lines > 1, lines == 1])
+    start_tile = np.stack([~single, single])
+    start = (start_line[:, None, :] & start_tile[None, :, :]).astype(float)
     along = _tiles(lines, tiles) - entered - start
     if by_columns:
         entered, start, along = (counted.swapaxes(0, 1) for counted in (entered, start, along))
