@@ -2,8 +2,87 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
+
+from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.output import finish
+from shorthaul.cli.verbs import verb
+from shorthaul.spatial.options import PlacingOptions, PlanOptions, TreeOptions
+
+if TYPE_CHECKING:
+    from shorthaul.core.cases import Source
+    from shorthaul.spatial.model import Tree
 
 app = typer.Typer(
     no_args_is_help=True, help="Trees laid out on a grid of processors, and the algorithms that run there."
 )
+
+TreeArgument = Annotated[
+    str,
+    typer.Argument(metavar="TREE", help="Newick, .npy, .npz, .json or .txt file, or a built-in tree (yule:n=1024)."),
+]
+
+
+def _load(text: str, options: TreeOptions) -> Source[Tree]:
+    from shorthaul.core.cases import resolve
+    from shorthaul.spatial.cases import CASES
+    from shorthaul.spatial.formats import tree_from_file
+
+    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=options.forest))
+
+
+@verb(app, "plan")
+def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Search, output: Output) -> None:
+    """Lay a tree out on a grid so that neighbours are close."""
+    source = _load(tree, read)
+    from shorthaul.core.document import write_bytes
+    from shorthaul.spatial.formats import layout_bytes, layout_document
+    from shorthaul.spatial.planning import plan as make_plan
+
+    result = make_plan(source.workload, options, search=search.budget(), source=source)
+    assert result.plan is not None
+    data = None if output.output is None else layout_bytes(result.plan)
+    document = layout_document(result.plan, output.output, data)
+    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
+
+
+@verb(app, "bound")
+def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: Search, output: Output) -> None:
+    """Say how little energy any layout of a tree needs, and why."""
+    source = _load(tree, read)
+    from shorthaul.spatial.planning import bound as find_bound
+
+    finish(find_bound(source.workload, options, search=search.budget(), source=source), output)
+
+
+@verb(app, "check")
+def check(
+    tree: TreeArgument,
+    layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="Layout with arrays parent, x, y.")],
+    read: TreeOptions,
+    search: Search,
+    output: Output,
+) -> None:
+    """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
+    source = _load(tree, read)
+    from shorthaul.core.document import read_bytes
+    from shorthaul.spatial.formats import layout_document, layout_from_bytes
+    from shorthaul.spatial.planning import check as replay
+
+    found = layout_from_bytes(read_bytes(layout), file=layout)
+    result = replay(found, source.workload, search=search.budget(), source=source)
+    finish(result, output, plan_document=layout_document(found, layout, read_bytes(layout)) if result.plan else None)
+
+
+@verb(app, "cases")
+def cases() -> None:
+    """List the built-in trees."""
+    import sys
+
+    from shorthaul.report.text import print_table
+    from shorthaul.spatial.cases import CASES
+
+    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)

@@ -1,0 +1,200 @@
+"""The workload, a rooted tree or several, and the machine, a grid of processors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core import jit
+from shorthaul.core.errors import InputError
+from shorthaul.spatial.tree_kernels import depths, first_wrong_parent, sorted_by
+
+Index = npt.NDArray[np.int32]
+
+#: Vertices are counted with 32-bit integers; this many leave room for two per processor.
+MOST_VERTICES = 2**30
+_NONE = np.empty(0, np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What a Newick file says about its vertices: ``text`` cut at ``name`` and ``length`` (begin and end, (n, 2))."""
+
+    text: npt.NDArray[np.uint8]
+    name: npt.NDArray[np.int64]
+    length: npt.NDArray[np.int64]
+
+    def names(self) -> list[str]:
+        """Return the name of every vertex, quotes removed, empty where there is none."""
+        data = self.text.tobytes()
+        raw = [data[begin:end].decode("utf-8", "replace") for begin, end in self.name.tolist()]
+        return [_unquoted(name) for name in raw]
+
+    def lengths(self) -> npt.NDArray[np.float64]:
+        """Return the branch length above every vertex, NaN where there is none."""
+        data = self.text.tobytes()
+        cells = [data[begin:end] or b"nan" for begin, end in self.length.tolist()]
+        return np.array(cells, dtype="S").astype(np.float64)
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("''", "'") if name.startswith("'") else name.replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A rooted tree (or several): ``parent`` of every vertex, -1 at a root, shape (n,), int32.
+
+    ``parents_first`` is an order in which every parent precedes its children; empty if 0, 1, ... is one. Made by
+    :func:`tree_from_parents`, which checks it all.
+    """
+
+    parent: Index
+    parents_first: Index = field(default_factory=lambda: _NONE)
+    labels: Labels | None = None
+
+    @property
+    def n(self) -> int:
+        """The number of vertices."""
+        return len(self.parent)
+
+    def roots(self) -> Index:
+        """Return the roots in ascending order."""
+        return np.flatnonzero(self.parent < 0).astype(np.int32)
+
+    def degrees(self) -> npt.NDArray[np.int64]:
+        """Return the number of children of every vertex."""
+        return np.bincount(self.parent[self.parent >= 0], minlength=self.n)
+
+    def _repr_html_(self) -> str:
+        return f"<p>tree of {self.n} vertices, {len(self.roots())} root(s)</p>"
+
+
+def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: Labels | None = None) -> Tree:
+    """Return the tree with these parents; a root has -1 or itself.
+
+    Raises :class:`InputError` for anything that is not a tree: no vertex, a parent that is no vertex, a cycle, and,
+    unless ``forest`` is true, several roots.
+
+    >>> tree_from_parents([-1, 0, 0, 1]).n
+    4
+    """
+    array = _as_integers(parent)
+    n = len(array)
+    own = np.arange(n, dtype=np.int32)
+    looped = array == own
+    if looped.any():
+        array = np.where(looped, np.int32(-1), array)
+    jit.announce("shorthaul.spatial.tree_kernels", 8)
+    wrong, ordered = first_wrong_parent(array)
+    if wrong >= 0:
+        raise InputError(
+            "is no vertex",
+            place=f"parent[{wrong}]",
+            value=int(array[wrong]),
+            allowed=f"0 to {n - 1}, or -1 for the root",
+        )
+    parents_first = _NONE if ordered else _parents_first(array)
+    roots = int((array < 0).sum())
+    if roots > 1 and not forest:
+        first, second = np.flatnonzero(array < 0)[:2].tolist()
+        raise InputError(
+            "has several roots",
+            place="parent",
+            value=f"{roots} roots, vertices {first} and {second} the first two",
+            allowed="one vertex with parent -1",
+            cure="use --forest (forest=True) to lay out several trees on one grid",
+        )
+    return Tree(array, parents_first, labels)
+
+
+def _as_integers(parent: npt.ArrayLike) -> Index:
+    try:
+        given = np.asarray(parent)
+    except ValueError:
+        raise InputError("is not an array of integers", place="parent") from None
+    if given.ndim != 1:
+        raise InputError("must have one dimension", place="parent", value=f"shape {given.shape}", allowed="shape (n,)")
+    if len(given) == 0:
+        raise InputError("has no vertex", place="parent", allowed="at least one vertex")
+    if len(given) > MOST_VERTICES:
+        raise InputError("has too many vertices", value=len(given), allowed=f"up to {MOST_VERTICES}")
+    if given.dtype == np.int32:
+        return given
+    if given.dtype.kind not in "iu":
+        place, shown = _first_non_integer(given)
+        raise InputError("is not an integer", place=place, value=shown, allowed="vertex numbers, -1 for the root")
+    outside = (given > len(given)) | (given < -1 if given.dtype.kind == "i" else False)
+    if outside.any():
+        first = int(np.flatnonzero(outside)[0])
+        raise InputError(
+            "is no vertex",
+            place=f"parent[{first}]",
+            value=int(given[first]),
+            allowed=f"0 to {len(given) - 1}, or -1 for the root",
+        )
+    return given.astype(np.int32)
+
+
+def _first_non_integer(given: npt.NDArray[Any]) -> tuple[str, object]:
+    for position, value in enumerate(given.tolist()):
+        if not isinstance(value, int) or isinstance(value, bool):
+            return f"parent[{position}]", value
+    return "parent", f"array of {given.dtype}"
+
+
+def _parents_first(parent: Index) -> Index:
+    depth, culprit = depths(parent)
+    if culprit >= 0:
+        cycle, vertex = [culprit], int(parent[culprit])
+        while vertex != culprit and len(cycle) < 8:
+            cycle.append(vertex)
+            vertex = int(parent[vertex])
+        end = f"{culprit}" if vertex == culprit else "..."
+        raise InputError(
+            "has a cycle", place="parent", value=" -> ".join(map(str, cycle)) + f" -> {end}", allowed="a rooted tree"
+        )
+    return sorted_by(depth, int(depth.max()))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """``width`` times ``height`` processors; a message from (x, y) to (x', y') travels |x - x'| + |y - y'| hops."""
+
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or self.height < 1 or self.cells > 2**31 - 1:
+            raise InputError(
+                "is not a grid", value=f"{self.width}x{self.height}", allowed="1x1 up to 2^31 - 1 processors"
+            )
+
+    @property
+    def cells(self) -> int:
+        """The number of processors."""
+        return self.width * self.height
+
+    @property
+    def links(self) -> int:
+        """The number of directed links between neighbouring processors."""
+        return 2 * (self.width * (self.height - 1) + self.height * (self.width - 1))
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+
+def grid_from_text(text: str) -> Grid:
+    """Return the grid written ``WIDTHxHEIGHT``; raises :class:`InputError`.
+
+    >>> grid_from_text("750x994").cells
+    745500
+    """
+    match = re.fullmatch(r"(\d{1,10})[xX](\d{1,10})", text.strip())
+    if match is None:
+        raise InputError("is not a grid", place="--grid", value=text, allowed="WIDTHxHEIGHT, as in 750x994")
+    return Grid(int(match[1]), int(match[2]))

@@ -1,0 +1,79 @@
+"""Options of the spatial verbs: their fields are the command-line flags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shorthaul.core.options import option, validate
+
+ORDERS = ("light-first", "heavy-first", "dfs", "bfs", "random")
+CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
+OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
+METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
+COINS = ("local-maximum", "random-mate")
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOptions:
+    """How the tree is read."""
+
+    forest: bool = option(False, "Accept several roots: several trees on one grid.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingOptions:
+    """Where the vertices go."""
+
+    order: str = option("light-first", "The linear order of the vertices.", choices=ORDERS)
+    curve: str = option("auto", "The space-filling curve (auto: hilbert, or gilbert off 2^k squares).", choices=CURVES)
+    grid: str | None = option(None, "The grid as WIDTHxHEIGHT, as in 750x994 (default: the smallest square).")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(PlacingOptions):
+    """How to lay a tree out."""
+
+    refine: float | None = option(None, "Improve the layout by local search for this many seconds.", least=0, most=1e6)
+    baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOptions(PlacingOptions):
+    """The simulated machine that an algorithm runs on."""
+
+    words: int = option(64, "Words of memory of a processor; a program that needs more is refused.", least=1)
+    count_links: bool = option(True, "Also count link loads and words (slower for very large trees).")
+
+
+@dataclass(frozen=True, slots=True)
+class TreefixOptions(MachineOptions):
+    """Which treefix sum to run, and how."""
+
+    op: str = option("sum", "The associative operator.", choices=OPERATORS)
+    direction: str = option("up", "up: over each subtree; down: along each path from the root.", choices=("up", "down"))
+    method: str = option("auto", "The algorithm; auto takes the one with the least predicted time.", choices=METHODS)
+    coins: str = option("local-maximum", "How rake-compress breaks chains.", choices=COINS)
+    values: str | None = option(None, "NumPy file with one value per vertex (default: all 1).")
+
+
+@dataclass(frozen=True, slots=True)
+class LcaOptions(MachineOptions):
+    """Which lowest common ancestors to find."""
+
+    queries: str | None = option(None, "File of queries: NumPy array of shape (q, 2), or two vertices per line.")
+    random: int | None = option(None, "Ask this many random queries.", least=1, most=2**26)
+    method: str = option("auto", "How subtree sizes and layers are computed.", choices=METHODS)
+    barriers: bool = option(False, "Synchronise all processors after each layer, as in the paper.")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """Which trees, orders and curves to compare."""
+
+    orders: str = option("light-first,dfs,bfs", "Orders, separated by commas.")
+    curves: str = option("auto", "Curves, separated by commas.")
+    sizes: str = option("1024,4096,16384,65536", "Numbers of vertices, separated by commas (built-in trees only).")
+    treefix: bool = option(True, "Also run a treefix sum on each light-first layout.")

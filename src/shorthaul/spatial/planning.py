@@ -1,0 +1,188 @@
+"""The verbs ``plan``, ``bound`` and ``check``: lay a tree out, say how little energy it needs, replay a layout."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Cost
+from shorthaul.core.cases import Source
+from shorthaul.core.errors import DefectError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.spatial import curves, orders, views
+from shorthaul.spatial.bound import energy_bound
+from shorthaul.spatial.check import check_layout
+from shorthaul.spatial.cost import local_messaging
+from shorthaul.spatial.cost_kernels import edge_energy
+from shorthaul.spatial.model import Grid, Tree, grid_from_text, tree_from_parents
+from shorthaul.spatial.options import PlacingOptions, PlanOptions
+from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.virtual_tree import virtual_tree
+
+KIND = "shorthaul/spatial-result"
+
+
+def as_tree(workload: Tree | npt.ArrayLike) -> Tree:
+    """Return ``workload`` as a tree: it may be a parent array."""
+    return workload if isinstance(workload, Tree) else tree_from_parents(workload)
+
+
+def place(tree: Tree, options: PlacingOptions, budget: Budget) -> tuple[Layout, str]:
+    """Return the layout that ``options`` name, and the curve that ``auto`` stood for."""
+    grid = None if options.grid is None else grid_from_text(options.grid)
+    curve, chosen = curves.choose(options.curve, tree.n, grid)
+    x, y = curves.cells(curve, chosen, tree.n)
+    position = orders.positions(tree, options.order, generator=budget.generator())
+    return Layout(tree.parent, x[position], y[position], chosen), curve
+
+
+def plan(
+    workload: Tree | npt.ArrayLike,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[Layout]:
+    """Lay a tree out on a grid: an order along a space-filling curve, then ``refine`` seconds of local search.
+
+    ``workload`` is a :class:`Tree` or a parent array; ``fields`` are those of :class:`PlanOptions`. The cost is that
+    of one message from every parent to each of its children. Raises :class:`InputError` and
+    :class:`InfeasibleError` (grid too small).
+
+    >>> result = plan([-1, 0, 0, 1, 1, 2, 2])
+    >>> result.cost["energy_hops"], result.bound.value
+    (6, 6)
+    """
+    options = PlanOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    with budget:
+        layout, curve = place(tree, options, budget)
+        refined = options.refine is not None and options.refine > 0
+        if refined:
+            from shorthaul.spatial.refine import refine
+
+            layout = refine(tree, layout, seconds=float(options.refine or 0), budget=budget)
+    report = check_layout(layout, tree)
+    cost = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+    if report.cost is not None and dict(report.cost) != dict(cost):
+        raise DefectError(f"the replay counts {report.cost}, the search {cost}")
+    bound = energy_bound(tree, layout.grid)
+    name = f"{options.order} + {curve}" + (" + refine" if refined else "")
+    rows: list[dict[str, float | str]] = [_row(name, cost, tree.n)]
+    if options.baselines:
+        rows += _baselines(tree, layout.grid, curve, budget, skip=name)
+    return Result(
+        KIND,
+        Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=bound,
+        check=report,
+        plan=layout,
+        provenance=provenance("spatial plan", options=options, source=source, budget=budget),
+        extra={
+            "vertices": tree.n,
+            "grid": [layout.grid.width, layout.grid.height],
+            "curve": curve,
+            "energy_per_vertex": cost["energy_hops"] / tree.n,
+            "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
+            "virtual_tree": _virtual(tree, layout),
+            "baselines": rows[1:],
+        },
+        figures=views.layout_figures(tree, layout, rows),
+    )
+
+
+def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
+    return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / n}
+
+
+def _baselines(tree: Tree, grid: Grid, curve: str, budget: Budget, *, skip: str) -> list[dict[str, float | str]]:
+    x, y = curves.cells(curve, grid, tree.n)
+    rows = []
+    for order in ("light-first", "dfs", "bfs", "random"):
+        name = f"{order} + {curve}"
+        if name != skip:
+            position = orders.positions(tree, order, generator=budget.generator())
+            rows.append(_row(name, local_messaging(tree.parent, x[position], y[position], grid), tree.n))
+    return rows
+
+
+def _virtual(tree: Tree, layout: Layout) -> dict[str, float]:
+    virtual = virtual_tree(tree)
+    x, y = layout.x[virtual.host], layout.y[virtual.host]
+    energy, longest = edge_energy(virtual.parent, x, y)
+    most = int(tree.degrees().max())
+    return {
+        "energy_hops": energy,
+        "energy_per_vertex": energy / tree.n,
+        "distance_hops": longest,
+        "depth": most.bit_length(),
+        "nodes": virtual.nodes,
+    }
+
+
+def bound(
+    workload: Tree | npt.ArrayLike,
+    options: PlacingOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[Layout]:
+    """Return the lower bound on the energy of any layout of a tree on the grid.
+
+    >>> bound([-1, *[0] * 12]).bound.value
+    20
+    """
+    options = PlacingOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    grid = None if options.grid is None else grid_from_text(options.grid)
+    _, chosen = curves.choose(options.curve, tree.n, grid)
+    return Result(
+        KIND,
+        None,
+        bound=energy_bound(tree, chosen),
+        provenance=provenance("spatial bound", options=options, source=source, budget=budget),
+        extra={"vertices": tree.n, "grid": [chosen.width, chosen.height]},
+    )
+
+
+def check(
+    layout: Layout,
+    workload: Tree | npt.ArrayLike | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+) -> Result[Layout]:
+    """Replay a layout: every violation found, and its cost as recounted. Without a tree, the layout's own is used."""
+    budget = Budget() if search is None else search
+    tree = tree_from_parents(layout.parent, forest=True) if workload is None else as_tree(workload)
+    report = check_layout(layout, tree)
+    if not report.ok:
+        return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, budget))
+    found = energy_bound(tree, layout.grid)
+    cost = report.cost
+    status = Status.OPTIMAL if cost is not None and found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
+    rows = [] if cost is None else [_row("given", cost, tree.n)]
+    return Result(
+        KIND,
+        status,
+        cost=cost,
+        bound=found,
+        check=report,
+        plan=layout,
+        provenance=_checked(source, budget),
+        extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
+        figures=views.layout_figures(tree, layout, rows),
+    )
+
+
+def _checked(source: Source[Tree] | None, budget: Budget) -> Any:
+    return provenance("spatial check", options=PlacingOptions(), source=source, budget=budget)

@@ -1,0 +1,118 @@
+"""Figures: the tree on the grid, its edge lengths, the link loads, energy against n. Large ones are coarsened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.figure import Figure, Line, Series, Table
+from shorthaul.core.figure import Grid as GridFigure
+from shorthaul.spatial.cost import link_loads
+from shorthaul.spatial.cost_kernels import distance_counts, edge_energy
+from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.tree_kernels import depths, sorted_by
+
+#: Cells a side of a picture, at most; larger grids are coarsened.
+_SIDE = 64
+#: Edges drawn over a picture, at most: those of the vertices nearest the root.
+_EDGES = 1500
+
+
+def layout_figures(tree: Tree, layout: Layout, rows: Sequence[Mapping[str, float | str]]) -> tuple[Figure, ...]:
+    """Return the picture of the layout, its distance histogram, its link loads and the table of baselines."""
+    x, y = layout.x, layout.y
+    return (
+        placement(tree, x, y, layout.grid),
+        distances(tree, x, y),
+        load_map(_downward_loads(tree, x, y, layout.grid), "Link load: one message from every parent to each child"),
+        comparison("Placements compared", rows),
+    )
+
+
+def placement(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], grid: Grid) -> GridFigure:
+    """Return the grid with every processor coloured by its vertex' depth and the edges near the root drawn."""
+    depth, _ = depths(tree.parent)
+    block = _block(grid)
+    shape = (-(-grid.height // block), -(-grid.width // block))
+    cell = (y // block) * shape[1] + x // block
+    count = np.bincount(cell, minlength=shape[0] * shape[1])
+    total = np.bincount(cell, weights=depth, minlength=shape[0] * shape[1])
+    mean = np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0).reshape(shape)
+    near = sorted_by(depth, int(depth.max()))[: _EDGES + 1]
+    near = near[tree.parent[near] >= 0]
+    scale = float(block)
+    paths = tuple(
+        ((_half(x[p], scale), _half(y[p], scale)), (_half(x[v], scale), _half(y[v], scale)))
+        for v, p in zip(near.tolist(), tree.parent[near].tolist(), strict=True)
+    )
+    note = f"each square is {block} x {block} processors, coloured by mean depth" if block > 1 else ""
+    if len(near) < tree.n - 1:
+        note += f"{'; ' if note else ''}the {len(near)} edges nearest the root are drawn"
+    return GridFigure(f"{tree.n} vertices on a grid of {grid}", _cells(mean), "depth in the tree", paths, note)
+
+
+def _half(value: np.int32, scale: float) -> float:
+    return round(float(value) / scale, 3) if scale > 1 else float(value)
+
+
+def _block(grid: Grid) -> int:
+    return -(-max(grid.width, grid.height) // _SIDE)
+
+
+def _cells(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], ...]:
+    return tuple(tuple(None if np.isnan(v) else round(v, 3) for v in row) for row in values.tolist())
+
+
+def distances(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) -> Series:
+    """Return how many edges have which length, long ones gathered in doubling classes."""
+    _, longest = edge_energy(tree.parent, x, y)
+    counts = distance_counts(tree.parent, x, y, longest)
+    edges = [*range(min(17, longest + 1))]
+    while edges[-1] < longest:
+        edges.append(min(2 * edges[-1], longest))
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    at, number = [], []
+    for low, high in zip([-1, *edges[:-1]], edges, strict=True):
+        if high > 0:
+            at.append(high)
+            number.append(int(sums[high + 1] - sums[low + 1]))
+    line = Line("edges", tuple(at), tuple(number), "bar")
+    note = "beyond 16 hops a bar counts all lengths since the bar before" if longest > 16 else ""
+    return Series("Edge lengths", "hops", "edges", (line,), log_x=longest > 16, log_y=longest > 16, note=note)
+
+
+def _downward_loads(
+    tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], grid: Grid
+) -> npt.NDArray[np.int64]:
+    child = np.flatnonzero(tree.parent >= 0).astype(np.int32)
+    return link_loads(tree.parent[child], child, x, y, grid)
+
+
+def load_map(loads: npt.NDArray[np.int64], title: str) -> GridFigure:
+    """Return the largest load of a link at each processor (four directions together), coarsened by the maximum."""
+    worst = loads.max(axis=0)
+    height, width = worst.shape
+    block = _block(Grid(width, height))
+    rows, columns = -(-height // block), -(-width // block)
+    padded = np.zeros((rows * block, columns * block), np.int64)
+    padded[:height, :width] = worst
+    coarse = padded.reshape(rows, block, columns, block).max(axis=(1, 3))
+    note = f"each square is the largest of {block} x {block} processors" if block > 1 else ""
+    return GridFigure(title, tuple(map(tuple, coarse.tolist())), "messages over a link", (), note)
+
+
+def comparison(title: str, rows: Sequence[Mapping[str, float | str]]) -> Table:
+    """Return rows of named numbers as a table."""
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    return Table(title, columns, tuple(tuple(row.get(name) for name in columns) for row in rows))
+
+
+def growth(title: str, y_label: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> Series:
+    """Return one curve per name over the number of vertices."""
+    curves = tuple(
+        Line(name, tuple(p[0] for p in points), tuple(p[1] for p in points), "line") for name, points in lines.items()
+    )
+    return Series(title, "vertices", y_label, curves, log_x=True)
