@@ -48,12 +48,11 @@ def is_warm(module: str) -> bool:
 def _kernel_is_warm(compiled: Any) -> bool:
     if compiled.signatures:
         return True
-    source = Path(compiled.py_func.__code__.co_filename)
-    folder = Path(compiled.stats.cache_path) if compiled.stats.cache_path else None
-    if folder is None or not folder.is_dir():
+    # Whether a file on disk still belongs to the source is Numba's to say (by content or by time, with its version).
+    try:
+        return bool(compiled._cache._cache_file._load_index())
+    except (AttributeError, OSError):
         return False
-    indices = folder.glob(f"{source.stem}.{compiled.py_func.__qualname__}-*.nbi")
-    return any(index.stat().st_mtime >= source.stat().st_mtime for index in indices)
 
 
 def announce(module: str, seconds: int) -> None:
