@@ -123,46 +123,40 @@ class _Builder:
 
     # -- the walk
 
-    def block(self, items: Sequence[Any], scope: _Scope) -> None:
-        """Walk the statements of a block in order."""
-        position = 0
+    def block(self, items: Sequence[Any], scope: _Scope, position: int = 0) -> int:
+        """Walk the statements of a block in order, from ``position`` in time; return the next free position."""
         for item in items:
-            inner = replace(scope, time=(*scope.time, position))
             kind = type(item).__name__
             if isinstance(item, c_ast.Decl | c_ast.DeclList):
                 for declaration in item.decls if isinstance(item, c_ast.DeclList) else [item]:
-                    scope = self.declaration(declaration, replace(scope, time=(*scope.time, position)), scope)
-                    position += 1
-                continue
-            if isinstance(item, c_ast.Compound):
-                self.block(item.block_items or [], inner)
+                    scope, position = self.declaration(declaration, scope, position)
+            elif isinstance(item, c_ast.Compound):
+                position = self.block(item.block_items or [], scope, position)
             elif isinstance(item, c_ast.For):
-                self.loop(item, inner)
+                self.loop(item, replace(scope, time=(*scope.time, position)))
+                position += 1
             elif isinstance(item, c_ast.If):
-                self.branch(item, inner)
+                position = self.branch(item, scope, position)
             elif kind in _CONTROL:
                 problem, cure = _CONTROL[kind]
                 raise InputError(problem, place=self.place(item), value=c_text(item)[:80], cure=cure)
-            elif isinstance(item, c_ast.Pragma | c_ast.EmptyStatement):
-                continue
-            else:
+            elif not isinstance(item, c_ast.Pragma | c_ast.EmptyStatement):
                 position = self.expression(item, scope, position)
-                continue
-            position += 1
+        return position
 
     def place(self, node: Any) -> str:
         """Return the place of ``node`` as text."""
         return str(self.region.place(node))
 
-    def declaration(self, node: Any, inner: _Scope, scope: _Scope) -> _Scope:
+    def declaration(self, node: Any, scope: _Scope, position: int) -> tuple[_Scope, int]:
         """An initialised local is an assignment; an integer that is never assigned again is a name for its value."""
         if node.init is None:
-            return scope
+            return scope, position
         if node.name in self.symbols.data or node.name in self.symbols.written:
             target = c_ast.ID(node.name, node.coord)
-            self.assign(c_ast.Assignment("=", target, node.init, node.coord), inner, 0)
-            return scope
-        return replace(scope, locals={**scope.locals, node.name: node.init})
+            made = self.assign(c_ast.Assignment("=", target, node.init, node.coord), scope, position)
+            return scope, position + made
+        return replace(scope, locals={**scope.locals, node.name: node.init}), position
 
     def loop(self, node: Any, scope: _Scope) -> None:
         """Walk one for loop."""
@@ -176,8 +170,8 @@ class _Builder:
         )
         self.block([node.stmt], inner)
 
-    def branch(self, node: Any, scope: _Scope) -> None:
-        """Walk an if with an affine condition."""
+    def branch(self, node: Any, scope: _Scope, position: int) -> int:
+        """Walk an if with an affine condition; return the next free position."""
         try:
             where = condition(node.cond, self.names(scope))
         except InputError as error:
@@ -192,7 +186,8 @@ class _Builder:
             ) from error
         for taken, body in ((where, node.iftrue), (where.complement(), node.iffalse)):
             if body is not None:
-                self.block([body], replace(scope, params=scope.params.intersect(taken)))
+                position = self.block([body], replace(scope, params=scope.params.intersect(taken)), position)
+        return position
 
     def expression(self, node: Any, scope: _Scope, position: int) -> int:
         """Walk an expression statement; return the next free position."""
@@ -202,7 +197,7 @@ class _Builder:
                 position = self.expression(item, scope, position)
             return position
         if isinstance(node, c_ast.Assignment):
-            return position + self.assign(node, replace(scope, time=scope.time), position)
+            return position + self.assign(node, scope, position)
         if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
             one = c_ast.Constant("int", "1", node.coord)
             self.emit(node.expr, one, inner, node, compound=True)

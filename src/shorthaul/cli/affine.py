@@ -2,6 +2,132 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
 
+from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.verbs import verb
+
+if TYPE_CHECKING:
+    from shorthaul.affine.model import Program
+    from shorthaul.affine.plan import Plan
+    from shorthaul.core.result import Result
+
 app = typer.Typer(no_args_is_help=True, help="Data-movement lower bounds for C loop nests, with their proof.")
+
+Input = Annotated[
+    str, typer.Argument(metavar="INPUT", help="A C file with '#pragma scop', or a built-in kernel such as gemm.")
+]
+
+
+@verb(app, "bound")
+def bound(workload: Input, options: BoundOptions, search: Search, output: Output) -> None:
+    """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
+    from shorthaul.affine import planning
+    from shorthaul.cli.output import finish
+
+    source = planning.case(workload, options.function)
+    result = planning.bound(source.workload, options, search=search.budget(), source=source)
+    if not output.json and result.bound is not None:
+        print(planning.shown_bound(result.bound, options.format))
+    finish(result, output)
+
+
+@verb(app, "plan")
+def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+    """Find a tiled order of all statement instances that needs few loads at given sizes."""
+    from shorthaul.affine import planning
+
+    source = planning.case(workload, options.function)
+    result = planning.plan(source.workload, options, search=search.budget(), source=source)
+    if not output.json:
+        print(f"order: {result.extra['tiling']}")
+        print(f"loads in program order: {result.extra['program_order_loads_words']:,}")
+    _finish(result, source.workload, output)
+
+
+@verb(app, "check")
+def check(
+    workload: Input,
+    options: CheckOptions,
+    search: Search,
+    output: Output,
+    plan_file: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan to replay; without one, the bound itself is tested.")
+    ] = None,
+) -> None:
+    """Replay anybody's plan; without a plan, test the kernel's dependences and bounds against brute force."""
+    from shorthaul.affine import planning
+    from shorthaul.report.text import print_table
+
+    source = planning.case(workload, options.function)
+    given = None if plan_file is None else planning.read_plan(plan_file, source.workload)
+    result = planning.check(source.workload, given, options, search=search.budget(), source=source)
+    compared = [] if result.check is None else result.check.details.get("comparisons", [])
+    if compared:
+        columns = ("sizes", "how it is played", "bound", "loads")
+        rows = [[item["sizes"], item["how"], item["bound"], item["loads"]] for item in compared]
+        print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
+    _finish(result, source.workload, output)
+
+
+@verb(app, "sweep")
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+    """Evaluate the bound, and the limit on operational intensity, over a range of fast-memory sizes."""
+    from shorthaul.affine import planning
+    from shorthaul.cli.output import finish
+    from shorthaul.report.text import print_table
+
+    source = planning.case(workload, options.function)
+    result = planning.sweep(source.workload, options, search=search.budget(), source=source)
+    rows: list[list[Any]] = [[point["S"], point["bound"], point["oi_limit"]] for point in result.extra["points"]]
+    columns = ("S", "bound on loads_words", "operations per word, at most")
+    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
+    finish(result, output)
+
+
+@verb(app, "cdag")
+def cdag(
+    workload: Input,
+    options: CdagOptions,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the CDAG here, not to the terminal.")
+    ] = None,
+) -> None:
+    """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
+    from shorthaul.affine import planning
+    from shorthaul.core.document import json_text, save_json
+
+    source = planning.case(workload, options.function)
+    document = planning.cdag(source.workload, options)
+    if output is None:
+        sys.stdout.write(json_text(document))
+    else:
+        save_json(output, document)
+        print(f"{len(document['nodes']):,} nodes, {len(document['edges']):,} edges -> {output}")
+
+
+@verb(app, "cases")
+def cases() -> None:
+    """List the built-in kernels."""
+    from shorthaul.affine.cases import CASES
+    from shorthaul.report.text import print_table
+
+    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+
+
+def _finish(result: Result[Plan], program: Program, output: Output) -> None:
+    from shorthaul.affine.formats import plan_document, save_plan
+    from shorthaul.cli.output import finish
+
+    made = result.plan
+    finish(
+        result,
+        output,
+        plan_document=None if made is None else plan_document(made, program),
+        write_plan=None if made is None else lambda path: save_plan(path, made, program),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
@@ -26,7 +27,7 @@ def amount(value: float | None) -> str:
     >>> amount(1234567.0), amount(0.25), amount(None)
     ('1,234,567', '0.25', '-')
     """
-    if value is None:
+    if value is None or math.isnan(value):
         return "-"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"

@@ -1,0 +1,181 @@
+"""Plan files of the affine engine: an order of instances, as JSON or, when long, in columns."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.affine.model import Program
+from shorthaul.affine.plan import Plan
+from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.errors import InputError, unknown_name
+
+PLAN_KIND = "shorthaul/affine-plan"
+#: Orders of more instances than this are written in columns (``.npz``).
+MOST_JSON_INSTANCES = 100_000
+_LARGEST_VALUE = 2**40
+
+
+def _head(plan: Plan) -> dict[str, Any]:
+    return {
+        "kind": PLAN_KIND,
+        "version": 1,
+        "sizes": dict(plan.sizes),
+        "fast_memory": plan.fast_memory,
+        "tiling": plan.tiling,
+    }
+
+
+def plan_document(plan: Plan, program: Program) -> dict[str, Any]:
+    """Return ``plan`` as a document: ``order`` lists ``["S0", i, j]``; a long one is given by length and digest."""
+    if len(plan) > MOST_JSON_INSTANCES:
+        return {**_head(plan), "order": len(plan), "digest": plan_digest(plan)}
+    widths = [len(program.by_name[name].iterators) for name in plan.names]
+    rows = zip(plan.statements.tolist(), plan.iterations.tolist(), strict=True)
+    return {**_head(plan), "order": [[plan.names[at], *row[: widths[at]]] for at, row in rows]}
+
+
+def plan_digest(plan: Plan) -> str:
+    """Return the SHA-256 of the order."""
+    return digest(plan.statements.astype("<i8").tobytes() + plan.iterations.astype("<i8").tobytes())
+
+
+def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
+    """Write ``plan``; a long one in columns, with a short JSON document beside it unless ``path`` ends in ``.npz``.
+
+    Raises :class:`InputError` if it cannot be written.
+    """
+    path = Path(path)
+    if path.suffix != ".npz" and len(plan) <= MOST_JSON_INSTANCES:
+        document = plan_document(plan, program)
+        order = ",\n  ".join(json_text(item, indent=None).strip() for item in document.pop("order"))
+        head = json_text(document, indent=None).strip()[:-1]
+        write_bytes(path, f'{head}, "order": [\n  {order}\n]}}\n'.encode())
+        return
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        kind=np.array(PLAN_KIND),
+        sizes=np.array(json_text(dict(plan.sizes), indent=None)),
+        fast_memory=np.array(plan.fast_memory),
+        names=np.array(plan.names),
+        statements=plan.statements,
+        iterations=plan.iterations,
+        tiling=np.array(plan.tiling),
+    )
+    columns = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    write_bytes(columns, buffer.getvalue())
+    if columns != path:
+        write_bytes(path, json_text({**_head(plan), "file": columns.name, "digest": plan_digest(plan)}).encode())
+
+
+def load_plan(path: str | Path, program: Program) -> Plan:
+    """Return the plan that a file holds: columns, a plan document, or a result document that carries a plan.
+
+    Raises :class:`InputError` that names file, place, value and cure.
+    """
+    path = Path(path)
+    try:
+        data = read_bytes(path)
+        if data[:2] == b"PK":
+            return _from_columns(data, program)
+        document = parse_json(decode_text(data, file=path), file=path)
+        if isinstance(document, dict) and document.get("kind") == "shorthaul/affine-result":
+            document = document.get("plan")
+        fields = expect_kind(document, PLAN_KIND)
+        if "file" in fields:
+            columns = path.with_name(Path(str(fields["file"])).name)
+            plan = _from_columns(read_bytes(columns), program)
+            if fields.get("digest") not in {None, plan_digest(plan)}:
+                raise InputError("is not the file that was written with the plan", file=columns, place="digest")
+            return plan
+        return _from_order(fields, program)
+    except InputError as error:
+        raise error.in_file(path) from None
+
+
+def _sizes(value: Any, program: Program) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise InputError("is no object", place="sizes", value=value, allowed='{"N": 20, ...}')
+    for name, size in value.items():
+        if name not in program.parameters:
+            raise unknown_name("parameter", name, program.parameters, place="sizes")
+        if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= 10**9:
+            raise InputError("is no size", place=f"sizes.{name}", value=size, allowed="integers from 0 to 1000000000")
+    missing = [name for name in program.parameters if name not in value]
+    if missing:
+        raise InputError(f"gives no size for {', '.join(missing)}", place="sizes")
+    return dict(value)
+
+
+def _capacity(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**50:
+        raise InputError("is no size", place="fast_memory", value=value, allowed="words, integers from 1")
+    return value
+
+
+def _from_order(fields: Mapping[str, Any], program: Program) -> Plan:
+    order = fields.get("order")
+    if isinstance(order, int) and not isinstance(order, bool):
+        raise InputError("holds no order, only its length", place="order", cure="check the plan file itself")
+    if not isinstance(order, list):
+        raise InputError("is no list", place="order", value=order, allowed='[["S0", 0, 1], ...]')
+    names = tuple(program.by_name)
+    number = {name: at for at, name in enumerate(names)}
+    widths = [len(item.iterators) for item in program.statements]
+    iterations = np.zeros((len(order), max(widths)), dtype=np.int64)
+    statements = np.zeros(len(order), dtype=np.int64)
+    for k, item in enumerate(order):
+        if not isinstance(item, list) or not item or not isinstance(item[0], str):
+            raise InputError("is no instance", place=f"order[{k}]", value=item, allowed='["S0", 0, 1]')
+        if item[0] not in number:
+            raise unknown_name("statement", item[0], names, place=f"order[{k}]")
+        at = number[item[0]]
+        row = item[1:]
+        if len(row) != widths[at] or not all(_is_index(value) for value in row):
+            allowed = f"{item[0]} and {widths[at]} integers"
+            raise InputError("is no instance", place=f"order[{k}]", value=item, allowed=allowed)
+        statements[k] = at
+        iterations[k, : len(row)] = row
+    sizes, capacity = _sizes(fields.get("sizes"), program), _capacity(fields.get("fast_memory"))
+    return Plan(sizes, capacity, names, statements, iterations, str(fields.get("tiling", "")))
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _LARGEST_VALUE
+
+
+def _from_columns(data: bytes, program: Program) -> Plan:
+    wanted = ("kind", "sizes", "fast_memory", "names", "statements", "iterations", "tiling")
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as columns:
+            kind, sizes, capacity, names, statements, iterations, tiling = (columns[name] for name in wanted)
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"is no plan in columns: {error}", allowed=f"arrays {', '.join(wanted)}") from None
+    if str(kind) != PLAN_KIND:
+        raise InputError("is of another kind", place="kind", value=str(kind), allowed=PLAN_KIND)
+    shaped = statements.ndim == 1 and iterations.ndim == 2 and len(statements) == len(iterations)
+    if not shaped or statements.dtype.kind not in "iu" or iterations.dtype.kind not in "iu":
+        raise InputError("must be integers of equal length", place="statements, iterations", value=statements.shape)
+    own = max(len(item.iterators) for item in program.statements)
+    if iterations.shape[1] != own:
+        raise InputError(
+            "is a plan of another program", place="iterations", value=iterations.shape[1], allowed=str(own)
+        )
+    listed = tuple(str(name) for name in np.atleast_1d(names).tolist())
+    if len(statements) and not 0 <= int(statements.min()) <= int(statements.max()) < len(listed):
+        raise InputError("names a statement that does not exist", place="statements", value=int(statements.max()))
+    given = _sizes(parse_json(str(sizes)), program)
+    return Plan(
+        given,
+        _capacity(int(capacity)),
+        listed,
+        statements.astype(np.int64),
+        iterations.astype(np.int64),
+        str(tiling),
+    )

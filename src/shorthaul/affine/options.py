@@ -1,0 +1,85 @@
+"""The options of each verb: dataclass fields, Python keywords and command-line flags alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shorthaul.core.options import option, validate
+
+PROFILES = ("best", "iolb")
+FORMATS = ("text", "latex", "sympy")
+
+_SIZE = "Values of the parameters and of S, the fast memory in words, as in N=1000,M=800,S=32768."
+_FUNCTION = "The C function to read, where several have a '#pragma scop'."
+_PROFILE = "iolb: the published method; best: the further arguments too."
+_SMALL = "Parameters that stay small against S, as in D,K: the leading term keeps them apart."
+_EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions:
+    """Options of ``bound``."""
+
+    function: str | None = option(None, _FUNCTION)
+    profile: str = option("best", _PROFILE, choices=PROFILES)
+    size: str | None = option(None, _SIZE)
+    small: str | None = option(None, _SMALL)
+    format: str = option("text", "How formula and proof are printed.", choices=FORMATS)
+    experimental: bool = option(False, _EXPERIMENTAL)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Options of ``plan``."""
+
+    function: str | None = option(None, _FUNCTION)
+    profile: str = option("best", _PROFILE, choices=PROFILES)
+    size: str | None = option(None, _SIZE)
+    evaluations: int = option(200, "How many tiled orders are replayed at most.", least=1, most=1_000_000)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """Options of ``check``."""
+
+    function: str | None = option(None, _FUNCTION)
+    profile: str = option("best", _PROFILE, choices=PROFILES)
+    size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """Options of ``sweep``."""
+
+    function: str | None = option(None, _FUNCTION)
+    profile: str = option("best", _PROFILE, choices=PROFILES)
+    size: str | None = option(None, _SIZE)
+    least: int = option(16, "The smallest S, in words.", least=1, most=2**50)
+    most: int = option(2**20, "The largest S, in words.", least=1, most=2**50)
+    points: int = option(17, "How many values of S, evenly spaced on a logarithmic scale.", least=1, most=1000)
+    balance: float | None = option(
+        None, "The machine's operations per word of traffic, to compare the operational intensity with.", least=0
+    )
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CdagOptions:
+    """Options of ``cdag``."""
+
+    function: str | None = option(None, _FUNCTION)
+    size: str | None = option(None, "Values of the parameters, as in N=8,M=6.")
+
+    def __post_init__(self) -> None:
+        validate(self)

@@ -1,0 +1,152 @@
+"""The validity oracle: everything a bound rests on, compared with brute force at small sizes.
+
+(a) the bound against exact play on tiny CDAGs; (c) the bound against Belady's replacement on the program order and on
+tiled orders; (d) dependences, inputs and counts against execution. (b), the sizes of partition parts, is in
+:mod:`check_parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.check import same_cdag
+from shorthaul.affine.counting import card
+from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.sizes import FAST_MEMORY, shown
+from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
+from shorthaul.core.amounts import TOLERANCE
+from shorthaul.core.check import Violation
+from shorthaul.core.search import Budget
+from shorthaul.graphs.replay import least_loads
+
+#: Exact play is tried up to this many vertices, and given up after this many states.
+LARGEST_EXACT = 34
+MOST_STATES = 60_000
+LARGEST_EXECUTION = 4_000
+LARGEST_ORDER = 300_000
+
+Bound = Callable[[Mapping[str, int]], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One bound value beside the loads of one way to play, at one size."""
+
+    sizes: str
+    how: str
+    bound: float
+    loads: int
+    proven: bool  #: the loads are the least possible
+
+    @property
+    def holds(self) -> bool:
+        """True if the bound does not exceed the loads."""
+        return self.bound <= self.loads + TOLERANCE * max(1.0, abs(self.loads))
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the oracle compared, and what was wrong."""
+
+    comparisons: tuple[Comparison, ...]
+    violations: tuple[Violation, ...]
+    remarks: tuple[str, ...]
+
+
+def examine(flow: DataFlow, bound: Bound, choices: Sequence[Mapping[str, int]], budget: Budget) -> Findings:
+    """Compare at every choice of sizes; where a choice gives no S, several values of S are tried."""
+    comparisons: list[Comparison] = []
+    violations: list[Violation] = []
+    remarks: list[str] = []
+    for sizes in choices:
+        if budget.expired():
+            remarks.append(f"stopped before {shown(sizes)}")
+            break
+        parameters = {name: value for name, value in sizes.items() if name in flow.program.parameters}
+        cdag = concrete_cdag(flow.program, parameters, flow)
+        if cdag.n == cdag.inputs:
+            remarks.append(f"at {shown(parameters)} nothing is executed")
+            continue
+        violations += _dependences(flow, parameters, cdag, remarks)
+        for capacity in [sizes[FAST_MEMORY]] if FAST_MEMORY in sizes else _capacities(cdag):
+            given = {**parameters, FAST_MEMORY: capacity}
+            if capacity < least_capacity(cdag):
+                remarks.append(f"{shown(given)}: an operation needs {least_capacity(cdag)} words")
+                continue
+            for item in _plays(flow, given, cdag, bound(given), budget):
+                comparisons.append(item)
+                if not item.holds:
+                    message = f"{item.how} needs {item.loads} loads, the bound says {item.bound:g}"
+                    violations.append(Violation("bound-beaten", item.sizes, message, item.bound, item.loads))
+    return Findings(tuple(comparisons), tuple(violations), tuple(remarks))
+
+
+def least_capacity(cdag: ConcreteCdag) -> int:
+    """Return the least S with which every operation fits."""
+    return int(np.diff(cdag.starts).max(initial=0)) + 1
+
+
+def _capacities(cdag: ConcreteCdag) -> list[int]:
+    least = least_capacity(cdag)
+    return sorted({least, least + 1, 2 * least, 4 * least, 16 * least} & set(range(max(cdag.n, least) + 1)))
+
+
+def _dependences(
+    flow: DataFlow, sizes: Mapping[str, int], cdag: ConcreteCdag, remarks: list[str]
+) -> Iterator[Violation]:
+    where = shown(sizes)
+    instances = sum(card(item.domain).at(sizes) for item in flow.program.statements)
+    inputs = sum(card(item).at(sizes) for item in flow.inputs.values())
+    for what, formula, counted in (
+        ("instances", instances, cdag.n - cdag.inputs),
+        ("inputs", inputs, cdag.inputs),
+    ):
+        if formula != counted:
+            yield Violation("wrong-count", where, f"the formula for {what} differs from the count", counted, formula)
+    if cdag.n > LARGEST_EXECUTION:
+        remarks.append(f"{where}: too large for execution instance by instance ({cdag.n} vertices)")
+        return
+    labels = [cdag.label(vertex) for vertex in range(cdag.n)]
+    sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts)).tolist()
+    edges = {(labels[a], labels[b]) for a, b in zip(cdag.operands.tolist(), sinks, strict=True)}
+    for problem in same_cdag(flow.program, sizes, edges, set(labels[: cdag.inputs])):
+        yield Violation("wrong-dependence", where, problem)
+
+
+def _plays(
+    flow: DataFlow, given: Mapping[str, int], cdag: ConcreteCdag, value: float, budget: Budget
+) -> Iterator[Comparison]:
+    capacity, where = given[FAST_MEMORY], shown(given)
+    if cdag.n <= LARGEST_EXACT:
+        exact = least_loads(cdag.operand_lists(), capacity, most_states=MOST_STATES)
+        if exact.proven:
+            yield Comparison(where, "exact play", value, exact.loads, proven=True)
+            return
+    if cdag.n > LARGEST_ORDER:
+        return
+    space = tile_space(flow.program, given, cdag)
+    yield Comparison(where, "program order", value, space.loads(Tiling(), capacity), proven=False)
+    tiling, loads = best_tiling(space, capacity, budget, evaluations=60, floor=value)
+    yield Comparison(where, space.describe(tiling), value, loads, proven=False)
+
+
+def default_sizes(flow: DataFlow, *, largest: int = 3_000) -> list[dict[str, int]]:
+    """Return small sizes at which to compare: all parameters equal, and two uneven choices."""
+    names = flow.program.parameters
+    even = [dict.fromkeys(names, value) for value in (1, 2, 3, 4, 5, 6, 8, 12, 16, 24)]
+    uneven = [
+        {name: values[at % len(values)] for at, name in enumerate(names)}
+        for values in product((3, 7), (5, 4), (6, 9))
+        if len(names) > 1
+    ]
+    kept = []
+    for sizes in [*even, *uneven[::3]]:
+        instances = sum(card(item.domain).at(sizes) for item in flow.program.statements)
+        if 0 < instances <= largest:
+            kept.append(sizes)
+    return kept

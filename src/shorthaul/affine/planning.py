@@ -1,0 +1,332 @@
+"""The verbs of the affine engine: ``bound``, ``plan``, ``check``, ``sweep``, ``cdag``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.affine import views
+from shorthaul.affine.cases import CASES
+from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.check import check_plan
+from shorthaul.affine.compulsory import CompulsoryBound, lower_bound
+from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.model import Program
+from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.affine.oracle import default_sizes, examine
+from shorthaul.affine.plan import Plan
+from shorthaul.affine.scop import load
+from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
+from shorthaul.affine.tiling import best_tiling, tile_space
+from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.cases import Source, resolve
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import InputError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.graphs.replay import belady_loads
+
+KIND = "shorthaul/affine-result"
+MODEL = (
+    "Model: red-white pebble game. One statement instance is one vertex, scalars are arrays of dimension 0; "
+    "S values fit into fast memory; only loads count; "
+    "nothing is computed twice; the order of a reduction is that of the program."
+)
+
+
+def case(text: str, function: str | None = None) -> Source[Program]:
+    """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
+
+    Raises :class:`InputError` that names file, place, expression and cure.
+
+    >>> case("gemm").workload.parameters
+    ('NI', 'NJ', 'NK')
+    """
+    return resolve(text, CASES, partial(load, function=function))
+
+
+def bound(
+    program: Program,
+    options: BoundOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Program] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return a parametric lower bound on the loads of ``program``, with its proof.
+
+    ``fields`` are those of :class:`BoundOptions`. The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
+    ``operations``, ``oi_limit`` as text; ``value`` is None in the document where no sizes are given.
+
+    >>> result = bound(case("matvec").workload, size="M=100,N=100,S=8")
+    >>> result.bound.of
+    'loads_words'
+    """
+    options = replace(options or BoundOptions(), **fields)
+    search = search or Budget()
+    given = parse_sizes(options.size, program)
+    _small(options, program)
+    found = lower_bound(program, options)
+    sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
+    made = _core_bound(program, found, sizes)
+    return Result(
+        kind=KIND,
+        status=None,
+        bound=made,
+        provenance=provenance("affine bound", options=options, source=source, budget=search),
+        extra={"sizes": sizes or given, "program": _described(program)},
+        figures=views.of_bound(str(found.formula), str(found.leading), made.proof),
+    )
+
+
+def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
+    names = tuple(filter(None, (part.strip() for part in (options.small or "").split(","))))
+    for name in names:
+        if name not in program.parameters:
+            from shorthaul.core.errors import unknown_name
+
+            raise unknown_name("parameter", name, program.parameters, place="--small")
+    return names
+
+
+def _core_bound(program: Program, found: CompulsoryBound, sizes: Mapping[str, int] | None) -> Bound:
+    value = None if sizes is None else max(0.0, found.value(sizes))
+    proof = "\n".join([MODEL, *(str(step["text"]) for step in found.proof)])
+    details: dict[str, Any] = {
+        "value": value,
+        "formula": str(found.formula),
+        "leading": str(found.leading),
+        "inputs": str(found.inputs),
+        "operations": str(found.operations),
+        "oi_limit": str(found.oi_limit),
+        "model": MODEL,
+        "steps": list(found.proof),
+    }
+    if value is not None and sizes is not None:
+        width = max((array.element_bytes for array in program.arrays.values()), default=8)
+        details["value_bytes"] = value * width
+    return Bound("loads_words", float("nan") if value is None else value, "compulsory loads", proof, details)
+
+
+def shown_bound(made: Bound, form: str) -> str:
+    """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
+    from sympy import latex, sympify
+
+    names = ("formula", "leading", "inputs", "operations", "oi_limit")
+    if form == "sympy":
+        return "\n".join(f"{name} = {made.details[name]}" for name in names)
+    if form == "latex":
+        return "\n".join(f"{name}: {latex(sympify(made.details[name]))}" for name in names)
+    return "\n".join([*(f"{name + ':':12} {made.details[name]}" for name in names), "", made.proof])
+
+
+def _described(program: Program) -> dict[str, Any]:
+    return {
+        "function": program.name,
+        "parameters": list(program.parameters),
+        "defaults": dict(program.defaults),
+        "statements": [
+            {"name": item.name, "text": item.text, "line": item.place.line, "domain": str(item.domain)}
+            for item in program.statements
+        ],
+    }
+
+
+def plan(
+    program: Program,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Program] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return a checked order of all statement instances that needs few loads, beside the bound.
+
+    ``fields`` are those of :class:`PlanOptions`; ``size`` must give every parameter and S. Cost: ``loads_words``.
+    Raises :class:`InputError` for missing sizes, :class:`InfeasibleError` if an operation does not fit into S.
+
+    >>> result = plan(case("matmul").workload, size="M=6,N=6,K=6,S=16")
+    >>> result.check.ok
+    True
+    """
+    options = replace(options or PlanOptions(), **fields)
+    search = search or Budget()
+    sizes = require_sizes(options.size, program, fast_memory=True)
+    capacity = sizes[FAST_MEMORY]
+    least = _core_bound(program, lower_bound(program, BoundOptions(profile=options.profile)), sizes)
+    cdag = _executed(program, sizes)
+    space = tile_space(program, sizes, cdag)
+    with search:
+        tiling, _ = best_tiling(space, capacity, search, evaluations=options.evaluations, floor=least.value)
+    order = space.order(tiling)
+    made = _plan_of(program, cdag, order, sizes, space.describe(tiling))
+    report = check_plan(program, made)
+    cost = report.cost or Cost(loads_words=float("nan"))
+    before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)
+    after = belady_loads(order, cdag.starts, cdag.operands, capacity)
+    return Result(
+        kind=KIND,
+        status=Status.OPTIMAL if least.is_met_by(cost["loads_words"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=least,
+        check=report,
+        plan=made,
+        provenance=provenance("affine plan", options=options, source=source, budget=search),
+        extra={"sizes": sizes, "tiling": made.tiling, "program_order_loads_words": int(before.sum())},
+        figures=(
+            *views.of_plan(after, before, least.value, made.tiling),
+            *views.of_bound(str(least.details["formula"]), str(least.details["leading"]), least.proof),
+        ),
+    )
+
+
+def _executed(program: Program, sizes: Mapping[str, int]) -> ConcreteCdag:
+    cdag = concrete_cdag(program, sizes)
+    if cdag.n == cdag.inputs:
+        raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
+    return cdag
+
+
+def _plan_of(program: Program, cdag: ConcreteCdag, order: Any, sizes: Mapping[str, int], tiling: str) -> Plan:
+    first = len(cdag.names) - len(program.statements)
+    parameters = {name: sizes[name] for name in program.parameters}
+    deepest = max(len(item.iterators) for item in program.statements)
+    rows = np.ascontiguousarray(cdag.coordinates[order][:, :deepest])
+    return Plan(parameters, sizes[FAST_MEMORY], cdag.names[first:], cdag.owner[order] - first, rows, tiling)
+
+
+def check(
+    program: Program,
+    given: Plan | None = None,
+    options: CheckOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Program] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Replay the plan ``given``; without one, run the validity oracle on the program and its bound.
+
+    ``fields`` are those of :class:`CheckOptions`. The status is ``invalid`` if anything is violated.
+
+    >>> check(case("seidel-1d").workload, size="T=2,N=5,S=5").check.ok
+    True
+    """
+    options = replace(options or CheckOptions(), **fields)
+    search = search or Budget()
+    found = lower_bound(program, BoundOptions(profile=options.profile))
+    if given is not None:
+        return _replayed(program, given, found, options, search, source)
+    flow = flow_dependences(program)
+    if options.size is None:
+        choices: list[dict[str, int]] = default_sizes(flow)
+    else:
+        choices = [require_sizes(options.size, program, fast_memory=False)]
+    with search:
+        findings = examine(flow, found.value, choices, search)
+    comparisons = [
+        {"sizes": item.sizes, "how": item.how, "bound": item.bound, "loads": item.loads, "proven": item.proven}
+        for item in findings.comparisons
+    ]
+    report = CheckReport(findings.violations, None, findings.remarks, {"comparisons": comparisons})
+    return Result(
+        kind=KIND,
+        status=None if report.ok else Status.INVALID,
+        check=report,
+        provenance=provenance("affine check", options=options, source=source, budget=search),
+        extra={"formula": str(found.formula)},
+        figures=views.of_check(comparisons),
+    )
+
+
+def _replayed(
+    program: Program,
+    given: Plan,
+    found: CompulsoryBound,
+    options: CheckOptions,
+    search: Budget,
+    source: Source[Program] | None,
+) -> Result[Plan]:
+    report = check_plan(program, given)
+    sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
+    least = _core_bound(program, found, sizes)
+    if not report.ok or report.cost is None:
+        status = Status.INVALID
+    else:
+        status = Status.OPTIMAL if least.is_met_by(report.cost["loads_words"]) else Status.FEASIBLE
+    return Result(
+        kind=KIND,
+        status=status,
+        cost=report.cost,
+        bound=least,
+        check=report,
+        plan=given,
+        provenance=provenance("affine check", options=options, source=source, budget=search),
+        extra={"sizes": sizes},
+    )
+
+
+def sweep(
+    program: Program,
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Program] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the bound and the limit on operational intensity over a range of S, at the sizes given.
+
+    ``fields`` are those of :class:`SweepOptions`. ``extra["points"]`` has ``S``, ``bound`` and ``oi_limit`` of each.
+
+    >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
+    5
+    """
+    options = replace(options or SweepOptions(), **fields)
+    search = search or Budget()
+    sizes = require_sizes(options.size, program, fast_memory=False)
+    if options.least > options.most:
+        raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
+    found = lower_bound(program, BoundOptions(profile=options.profile))
+    work = float(_evaluated(found.operations, sizes))
+    points = []
+    for capacity in np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)):
+        value = max(0.0, found.value({**sizes, FAST_MEMORY: int(capacity)}))
+        limit = work / value if value else None
+        point: dict[str, Any] = {"S": int(capacity), "bound": value, "oi_limit": limit}
+        if options.balance is not None:
+            point["may_be_compute_bound"] = limit is None or limit >= options.balance
+        points.append(point)
+    return Result(
+        kind=KIND,
+        status=None,
+        provenance=provenance("affine sweep", options=options, source=source, budget=search),
+        extra={"points": points, "operations": work, "formula": str(found.formula)},
+        figures=views.of_sweep(points, options.balance),
+    )
+
+
+def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
+    return formula.subs({name: sizes[str(name)] for name in formula.free_symbols})
+
+
+def cdag(program: Program, options: CdagOptions | None = None, **fields: Any) -> dict[str, Any]:
+    """Return the concrete CDAG at ``size`` as a ``shorthaul/cdag`` document, weights in bytes.
+
+    >>> len(cdag(case("matvec").workload, size="M=2,N=2")["nodes"])
+    12
+    """
+    options = replace(options or CdagOptions(), **fields)
+    sizes = require_sizes(options.size, program, fast_memory=False)
+    return _executed(program, sizes).document(program.name)
+
+
+def read_plan(path: str | Path, program: Program) -> Plan:
+    """Return the plan in the file ``path``."""
+    from shorthaul.affine.formats import load_plan
+
+    return load_plan(path, program)

@@ -1,0 +1,71 @@
+"""Sizes as users write them: ``N=1000,M=800,S=32768``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from shorthaul.affine.model import Program
+from shorthaul.core.errors import InputError, unknown_name
+
+FAST_MEMORY = "S"
+_LARGEST = 10**15
+
+
+def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
+    """Return the sizes that ``text`` gives to parameters of ``program`` and to S.
+
+    Raises :class:`InputError` for anything that is no ``name=integer``, an unknown name, a name given twice.
+
+    >>> from shorthaul.affine.cases import kernel
+    >>> parse_sizes("N=8, S=4", kernel("trisolv"))
+    {'N': 8, 'S': 4}
+    """
+    result: dict[str, int] = {}
+    known = {*program.parameters, FAST_MEMORY}
+    for item in filter(None, (part.strip() for part in (text or "").split(","))):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not re.fullmatch(r"-?\d{1,18}", value):
+            raise InputError("is not a size", place="--size", value=item, allowed="NAME=INTEGER, as in N=1000,S=512")
+        if name not in known:
+            raise unknown_name("parameter", name, known, place="--size")
+        if name in result:
+            raise InputError("is given twice", place=f"--size {name}", value=item)
+        if not (1 if name == FAST_MEMORY else 0) <= int(value) <= _LARGEST:
+            least = 1 if name == FAST_MEMORY else 0
+            allowed = f"integers from {least} to {_LARGEST}"
+            raise InputError("is out of range", place=f"--size {name}", value=int(value), allowed=allowed)
+        result[name] = int(value)
+    return result
+
+
+def require_sizes(
+    text: str | None, program: Program, *, fast_memory: bool, parameters: Iterable[str] | None = None
+) -> dict[str, int]:
+    """Return sizes for every parameter (from the C file where not given) and, if asked for, S.
+
+    Raises :class:`InputError` that names what is missing.
+    """
+    given = parse_sizes(text, program)
+    result: dict[str, int] = {**program.fixed(given)}
+    if FAST_MEMORY in given and FAST_MEMORY not in result:
+        result[FAST_MEMORY] = given[FAST_MEMORY]
+    wanted = [*(program.parameters if parameters is None else parameters), *([FAST_MEMORY] if fast_memory else [])]
+    missing = [name for name in wanted if name not in result]
+    if missing:
+        example = ",".join(f"{name}={_example(name)}" for name in wanted)
+        raise InputError(
+            f"no size is given for {', '.join(missing)}",
+            place="--size",
+            cure=f"give all of them, as in --size {example}",
+        )
+    return result
+
+
+def _example(name: str) -> int:
+    return 64 if name == FAST_MEMORY else 20
+
+
+def shown(sizes: Mapping[str, int]) -> str:
+    """Return sizes as a user writes them."""
+    return ",".join(f"{name}={value}" for name, value in sizes.items())
