@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from pathlib import Path
@@ -331,9 +332,7 @@ def test_corrupted_files_are_used_or_refused_never_a_traceback(seed):
         ("plan.json", plan, lambda path, data: load_plan(path, data, problem)),
     ):
         data = corrupted(rng, document).encode()
-        try:
+        with contextlib.suppress(InputError):
             found = load(Path(name), data)
             if name == "plan.json":
                 replay(problem, found, RULES["spec"])
-        except InputError as error:
-            assert str(error)
