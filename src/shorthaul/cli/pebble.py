@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shorthaul.cli.flags import Output, Search
 from shorthaul.cli.verbs import verb
-from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions
+from shorthaul.pebble.options import (
+    BoundOptions,
+    CheckOptions,
+    MemoryOptions,
+    PlanOptions,
+    RunOptions,
+    SweepOptions,
+)
+
+if TYPE_CHECKING:
+    from shorthaul.core.result import Result
+    from shorthaul.pebble.model import Cdag
+    from shorthaul.pebble.plan import Plan
 
 app = typer.Typer(no_args_is_help=True, help="Load / store schedules for computation DAGs on a small fast memory.")
 
@@ -23,24 +35,80 @@ Input = Annotated[
 ]
 
 
-@verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
-    """Plan the loads, stores and computations of a CDAG within a fast memory."""
+def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
+    """End a verb whose result may carry a plan of ``cdag``."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble import planning
     from shorthaul.pebble.formats import plan_document, save_plan
 
-    source = planning.case(workload)
-    cdag = source.workload
-    result = planning.plan(cdag, options, search=search.budget(), source=source)
-    document = None if result.plan is None else plan_document(result.plan, cdag)
     made = result.plan
     finish(
         result,
         output,
-        plan_document=document,
+        plan_document=None if made is None else plan_document(made, cdag),
         write_plan=None if made is None else lambda path: save_plan(path, made, cdag),
     )
+
+
+@verb(app, "plan")
+def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+    """Plan the loads, stores and computations of a CDAG within a fast memory."""
+    from shorthaul.pebble import planning
+
+    source = planning.case(workload)
+    result = planning.plan(source.workload, options, search=search.budget(), source=source)
+    _finish(result, source.workload, output)
+
+
+@verb(app, "memory")
+def memory(workload: Input, options: MemoryOptions, search: Search, output: Output) -> None:
+    """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
+    from shorthaul.pebble import planning, trade_off
+
+    source = planning.case(workload)
+    result = trade_off.memory(source.workload, options, search=search.budget(), source=source)
+    if not output.json:
+        from shorthaul.report.text import print_table
+
+        columns = ("capacity_bits", "area_um2", "relative_leakage", "relative_read_energy")
+        rows = [[one[name] for name in columns] for one in result.extra["sram"]["estimates"]]
+        print_table(columns, rows, file=sys.stdout, title=f"SRAM: {result.extra['sram']['source']}")
+    _finish(result, source.workload, output)
+
+
+@verb(app, "sweep")
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+    """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
+    from shorthaul.pebble import planning, trade_off
+
+    source = planning.case(workload)
+    result = trade_off.sweep(source.workload, options, search=search.budget(), source=source)
+    if not output.json:
+        from shorthaul.report.text import print_table
+
+        rows = [
+            (p["budget"], p["traffic"], p["bound"]["value"], p["method"], p["status"], p.get("layer_by_layer"))
+            for p in result.extra["points"]
+        ]
+        columns = ("budget", "traffic", "bound", "method", "status", "layer by layer")
+        print_table(columns, rows, file=sys.stdout)
+    _finish(result, source.workload, output)
+
+
+@verb(app, "run")
+def run(workload: Input, options: RunOptions, search: Search, output: Output) -> None:
+    """Execute a plan on numbers through the fast memory and compare with the direct result."""
+    from shorthaul.pebble import planning
+    from shorthaul.pebble.formats import load_numbers, load_plan
+
+    source = planning.case(workload)
+    cdag = source.workload
+    given = None if options.plan is None else load_plan(options.plan, cdag)
+    data = None if options.data is None else load_numbers(options.data, len(cdag.inputs()))
+    result = planning.run(cdag, options, given=given, data=data, search=search.budget(), source=source)
+    if "run" in result.extra and not output.json:
+        done = result.extra["run"]
+        print(f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}")
+    _finish(result, cdag, output)
 
 
 @verb(app, "bound")

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.pebble.plan import Move, Plan, plan_of
-    from shorthaul.pebble.planning import bound, case, cases, check, plan
+    from shorthaul.pebble.planning import bound, case, cases, check, plan, run
+    from shorthaul.pebble.trade_off import memory, sweep
 
 _NAMES = {
     **dict.fromkeys(("load_cdag", "load_plan", "save_plan"), "shorthaul.pebble.formats"),
@@ -33,7 +34,8 @@ _NAMES = {
         "shorthaul.pebble.options",
     ),
     **dict.fromkeys(("Move", "Plan", "plan_of"), "shorthaul.pebble.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.pebble.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.planning"),
+    **dict.fromkeys(("memory", "sweep"), "shorthaul.pebble.trade_off"),
 }
 
 __all__ = [
@@ -55,9 +57,12 @@ __all__ = [
     "from_pairs",
     "load_cdag",
     "load_plan",
+    "memory",
     "plan",
     "plan_of",
+    "run",
     "save_plan",
+    "sweep",
 ]
 
 __getattr__, __dir__ = attach(__name__, _NAMES)

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.document import (
+    decode_text,
+    digest,
+    expect_kind,
+    json_text,
+    parse_json,
+    read_bytes,
+    read_text,
+    write_bytes,
+)
 from shorthaul.core.errors import InputError, nearest_name
 from shorthaul.pebble.graph_formats import from_dependencies, read_dot, read_hyperdag, read_matrix_market
 from shorthaul.pebble.model import Cdag, NodeId, build
@@ -241,3 +250,21 @@ def _plan_from_columns(data: bytes, cdag: Cdag) -> Plan:
     if len(nodes) and (nodes.min() < 0 or nodes.max() >= cdag.n):
         raise InputError("names a node that does not exist", place="nodes", value=int(nodes.max()))
     return Plan(moves.astype(np.uint8), nodes.astype(np.int64))
+
+
+def load_numbers(path: str | Path, count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return ``count`` finite numbers from a text file, one per line; raises :class:`InputError` with the line."""
+    lines = [(i, line) for i, line in enumerate(read_text(path).splitlines(), 1) if line.strip()]
+    numbers = []
+    for number, line in lines:
+        try:
+            numbers.append(float(line))
+        except ValueError:
+            numbers.append(np.nan)
+        if not np.isfinite(numbers[-1]):
+            raise InputError("is no finite number", file=path, place=f"line {number}", value=line.strip())
+    if len(numbers) != count:
+        raise InputError(
+            "has the wrong number of lines", file=path, value=len(numbers), allowed=f"{count}, one per input"
+        )
+    return np.array(numbers, dtype=np.float64)

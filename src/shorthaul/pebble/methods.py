@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
-from shorthaul.pebble import dwt, layer_by_layer, tree, tree_cuts
+from shorthaul.pebble import dwt, layer_by_layer, memory_states, mvm_tiling, tree, tree_cuts
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
@@ -95,6 +95,15 @@ def _tree_cuts(request: Request) -> Found:
     return Found(found.plan, "tree-cuts", algorithmic_bound(request.cdag))
 
 
+def _memory_states(request: Request) -> Found:
+    return _recursion(request, memory_states.plan(request.cdag, request.budget), "memory-states")
+
+
+def _mvm_tiling(request: Request) -> Found:
+    found = mvm_tiling.plan(request.cdag, request.budget)
+    return Found(found, "mvm-tiling", algorithmic_bound(request.cdag))
+
+
 def _layer_by_layer(request: Request) -> Found:
     found = layer_by_layer.plan(request.cdag, request.budget)
     return Found(found, "layer-by-layer", algorithmic_bound(request.cdag))
@@ -109,6 +118,8 @@ def _auto(request: Request) -> Found:
     forest = as_forest(request.cdag)
     if forest is not None:
         return _tree(request) if recursion_is_optimal(request.cdag, forest) else _tree_cuts(request)
+    if mvm_tiling.recognise(request.cdag) is not None:
+        return _mvm_tiling(request)
     return _layer_by_layer_freeing(request)
 
 
@@ -117,6 +128,8 @@ PLANNERS: dict[str, Planner] = {
     "dwt": _dwt,
     "tree": _tree,
     "tree-cuts": _tree_cuts,
+    "memory-states": _memory_states,
+    "mvm-tiling": _mvm_tiling,
     "layer-by-layer": _layer_by_layer,
     "layer-by-layer-freeing": _layer_by_layer_freeing,
 }

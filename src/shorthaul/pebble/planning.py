@@ -1,4 +1,4 @@
-"""The verbs ``plan``, ``bound`` and ``check`` of the pebble engine."""
+"""The verbs ``plan``, ``bound``, ``check`` and ``run`` of the pebble engine."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from shorthaul.pebble.check import replay
 from shorthaul.pebble.formats import load_cdag
 from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
 from shorthaul.pebble.model import Cdag, require_budget
-from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions
+from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.run import FloatArray, execute
 
 KIND = "shorthaul/pebble-result"
 
@@ -67,7 +68,7 @@ def plan(
     with search:
         found = find_plan(Request(cdag, budget, options.recompute, search), options.method)
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
-    cost, best = _cost(report), found.bound
+    cost, best = cost_of(report), found.bound
     return Result(
         kind=KIND,
         status=Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE,
@@ -137,7 +138,7 @@ def check(
     report = replay(cdag, given, options.budget, recompute=options.recompute)
     if options.budget is None:
         report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
-    cost = _cost(report)
+    cost = cost_of(report)
     best: Bound | None = None
     status = Status.INVALID
     if report.ok:
@@ -155,6 +156,47 @@ def check(
         extra={"problem": problem_document(cdag, options.budget)},
         figures=views.of_plan(cdag, given, options.budget),
     )
+
+
+def run(
+    cdag: Cdag,
+    options: RunOptions | None = None,
+    *,
+    given: Plan | None = None,
+    data: FloatArray | None = None,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Execute a plan, ``given`` or made here, on numbers through a fast memory, and compare with the direct result.
+
+    ``data`` are the numbers of the inputs by ascending node, shape (inputs,); random ones without. ``extra["run"]``
+    tells the kernel, the largest relative error and whether the results agree. A plan that breaks the rules is not
+    executed: status ``invalid``. Raises :class:`InputError` for wrong data.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> run(dwt(n=8, d=3, word=1), budget=4).extra["run"]["agrees"]
+    True
+    """
+    options = replace(options or RunOptions(), **fields)
+    search = search or Budget()
+    made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
+    if given is None:
+        result = plan(cdag, made, search=search, source=source)
+    else:
+        rules = CheckOptions(budget=options.budget, recompute=True)
+        result = check(cdag, given, rules, search=search, source=source)
+    result = replace(result, provenance=provenance("pebble run", options=options, source=source, budget=search))
+    if result.status is Status.INVALID or result.plan is None:
+        return result
+    numbers = search.generator().standard_normal(len(cdag.inputs())) if data is None else data
+    budget = None if given is not None and options.budget is None else options.budget or cdag.least_budget()
+    done = execute(cdag, result.plan, budget, numbers)
+    if not done.agrees:
+        raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
+    document = {"kernel": done.kernel, "error": done.error, "agrees": done.agrees, "outputs": len(done.outputs)}
+    figures = (*result.figures, views.of_execution(done.kernel, done.outputs, done.expected))
+    return replace(result, extra={**result.extra, "run": document}, figures=figures)
 
 
 def checked(cdag: Cdag, found: Plan, budget: int, *, recompute: bool) -> CheckReport:
@@ -178,7 +220,8 @@ def problem_document(cdag: Cdag, budget: int | None) -> dict[str, Any]:
     }
 
 
-def _cost(report: CheckReport) -> Cost:
+def cost_of(report: CheckReport) -> Cost:
+    """Return the cost that the replay found."""
     assert report.cost is not None  # the pebble checker always counts
     return report.cost
 

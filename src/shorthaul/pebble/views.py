@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Text
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Table, Text
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.sram import SOURCE, Sram
+
+FloatArray = npt.NDArray[np.float64]
 
 #: Points of a curve and nodes of a drawing; beyond, curves are thinned and drawings left out.
 MOST_POINTS = 1000
 MOST_DRAWN = 150
+#: The names of the two baselines of a sweep.
+BASELINES = ("layer_by_layer", "layer_by_layer_freeing")
 
 
 def of_plan(cdag: Cdag, plan: Plan, budget: int | None) -> tuple[Figure, ...]:
@@ -95,3 +102,63 @@ def _graph(cdag: Cdag, plan: Plan) -> Network:
     sources, targets = cdag.edge_arrays()
     edges = tuple((str(a), str(b)) for a, b in zip(sources.tolist(), targets.tolist(), strict=True))
     return Network("Computation DAG and what was spilled", tuple(nodes), edges)
+
+
+def of_points(points: Sequence[tuple[int, int, float, tuple[int, int] | None]]) -> tuple[Figure, ...]:
+    """Return the curve of (budget, traffic, bound, baselines): the trade-off a designer reads."""
+    if not points:
+        return ()
+    budgets = tuple(point[0] for point in points)
+    lines = [
+        Line("plan", budgets, tuple(point[1] for point in points)),
+        Line("lower bound", budgets, tuple(point[2] for point in points)),
+    ]
+    if all(point[3] is not None for point in points):
+        for i, name in enumerate(BASELINES):
+            lines.append(Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3])))
+    return (Series("Budget against traffic", "fast memory (weight)", "traffic (weight)", tuple(lines), log_x=True),)
+
+
+def sram_document(one: Sram) -> dict[str, float | int | bool]:
+    """Return an SRAM estimate as a JSON object."""
+    return {
+        "capacity_bits": one.capacity_bits,
+        "area_um2": round(one.area_um2, 1),
+        "relative_leakage": round(one.relative_leakage, 4),
+        "relative_read_energy": round(one.relative_read_energy, 4),
+        "interpolated": one.interpolated,
+        "extrapolated": one.extrapolated,
+    }
+
+
+def of_sram(estimates: Sequence[Sram]) -> Table:
+    """Return the table of SRAM estimates."""
+    return Table(
+        "SRAM estimates",
+        ("capacity (bits)", "area (um^2)", "leakage (1 Kb = 1)", "read energy (1 Kb = 1)", "how"),
+        tuple(
+            (
+                one.capacity_bits,
+                round(one.area_um2, 1),
+                round(one.relative_leakage, 3),
+                round(one.relative_read_energy, 3),
+                "extrapolated" if one.extrapolated else "interpolated" if one.interpolated else "table",
+            )
+            for one in estimates
+        ),
+        note=f"{SOURCE}; the weights are taken as bits.",
+    )
+
+
+def of_execution(kernel: str, outputs: FloatArray, expected: FloatArray) -> Series:
+    """Return the outputs of an execution beside the direct result."""
+    shown = tuple(range(min(len(outputs), MOST_POINTS)))
+    return Series(
+        title=f"Executed: {kernel}",
+        x_label="output",
+        y_label="value",
+        lines=(
+            Line("through the fast memory", shown, tuple(outputs[: len(shown)].tolist()), style="points"),
+            Line("direct", shown, tuple(expected[: len(shown)].tolist())),
+        ),
+    )

@@ -1,0 +1,309 @@
+"""The verbs ``memory`` and ``sweep``: how much fast memory is enough, and what less of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.cases import Source
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import InputError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.pebble import layer_by_layer, mvm_tiling, sram, tree, tree_cuts, views
+from shorthaul.pebble.forest import as_forest
+from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
+from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.options import MemoryOptions, SweepOptions
+from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.planning import KIND, checked, cost_of, problem_document
+
+#: Graphs up to this size get the curve of budgets in ``memory``, and the baselines in ``sweep``.
+_MOST_FOR_CURVE = 20_000
+_CURVE_POINTS = 8
+_MOST_POINTS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One budget of a sweep; ``baselines`` are the traffic of the layer-by-layer schedules where they were made."""
+
+    budget: int
+    traffic: int
+    bound: float
+    method: str
+    bound_method: str
+    status: str
+    baselines: tuple[int, int] | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the point as a JSON object."""
+        named = {} if self.baselines is None else dict(zip(views.BASELINES, self.baselines, strict=True))
+        return {
+            "budget": self.budget,
+            "traffic": self.traffic,
+            "bound": {"of": "traffic", "value": self.bound, "method": self.bound_method},
+            "gap": gap(self.traffic, self.bound),
+            "method": self.method,
+            "status": self.status,
+            **named,
+        }
+
+
+def memory(
+    cdag: Cdag,
+    options: MemoryOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
+
+    With a method's name, that method's own smallest budget. ``cost`` has ``budget`` beside the amounts of the schedule;
+    the bound is on ``budget``. ``extra`` holds the SRAM estimates and the curve of budgets. Raises
+    :class:`InputError` for a method that does not apply.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
+    10
+    """
+    options = replace(options or MemoryOptions(), **fields)
+    search = search or Budget()
+    with search:
+        budget, found = _smallest(cdag, options, search)
+        best = _memory_bound(cdag, budget, options, search)
+        points = _curve(cdag, budget, options, search) if cdag.n <= _MOST_FOR_CURVE else []
+    report = checked(cdag, found.plan, budget, recompute=options.recompute)
+    estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
+    return Result(
+        kind=KIND,
+        status=Status.OPTIMAL if best.is_met_by(budget) else Status.FEASIBLE,
+        cost=Cost(budget=budget, **cost_of(report)),
+        bound=best,
+        check=report,
+        plan=found.plan,
+        provenance=provenance("pebble memory", options=options, source=source, budget=search),
+        extra={
+            "method": found.method,
+            "problem": problem_document(cdag, budget),
+            "sram": {"source": sram.SOURCE, "estimates": [views.sram_document(one) for one in estimates]},
+            "points": [point.document() for point in points],
+        },
+        figures=(
+            *views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
+            views.of_sram(estimates),
+            *views.of_plan(cdag, found.plan, budget),
+        ),
+    )
+
+
+def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
+    budget = _closed_form(cdag, options.method)
+    if budget is None:
+        budget = _bisected(cdag, options, search)
+    return budget, _at(cdag, budget, options, search)
+
+
+def _closed_form(cdag: Cdag, method: str) -> int | None:
+    """Return the budget where a formula or Liu's order gives it."""
+    rules: dict[str, Callable[[], int]] = {
+        "dwt": lambda: tree.least_memory(cdag, method="dwt"),
+        "tree": lambda: tree.least_memory(cdag),
+        "tree-cuts": lambda: tree_cuts.least_memory(cdag),
+        "liu": lambda: tree_cuts.least_memory(cdag),
+        "mvm-tiling": lambda: mvm_tiling.least_memory(cdag),
+        "layer-by-layer": lambda: layer_by_layer.least_memory(cdag),
+        "layer-by-layer-freeing": lambda: layer_by_layer.least_memory(cdag, freeing=True),
+    }
+    if method == "auto":
+        if as_forest(cdag) is not None:
+            return tree_cuts.least_memory(cdag)
+        return None
+    return rules[method]() if method in rules else None
+
+
+def _at(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> Found:
+    method = "tree-cuts" if options.method == "liu" else options.method
+    return find_plan(Request(cdag, budget, options.recompute, search), method)
+
+
+def _bisected(cdag: Cdag, options: MemoryOptions, search: Budget) -> int:
+    """Return the smallest budget found at which the method meets the algorithmic bound."""
+    goal = cdag.algorithmic_bound()
+    high = int(cdag.weights.sum())
+    if options.method == "auto" and mvm_tiling.recognise(cdag) is not None:
+        high = mvm_tiling.least_memory(cdag)
+    low = cdag.least_budget()
+    while low < high:
+        middle = (low + high) // 2
+        share = _share(search, (high - low).bit_length())
+        found = find_plan(Request(cdag, middle, options.recompute, share), options.method)
+        if found.plan.traffic(cdag.weights) == goal:
+            high = middle
+        else:
+            low = middle + 1
+        if search.expired():
+            return high
+    return low
+
+
+def _share(search: Budget, parts: int) -> Budget:
+    """Return a budget of one part of the time that is left."""
+    if search.time_limit_s is None:
+        return search
+    return Budget(
+        time_limit_s=max(0.05, search.remaining_s() / max(1, parts)), seed=search.seed, workers=search.workers
+    )
+
+
+def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> Bound:
+    forest = as_forest(cdag)
+    if forest is not None and tree_cuts.twins_are_light(cdag, forest):
+        return Bound(
+            of="budget",
+            value=tree_cuts.least_memory(cdag),
+            method="Liu's order",
+            proof="Without spilling, the trees can be computed one after another, each in Liu's order, which needs "
+            "the least memory (Liu 1987).",
+        )
+    least, goal = cdag.least_budget(), cdag.algorithmic_bound()
+    low, high = least, budget
+    method = ""
+    while low < high:  # the smallest budget whose traffic bound does not exclude the goal
+        middle = (low + high) // 2
+        bound = lower_bound(Request(cdag, middle, options.recompute, _share(search, 8)))
+        if bound.value > goal:
+            low, method = middle + 1, bound.method
+        else:
+            high = middle
+        if search.expired():
+            break
+    if low == least:
+        return Bound(
+            of="budget",
+            value=least,
+            method="largest operation",
+            proof="One operation, its operands and its result fill this much (Proposition 2.3).",
+        )
+    return Bound(
+        of="budget",
+        value=low,
+        method=f"traffic bound ({method})",
+        proof=f"With {low - 1} the traffic is above the weight of inputs and outputs: {method}.",
+    )
+
+
+def _capacities(text: str | None, budget: int) -> list[int]:
+    if text is None:
+        return sorted({budget, sram.power_of_two(budget), 2 * sram.power_of_two(budget)})
+    return parse_budgets(text, "--capacities")
+
+
+def parse_budgets(text: str, place: str) -> list[int]:
+    """Return the positive integers of ``48,64,96`` or ``48:160:16``, ascending; raises :class:`InputError`.
+
+    >>> parse_budgets("48:96:16", "--budgets")
+    [48, 64, 80, 96]
+    """
+    error = InputError(
+        "is no list of budgets", place=place, value=text, allowed="integers from 1, as 48,64,96 or 48:160:16"
+    )
+    parts = text.split(":")
+    try:
+        numbers = [int(part) for part in (parts if len(parts) > 1 else text.split(","))]
+    except ValueError:
+        raise error from None
+    if not numbers or min(numbers) < 1 or len(parts) > 3 or max(numbers) > 2**53:
+        raise error
+    if len(parts) == 1:
+        return sorted(set(numbers))
+    first, last, step = numbers[0], numbers[1], numbers[2] if len(parts) == 3 else 1
+    if last < first or (last - first) // step >= _MOST_POINTS:
+        raise error
+    return list(range(first, last + 1, step))
+
+
+def sweep(
+    cdag: Cdag,
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Cdag] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
+
+    The points are in ``extra["points"]``, each with its own bound. Raises :class:`InputError` for wrong budgets or a
+    method that does not apply, :class:`InfeasibleError` for a budget below the least.
+
+    >>> from shorthaul.pebble.generators import dwt
+    >>> [p["traffic"] for p in sweep(dwt(n=8, d=3, word=1), budgets="3,4,5").extra["points"]]
+    [22, 18, 16]
+    """
+    options = replace(options or SweepOptions(), **fields)
+    search = search or Budget()
+    if options.budgets is not None:
+        budgets = parse_budgets(options.budgets, "--budgets")
+        require_budget(cdag, budgets[0])
+    with search:
+        if options.budgets is None:
+            budgets = _spread(cdag.least_budget(), _enough(cdag), options.points)
+        points = _points(cdag, budgets, options.method, search, recompute=options.recompute)
+    optimal = all(point.status == Status.OPTIMAL for point in points)
+    return Result(
+        kind=KIND,
+        status=Status.OPTIMAL if optimal else Status.FEASIBLE,
+        check=CheckReport(details={"plans": len(points)}),
+        provenance=provenance("pebble sweep", options=options, source=source, budget=search),
+        extra={"points": [point.document() for point in points], "problem": problem_document(cdag, None)},
+        figures=views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
+    )
+
+
+def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> list[Point]:
+    method = "tree-cuts" if options.method == "liu" else options.method
+    budgets = _spread(cdag.least_budget(), budget, _CURVE_POINTS)
+    return _points(cdag, budgets, method, search, recompute=options.recompute)
+
+
+def _enough(cdag: Cdag) -> int:
+    """Return a budget at which inputs and outputs alone can be moved, quickly found."""
+    if as_forest(cdag) is not None:
+        return tree_cuts.least_memory(cdag)
+    if mvm_tiling.recognise(cdag) is not None:
+        return mvm_tiling.least_memory(cdag)
+    return layer_by_layer.least_memory(cdag, freeing=True)
+
+
+def _spread(least: int, most: int, points: int) -> list[int]:
+    if most - least < points:
+        return list(range(least, most + 1))
+    return sorted({round(budget) for budget in np.geomspace(least, most, points).tolist()})
+
+
+def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Budget, *, recompute: bool) -> list[Point]:
+    points: list[Point] = []
+    for number, budget in enumerate(budgets):
+        if points and search.expired():
+            break
+        share = _share(search, len(budgets) - number)
+        found = find_plan(Request(cdag, budget, recompute, share), method)
+        report = checked(cdag, found.plan, budget, recompute=recompute)
+        traffic = int(cost_of(report)["traffic"])
+        status = Status.OPTIMAL if found.bound.is_met_by(traffic) else Status.FEASIBLE
+        baselines = None
+        if cdag.n <= _MOST_FOR_CURVE:
+            both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
+            first, second = (plan.traffic(cdag.weights) for plan in both)
+            baselines = (first, second)
+        points.append(
+            Point(budget, traffic, found.bound.value, found.method, found.bound.method, status.value, baselines)
+        )
+        search.report(best=traffic, bound=found.bound.value, what=f"budget {budget}")
+    return points
