@@ -1,0 +1,80 @@
+"""Parametric lower bounds on the loads of an affine program, with proofs (Olivry et al. 2020, and further)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import sympy
+
+from shorthaul.affine.combination import candidates, combine, guarded
+from shorthaul.affine.counting import Cardinality, card, total
+from shorthaul.affine.dataflow import DataFlow, flow_dependences
+from shorthaul.affine.leading import S, leading_term
+from shorthaul.affine.model import Program
+from shorthaul.affine.polynomial import Polynomial, symbol
+from shorthaul.affine.proof import Proof
+
+PROFILES = ("best", "iolb")
+
+
+@dataclass(frozen=True)
+class AffineBound:
+    """A lower bound on the words loaded by any schedule of ``program``.
+
+    ``formula`` holds for all values of the parameters and of S >= 1; ``inputs`` counts the words read and never written before,
+    ``operations`` the arithmetic operations.
+    """
+
+    program: Program
+    formula: sympy.Expr
+    inputs: sympy.Expr
+    operations: sympy.Expr
+    proof: Proof
+
+    @cached_property
+    def leading(self) -> sympy.Expr:
+        """The leading term for S small against all sizes."""
+        return sympy.simplify(leading_term(self.formula, self.program.parameters))
+
+    @cached_property
+    def oi_limit(self) -> sympy.Expr:
+        """The limit of operations per loaded word: leading operations over the leading bound."""
+        return sympy.simplify(leading_term(self.operations, self.program.parameters) / self.leading)
+
+    def value(self, sizes: Mapping[str, int]) -> int:
+        """Return the bound in words at ``sizes`` (every parameter, and ``S``), rounded up to a whole load."""
+        at = {symbol(name): sympy.Integer(value) for name, value in sizes.items()}
+        return int(sympy.ceiling(self.formula.subs(at)))
+
+
+def lower_bound(program: Program, *, profile: str = "best", flow: DataFlow | None = None) -> AffineBound:
+    """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
+
+    ``profile`` is ``iolb`` (the published method, corrected) or ``best`` (all proven mechanisms).
+
+    >>> from shorthaul.affine.cases import kernel
+    >>> lower_bound(kernel("gemm")).leading
+    2*NI*NJ*NK/sqrt(S)
+    """
+    flow = flow_dependences(program) if flow is None else flow
+    inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
+    symmetric = profile == "best"
+    pool = candidates(flow, symmetric=symmetric)
+    parts = combine(pool, flow, {}, symmetric=symmetric)
+    extra = sympy.Add(*(sympy.Max(0, part.value) for part in parts))
+    formula = inputs + extra
+    return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula))
+
+
+def _operations(program: Program) -> sympy.Expr:
+    terms: list[sympy.Expr] = []
+    for statement in program.statements:
+        if statement.operations:
+            count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
+            terms.append(guarded(count))
+    return sympy.Add(*terms)
+
+
+__all__ = ["PROFILES", "AffineBound", "S", "lower_bound"]

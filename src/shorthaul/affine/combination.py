@@ -1,0 +1,273 @@
+"""Sub-bounds as formulas, and the choice of several whose may-spill sets are disjoint (Olivry et al. 2020, Sec. 4.2)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.brascamp_lieb import least_sum
+from shorthaul.affine.counting import Cardinality, card, condition
+from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness
+from shorthaul.affine.leading import S
+from shorthaul.affine.paths import Path, paths_into
+from shorthaul.affine.proof import Projection, SubBound
+from shorthaul.affine.subspaces import integer_rows
+
+_SET = isl.dim_type.set
+#: Sizes and fast memory at which candidates are compared; the bound itself holds for all values.
+INSTANCE_SIZE, INSTANCE_S = 20_000, 400
+_MOST_PER_STATEMENT = 12
+_MOST_EVALUATED = 80
+
+
+def nothing() -> isl.UnionSet:
+    """Return the empty union set."""
+    return isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A K-partition argument and what it is worth at the instance."""
+
+    argument: Partition
+    score: float
+
+
+def size_at_instance(sets: Iterable[isl.Set], parameters: Sequence[str]) -> int:
+    """Return the number of points of ``sets`` where every parameter has the instance's size."""
+    sizes = {name: INSTANCE_SIZE for name in parameters}
+    return sum(card(item).at(sizes) for item in sets)
+
+
+def candidates(flow: DataFlow, *, symmetric: bool) -> list[Candidate]:
+    """Return K-partition arguments for every statement, best first, and merged ones over two statements."""
+    found: list[Candidate] = []
+    for statement in flow.program.statements:
+        found.extend(_of_statement(flow, statement.name, symmetric=symmetric))
+    found.extend(_merged(flow, found, symmetric=symmetric))
+    return sorted(found, key=lambda item: -item.score)
+
+
+def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Candidate]:
+    domain = flow.program.by_name[statement].domain
+    dimensions = domain.dim(_SET)
+    if dimensions < 2:
+        return []
+    usable = _usable(paths_into(flow, statement), dimensions)
+    chosen = [
+        (sigma, subset)
+        for subset in _subsets(usable, dimensions, symmetric=symmetric)
+        if (sigma := least_sum(tuple(path.kernel for path in subset), dimensions)) is not None and sigma > 1
+    ]
+    if not chosen:
+        return []
+    least = min(sigma for sigma, _ in chosen)
+    order = tuple(range(dimensions))
+    found: list[Candidate] = []
+    for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:_MOST_EVALUATED]:
+        if sigma > least:
+            break
+        common = domain
+        for path in subset:
+            common = common.intersect(path.domain)
+        if thickness(common) < dimensions:
+            continue
+        argument = partition([Part(statement, common.coalesce(), subset, order)], nothing(), symmetric=symmetric)
+        if argument is not None:
+            found.append(Candidate(argument, score(argument, flow)))
+    found.sort(key=lambda item: -item.score)
+    return found[:_MOST_PER_STATEMENT]
+
+
+def _usable(paths: Sequence[Path], dimensions: int) -> list[Path]:
+    """Return the paths with a full domain and a kernel that leaves something, at most three per kernel and source."""
+    kept: list[Path] = []
+    for path in paths:
+        if len(path.kernel) < dimensions and thickness(path.domain) == dimensions:
+            alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
+            if len(alike) < (2 if path.is_chain else 4):
+                kept.append(path)
+    return kept[:12]
+
+
+def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iterable[tuple[Path, ...]]:
+    for size in range(2, max(3, dimensions) + 1):
+        yield from itertools.combinations(paths, size)
+    broadcasts = [path for path in paths if not path.is_chain]
+    if symmetric and 4 <= len(broadcasts) <= 6:
+        for path in paths:
+            if path.is_chain:
+                for four in itertools.combinations(broadcasts, 4):
+                    yield (path, *four)
+
+
+def score(argument: Partition, flow: DataFlow) -> float:
+    """Return what the argument is worth at the instance, to leading order."""
+    size = size_at_instance((part.domain for part in argument.parts), flow.program.parameters)
+    return size * argument.coefficient() * float(INSTANCE_S) ** float(1 - argument.exponents.sigma)
+
+
+def _merged(flow: DataFlow, found: Sequence[Candidate], *, symmetric: bool) -> list[Candidate]:
+    """Return arguments over two statements that share vertices, put into one space."""
+    result: list[Candidate] = []
+    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
+    for first, second in itertools.combinations(single, 2):
+        one, other = first.argument.parts[0], second.argument.parts[0]
+        if (
+            one.statement == other.statement
+            or len(one.order) != len(other.order)
+            or len(one.order) > 3
+            or len(one.paths) != len(other.paths)
+            or first.argument.spill.intersect(second.argument.spill).is_empty()
+        ):
+            continue
+        best = _merge(one, other, flow)
+        if best is not None and best.score > max(first.score, second.score) * 1.01:
+            result.append(best)
+    del symmetric
+    result.sort(key=lambda item: -item.score)
+    return result[:_MOST_PER_STATEMENT]
+
+
+def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
+    best: Candidate | None = None
+    for order in itertools.permutations(one.order):
+        for paths in itertools.permutations(other.paths):
+            if any(a.is_chain != b.is_chain for a, b in zip(one.paths, paths, strict=True)):
+                continue
+            parts = (one, Part(other.statement, other.domain, paths, order))
+            argument = partition(parts, nothing(), symmetric=False)
+            if argument is not None and len(argument.parts) == 2:
+                worth = score(argument, flow)
+                if best is None or worth > best.score:
+                    best = Candidate(argument, worth)
+    return best
+
+
+def combine(
+    pool: Sequence[Candidate | SubBound], flow: DataFlow, worth: dict[int, float], *, symmetric: bool
+) -> list[SubBound]:
+    """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
+
+    An argument that meets a chosen one is tried again without the instances that touch the vertices taken.
+    """
+    taken = nothing()
+    chosen: list[SubBound] = []
+    waiting: list[tuple[float, Candidate | SubBound]] = [
+        (item.score if isinstance(item, Candidate) else worth[id(item)], item) for item in pool
+    ]
+    while waiting:
+        waiting.sort(key=lambda pair: -pair[0])
+        value, item = waiting.pop(0)
+        if value <= 0:
+            break
+        spill = item.argument.spill if isinstance(item, Candidate) else item.spill
+        if spill.intersect(taken).is_empty():
+            bound = counted(item.argument, flow) if isinstance(item, Candidate) else item
+            chosen.append(bound)
+            taken = taken.union(spill).coalesce()
+        elif isinstance(item, Candidate):
+            again = partition(item.argument.parts, taken, symmetric=symmetric)
+            if again is not None and again.spill.intersect(taken).is_empty():
+                less = score(again, flow)
+                if less > value / 100:
+                    waiting.append((less, Candidate(again, less)))
+    return chosen
+
+
+def counted(argument: Partition, flow: DataFlow) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    context = flow.program.context
+    domain = [card(part.domain, context) for part in argument.parts]
+    size = sympy.Add(*(guarded(item) for item in domain))
+    sources = sympy.Add(*(guarded(card(item, context)) for item in sets_of(argument.sources)))
+    exponents = argument.exponents
+    sigma = exponents.sigma
+    ratio = max(1, round(1 / (sigma - 1)))
+    T = ratio * S
+    K = S + T
+    U = (K / _rational(sigma)) ** _rational(sigma)
+    for s, beta in zip(exponents.s, exponents.beta, strict=True):
+        if s:
+            U *= (_rational(s) / _rational(beta)) ** _rational(s)
+    if argument.symmetry is not None:
+        U /= sympy.sqrt(2)
+    U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
+    value = T * sympy.floor(size / U) - sources
+    method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
+    if len(argument.parts) > 1:
+        method += ", statements merged"
+    return SubBound(
+        method,
+        tuple(part.statement for part in argument.parts),
+        "; ".join(str(part.domain) for part in argument.parts),
+        value,
+        argument.spill,
+        {"|D|": size, "K": K, "T": T, "U": U, "sources": sources},
+        _steps(argument),
+        _projections(argument),
+    )
+
+
+def _steps(argument: Partition) -> tuple[str, ...]:
+    named = [f"phi{at}" for at in range(len(argument.kernels))]
+    cliques = "; ".join(" + ".join(f"|{named[at]}(P)|" for at in clique) + " <= K" for clique in argument.cliques)
+    lines = [
+        "Cut a schedule into segments of T events (loads of the may-spill set, computations of sources that are no "
+        "inputs); K = S + T values are available to one segment, so for the instances P of D that it computes:",
+        f"{cliques} (families with disjoint vertex sets add up).",
+    ]
+    if any(fold > 1 for fold in argument.folds):
+        lines.append(f"One vertex serves up to {max(argument.folds)} classes in families with that fold {argument.folds}.")
+    if argument.symmetry is None:
+        lines.append(
+            "Brascamp-Lieb with the exponents s, checked on the lattice of kernels, and weights w from the cliques: "
+            "|P| <= (K/sigma)^sigma prod (s/w)^s = U, sigma = sum s."
+        )
+    else:
+        pairs = ", ".join(f"{named[a]} and {named[b]}" for a, b in argument.symmetry.pairs)
+        lines.append(
+            f"{pairs} read the same vertices mirrored: with v_k vertices in slice k and c classes of "
+            f"{named[argument.symmetry.chain]}, |P_k| <= min(c, v_k^2/2) <= v_k sqrt(c/2), hence |P| <= U."
+        )
+    lines.append("Loads of the may-spill set beyond the first of each input >= T floor(|D|/U) - sources.")
+    lines.append(f"sources: {argument.sources}")
+    return tuple(lines)
+
+
+def _projections(argument: Partition) -> tuple[Projection, ...]:
+    result = []
+    for family, space in enumerate(argument.kernels):
+        part = argument.parts[0]
+        path = part.paths[family]
+        relation = "; ".join(str(item.paths[family].levels[-1]) for item in argument.parts)
+        result.append(
+            Projection(
+                f"phi{family}: {path.text()}",
+                relation,
+                integer_rows(space),
+                _rational(argument.exponents.s[family]),
+                _rational(argument.exponents.beta[family]),
+            )
+        )
+    return tuple(result)
+
+
+def guarded(value: Cardinality) -> sympy.Expr:
+    """Return the count as a formula that is 0 where the set is empty."""
+    if not value.pieces:
+        return sympy.Integer(0)
+    if len(value.pieces) == 1 and value.pieces[0].where.plain_is_universe():
+        return value.pieces[0].value.sympy()
+    branches = [(piece.value.sympy(), condition(piece.where)) for piece in value.pieces]
+    return sympy.Piecewise(*branches, (sympy.Integer(0), True))
+
+
+def _rational(value: Fraction) -> sympy.Rational:
+    return sympy.Rational(value.numerator, value.denominator)

@@ -1,0 +1,86 @@
+"""Subspaces of Q^d in reduced row echelon form: sum, intersection, rank, and the lattice that some of them generate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import lcm
+
+Row = tuple[Fraction, ...]
+#: A basis in reduced row echelon form; equal subspaces are equal tuples.
+Subspace = tuple[Row, ...]
+
+
+def span(rows: Iterable[Sequence[int | Fraction]]) -> Subspace:
+    """Return the subspace spanned by ``rows``.
+
+    >>> span([(2, 4), (1, 2)]) == span([(1, 2)])
+    True
+    """
+    work = [[Fraction(value) for value in row] for row in rows]
+    width = len(work[0]) if work else 0
+    done = 0
+    for column in range(width):
+        pivot = next((at for at in range(done, len(work)) if work[at][column]), None)
+        if pivot is None:
+            continue
+        work[done], work[pivot] = work[pivot], work[done]
+        head = work[done][column]
+        work[done] = [value / head for value in work[done]]
+        for at, row in enumerate(work):
+            if at != done and row[column]:
+                factor = row[column]
+                work[at] = [value - factor * top for value, top in zip(row, work[done], strict=True)]
+        done += 1
+    return tuple(tuple(row) for row in work[:done])
+
+
+def kernel(rows: Sequence[Sequence[int | Fraction]], dimensions: int) -> Subspace:
+    """Return the vectors of Q^dimensions that every row maps to 0."""
+    echelon = span(rows)
+    pivots = [next(at for at, value in enumerate(row) if value) for row in echelon]
+    free = [at for at in range(dimensions) if at not in pivots]
+    basis = []
+    for chosen in free:
+        vector = [Fraction(0)] * dimensions
+        vector[chosen] = Fraction(1)
+        for row, pivot in zip(echelon, pivots, strict=True):
+            vector[pivot] = -row[chosen]
+        basis.append(vector)
+    return span(basis)
+
+
+def intersection(first: Subspace, second: Subspace, dimensions: int) -> Subspace:
+    """Return the vectors in both subspaces."""
+    constraints = [*kernel(first, dimensions), *kernel(second, dimensions)]
+    return kernel(constraints, dimensions)
+
+
+def image_rank(space: Subspace, kernel_space: Subspace) -> int:
+    """Return the rank of the image of ``space`` under a map with the given kernel."""
+    return len(span([*space, *kernel_space])) - len(kernel_space)
+
+
+def integer_rows(space: Subspace) -> tuple[tuple[int, ...], ...]:
+    """Return the basis with every row scaled to integers without a common divisor."""
+    rows = []
+    for row in space:
+        scale = lcm(*(value.denominator for value in row))
+        rows.append(tuple(int(value * scale) for value in row))
+    return tuple(rows)
+
+
+def lattice(kernels: Sequence[Subspace], dimensions: int, most: int = 256) -> tuple[Subspace, ...] | None:
+    """Return the closure of ``kernels`` under sum and intersection, or None if it has more than ``most`` elements."""
+    found: dict[Subspace, None] = dict.fromkeys(kernels)
+    waiting = list(found)
+    while waiting:
+        current = waiting.pop()
+        for other in list(found):
+            for new in (span([*current, *other]), intersection(current, other, dimensions)):
+                if new not in found:
+                    found[new] = None
+                    waiting.append(new)
+                    if len(found) > most:
+                        return None
+    return tuple(space for space in found if space)
