@@ -13,18 +13,17 @@ from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.leading import S, leading_term
 from shorthaul.affine.model import Program
+from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import Polynomial, symbol
 from shorthaul.affine.proof import Proof
-
-PROFILES = ("best", "iolb")
 
 
 @dataclass(frozen=True)
 class AffineBound:
     """A lower bound on the words loaded by any schedule of ``program``.
 
-    ``formula`` holds for all values of the parameters and of S >= 1; ``inputs`` counts the words read and never written before,
-    ``operations`` the arithmetic operations.
+    ``formula`` holds for all values of the parameters and of S >= 1; ``inputs`` counts the words read and
+    never written before, ``operations`` the arithmetic operations.
     """
 
     program: Program
@@ -32,16 +31,31 @@ class AffineBound:
     inputs: sympy.Expr
     operations: sympy.Expr
     proof: Proof
+    small: tuple[str, ...] = ()
 
     @cached_property
     def leading(self) -> sympy.Expr:
         """The leading term for S small against all sizes."""
-        return sympy.simplify(leading_term(self.formula, self.program.parameters))
+        return sympy.simplify(leading_term(self.formula, self._large))
 
     @cached_property
     def oi_limit(self) -> sympy.Expr:
         """The limit of operations per loaded word: leading operations over the leading bound."""
-        return sympy.simplify(leading_term(self.operations, self.program.parameters) / self.leading)
+        return sympy.simplify(leading_term(self.operations, self._large) / self.leading)
+
+    @property
+    def _large(self) -> tuple[str, ...]:
+        return tuple(name for name in self.program.parameters if name not in self.small)
+
+    @property
+    def method(self) -> str:
+        """The arguments used, in one line."""
+        return ", ".join(dict.fromkeys(["compulsory loads", *(part.method for part in self.proof.parts)]))
+
+    def latex(self) -> dict[str, str]:
+        """Return every formula and the proof in LaTeX."""
+        names = ("formula", "leading", "inputs", "operations", "oi_limit")
+        return {**{name: sympy.latex(getattr(self, name)) for name in names}, "proof": self.proof.latex()}
 
     def value(self, sizes: Mapping[str, int]) -> int:
         """Return the bound in words at ``sizes`` (every parameter, and ``S``), rounded up to a whole load."""
@@ -49,23 +63,26 @@ class AffineBound:
         return int(sympy.ceiling(self.formula.subs(at)))
 
 
-def lower_bound(program: Program, *, profile: str = "best", flow: DataFlow | None = None) -> AffineBound:
+def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: DataFlow | None = None) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
-    ``profile`` is ``iolb`` (the published method, corrected) or ``best`` (all proven mechanisms).
+    Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
+    count as constants in the leading term.
 
     >>> from shorthaul.affine.cases import kernel
     >>> lower_bound(kernel("gemm")).leading
     2*NI*NJ*NK/sqrt(S)
     """
+    options = options or BoundOptions()
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
-    symmetric = profile == "best"
+    symmetric = options.profile == "best"
     pool = candidates(flow, symmetric=symmetric)
     parts = combine(pool, flow, {}, symmetric=symmetric)
     extra = sympy.Add(*(sympy.Max(0, part.value) for part in parts))
     formula = inputs + extra
-    return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula))
+    small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
+    return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula), small)
 
 
 def _operations(program: Program) -> sympy.Expr:
@@ -77,4 +94,4 @@ def _operations(program: Program) -> sympy.Expr:
     return sympy.Add(*terms)
 
 
-__all__ = ["PROFILES", "AffineBound", "S", "lower_bound"]
+__all__ = ["AffineBound", "S", "lower_bound"]

@@ -41,18 +41,16 @@ class Exponents:
         """Return c such that the bound behaves like c |D| / S^(sigma - 1)."""
         sigma = float(self.sigma)
         product = math.prod(float(b / s) ** float(s) for s, b in zip(self.s, self.beta, strict=True) if s)
-        return (sigma - 1) ** (sigma - 1) * product
+        return float((sigma - 1) ** (sigma - 1) * product)
 
 
 @lru_cache(maxsize=4096)
 def constraints(kernels: tuple[Subspace, ...], dimensions: int) -> tuple[tuple[tuple[int, ...], int], ...] | None:
-    """Return (coefficients, right side) rows: sum coefficients_j s_j >= right side; None if the lattice is too large."""
+    """Return (coefficients, right side) rows: sum coefficients_j s_j >= right side; None: lattice too large."""
     spaces = lattice(kernels, dimensions)
     if spaces is None:
         return None
-    full = tuple(
-        tuple(Fraction(int(row == column)) for column in range(dimensions)) for row in range(dimensions)
-    )
+    full = tuple(tuple(Fraction(int(row == column)) for column in range(dimensions)) for row in range(dimensions))
     rows = {(tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in (*spaces, full)}
     return tuple(sorted(rows))
 

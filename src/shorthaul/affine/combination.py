@@ -1,4 +1,4 @@
-"""Sub-bounds as formulas, and the choice of several whose may-spill sets are disjoint (Olivry et al. 2020, Sec. 4.2)."""
+"""Sub-bounds as formulas, and the choice of several with disjoint may-spill sets (Olivry et al. 2020, Sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SET = isl.dim_type.set
 #: Sizes and fast memory at which candidates are compared; the bound itself holds for all values.
 INSTANCE_SIZE, INSTANCE_S = 20_000, 400
 _MOST_PER_STATEMENT = 12
-_MOST_EVALUATED = 80
+_MOST_EVALUATED = 40
 
 
 def nothing() -> isl.UnionSet:
@@ -41,7 +41,7 @@ class Candidate:
 
 def size_at_instance(sets: Iterable[isl.Set], parameters: Sequence[str]) -> int:
     """Return the number of points of ``sets`` where every parameter has the instance's size."""
-    sizes = {name: INSTANCE_SIZE for name in parameters}
+    sizes = dict.fromkeys(parameters, INSTANCE_SIZE)
     return sum(card(item).at(sizes) for item in sets)
 
 
@@ -93,7 +93,7 @@ def _usable(paths: Sequence[Path], dimensions: int) -> list[Path]:
             alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
             if len(alike) < (2 if path.is_chain else 4):
                 kept.append(path)
-    return kept[:12]
+    return kept[:10]
 
 
 def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iterable[tuple[Path, ...]]:
@@ -110,7 +110,7 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
 def score(argument: Partition, flow: DataFlow) -> float:
     """Return what the argument is worth at the instance, to leading order."""
     size = size_at_instance((part.domain for part in argument.parts), flow.program.parameters)
-    return size * argument.coefficient() * float(INSTANCE_S) ** float(1 - argument.exponents.sigma)
+    return float(size * argument.coefficient() * INSTANCE_S ** float(1 - argument.exponents.sigma))
 
 
 def _merged(flow: DataFlow, found: Sequence[Candidate], *, symmetric: bool) -> list[Candidate]:
@@ -219,12 +219,12 @@ def _steps(argument: Partition) -> tuple[str, ...]:
     named = [f"phi{at}" for at in range(len(argument.kernels))]
     cliques = "; ".join(" + ".join(f"|{named[at]}(P)|" for at in clique) + " <= K" for clique in argument.cliques)
     lines = [
-        "Cut a schedule into segments of T events (loads of the may-spill set, computations of sources that are no "
-        "inputs); K = S + T values are available to one segment, so for the instances P of D that it computes:",
+        "Cut a schedule into segments of T events: loads of the may-spill set, computations of sources but inputs.",
+        "K = S + T values are available to one segment, so for the instances P of D that it computes:",
         f"{cliques} (families with disjoint vertex sets add up).",
     ]
     if any(fold > 1 for fold in argument.folds):
-        lines.append(f"One vertex serves up to {max(argument.folds)} classes in families with that fold {argument.folds}.")
+        lines.append(f"One vertex serves up to as many classes of its family as its fold says: {argument.folds}.")
     if argument.symmetry is None:
         lines.append(
             "Brascamp-Lieb with the exponents s, checked on the lattice of kernels, and weights w from the cliques: "

@@ -101,7 +101,8 @@ def sets_of(union: isl.UnionSet) -> list[isl.Set]:
     """Return the sets of a union set, sorted by their text."""
     found: list[isl.Set] = []
     union.foreach_set(found.append)
-    return sorted((item.coalesce() for item in found if not item.is_empty()), key=lambda item: (item.get_tuple_name() or "", str(item)))
+    kept = [item.coalesce() for item in found if not item.is_empty()]
+    return sorted(kept, key=lambda item: (item.get_tuple_name() or "", str(item)))
 
 
 def thickness(points: isl.Set) -> int:
@@ -325,7 +326,13 @@ def _symmetric(plain: Partition, apart: set[tuple[int, int]]) -> Partition | Non
             s[a] = Fraction(1, len(chosen))
         exponents = Exponents(tuple(s), tuple(beta))
         candidate = Partition(
-            plain.parts, plain.kernels, plain.folds, plain.cliques, exponents, plain.sources, plain.spill,
+            plain.parts,
+            plain.kernels,
+            plain.folds,
+            plain.cliques,
+            exponents,
+            plain.sources,
+            plain.spill,
             Symmetry(chain, tuple(chosen)),
         )
         if exponents.sigma <= plain.exponents.sigma and candidate.coefficient() > plain.coefficient():
@@ -336,7 +343,8 @@ def _symmetric(plain: Partition, apart: set[tuple[int, int]]) -> Partition | Non
 def _off_diagonal(part: Part) -> Part:
     """Remove the thin set of instances that read one vertex twice."""
     for a, b in itertools.combinations(range(len(part.paths)), 2):
-        if part.paths[a].is_chain or part.paths[b].is_chain or len(part.paths[a].levels) + len(part.paths[b].levels) > 2:
+        one, other = part.paths[a], part.paths[b]
+        if one.is_chain or other.is_chain or len(one.levels) + len(other.levels) > 2:
             continue
         meeting = part.level(a, 0).apply_range(part.level(b, 0).reverse())
         for item in sets_of(meeting.intersect(meeting.reverse()).domain()):
@@ -357,10 +365,11 @@ def _mirrored(part: Part, a: int, b: int) -> bool:
     same = f"{part.statement}[{', '.join(f'x{at}' for at in range(dimensions))}]"
     other = f"{part.statement}[{', '.join(f'y{at}' for at in range(dimensions))}]"
     rows = integer_rows(kernel(together, dimensions))
-    equal = [
-        f"{' + '.join(f'{f}*x{at}' for at, f in enumerate(row))} = {' + '.join(f'{f}*y{at}' for at, f in enumerate(row))}"
-        for row in rows
-    ]
+    equal = [f"{_combination(row, 'x')} = {_combination(row, 'y')}" for row in rows]
     slices = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {same} -> {other} : {' and '.join(equal)} }}")
     swapped = meeting.intersect(meeting.reverse())  # a(p) = b(q) and b(p) = a(q)
     return bool((not rows or meeting.is_subset(slices)) and swapped.is_empty())
+
+
+def _combination(row: Sequence[int], letter: str) -> str:
+    return " + ".join(f"{factor}*{letter}{at}" for at, factor in enumerate(row))

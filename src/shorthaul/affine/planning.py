@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from shorthaul.affine import views
+from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import CASES
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.check import check_plan
-from shorthaul.affine.compulsory import CompulsoryBound, lower_bound
 from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
@@ -95,9 +95,9 @@ def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
     return names
 
 
-def _core_bound(program: Program, found: CompulsoryBound, sizes: Mapping[str, int] | None) -> Bound:
+def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None) -> Bound:
     value = None if sizes is None else max(0.0, found.value(sizes))
-    proof = "\n".join([MODEL, *(str(step["text"]) for step in found.proof)])
+    proof = found.proof.text()
     details: dict[str, Any] = {
         "value": value,
         "formula": str(found.formula),
@@ -106,23 +106,22 @@ def _core_bound(program: Program, found: CompulsoryBound, sizes: Mapping[str, in
         "operations": str(found.operations),
         "oi_limit": str(found.oi_limit),
         "model": MODEL,
-        "steps": list(found.proof),
+        "steps": found.proof.document(),
+        "latex": found.latex(),
     }
     if value is not None and sizes is not None:
         width = max((array.element_bytes for array in program.arrays.values()), default=8)
         details["value_bytes"] = value * width
-    return Bound("loads_words", float("nan") if value is None else value, "compulsory loads", proof, details)
+    return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
 
 
 def shown_bound(made: Bound, form: str) -> str:
     """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
-    from sympy import latex, sympify
-
     names = ("formula", "leading", "inputs", "operations", "oi_limit")
     if form == "sympy":
         return "\n".join(f"{name} = {made.details[name]}" for name in names)
     if form == "latex":
-        return "\n".join(f"{name}: {latex(sympify(made.details[name]))}" for name in names)
+        return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
     return "\n".join([*(f"{name + ':':12} {made.details[name]}" for name in names), "", made.proof])
 
 
@@ -247,7 +246,7 @@ def check(
 def _replayed(
     program: Program,
     given: Plan,
-    found: CompulsoryBound,
+    found: AffineBound,
     options: CheckOptions,
     search: Budget,
     source: Source[Program] | None,

@@ -10,8 +10,8 @@ import islpy as isl
 import sympy
 
 MODEL = (
-    "Red-white pebble game: a fast memory of S words, loads counted, stores free, no value computed twice; one statement "
-    "instance is one vertex of one word, scalars are arrays of dimension 0, reductions keep their order."
+    "Red-white pebble game: a fast memory of S words, loads counted, stores free, no value computed twice; one "
+    "statement instance is one vertex of one word, scalars are arrays of dimension 0, reductions keep their order."
 )
 
 
