@@ -90,7 +90,14 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Output
     source = planning.case(workload)
     result = planning.sweep(source.workload, options, search=search.budget(), source=source)
     columns = (options.over, "latency", "bound", "gap", "status")
-    rows = [[point[column] for column in columns] for point in result.extra["points"]]
+    rows = [
+        [
+            *(point[column] for column in columns[:3]),
+            "-" if point["gap"] is None else f"{point['gap']:.2%}",
+            point["status"],
+        ]
+        for point in result.extra["points"]
+    ]
     print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
     finish(result, output)
 

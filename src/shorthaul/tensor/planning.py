@@ -27,8 +27,8 @@ OptionsT = TypeVar("OptionsT")
 
 _KIND: Final = "shorthaul/tensor-result"
 #: Seconds kept back from a search for checking its plan and writing the answer, and the most of its limit.
-_FINISH_S: Final = 0.25
-_FINISH_SHARE: Final = 0.15
+_FINISH_S: Final = 0.5
+_FINISH_SHARE: Final = 0.25
 
 
 def case(text: str) -> Source[Problem]:
