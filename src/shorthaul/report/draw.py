@@ -51,6 +51,8 @@ def _series(figure: Series) -> dict[str, Any]:
     for axis, is_log in (("xaxis", figure.log_x), ("yaxis", figure.log_y)):
         if is_log:
             layout[axis]["type"] = "log"
+    if not figure.log_y:
+        layout["yaxis"]["rangemode"] = "tozero"
     if figure.limit is not None:
         name, value = figure.limit
         layout["shapes"] = [
