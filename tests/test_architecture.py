@@ -94,7 +94,7 @@ def test_kernels_import_only_numpy_and_jit(path: Path) -> None:
     tree = ast.parse(path.read_text())
     roots = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     roots |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    plain = {"__future__", "math", "typing", "numpy", "numpy.typing", "shorthaul.core.jit"}
+    plain = {"__future__", "heapq", "math", "typing", "numpy", "numpy.typing", "shorthaul.core.jit"}
     other_kernels = {root for root in roots if root is not None and root.endswith("_kernels")}
     assert roots <= plain | other_kernels
 

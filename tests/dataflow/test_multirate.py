@@ -110,3 +110,11 @@ def test_huge_expansions_are_refused() -> None:
 
 def test_separate_components_each_have_their_own_iteration() -> None:
     assert repetition_vector(graph(("a", 2, "b", 4, 0), ("c", 3, "d", 3, 0))) == {"a": 2, "b": 1, "c": 1, "d": 1}
+
+
+def test_compact_disc_to_digital_audio_tape() -> None:
+    """The field's textbook example: 44.1 kHz to 48 kHz in four stages (Lee and Messerschmitt; Bhattacharyya et al.)."""
+    rates = ((1, 1), (2, 3), (2, 7), (8, 7), (5, 1))
+    chain = graph(*((f"s{i}", p, f"s{i + 1}", c, 0) for i, (p, c) in enumerate(rates)))
+    assert list(repetition_vector(chain).values()) == [147, 147, 98, 28, 32, 160]
+    assert len(expand(chain).actors) == 612

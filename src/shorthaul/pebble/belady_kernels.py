@@ -1,0 +1,275 @@
+"""Compiled loops of :mod:`belady`: topological orders, and the replay of an order with Belady's replacement."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.jit import kernel
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+#: The next use of a value that is not used again.
+NEVER = 1 << 62
+
+
+@kernel
+def depth_first_order(starts: IntArray, parents: IntArray, roots: IntArray, rank: IntArray) -> IntArray:
+    """Return the nodes in postorder from ``roots`` upwards through ``parents``, shape (n,).
+
+    The parents of a node are visited by descending ``rank``; equal ranks in the order given.
+    """
+    n = len(starts) - 1
+    state = np.zeros(n, np.int8)
+    order = np.empty(n, np.int64)
+    found = 0
+    stack = np.empty(n + len(parents) + len(roots), np.int64)
+    for root in roots:
+        top = 0
+        stack[0] = root
+        while top >= 0:
+            node = stack[top]
+            if state[node] == 2:
+                top -= 1
+                continue
+            if state[node] == 1:
+                state[node] = 2
+                order[found] = node
+                found += 1
+                top -= 1
+                continue
+            state[node] = 1
+            first = top + 1
+            for place in range(starts[node + 1] - 1, starts[node] - 1, -1):
+                parent = parents[place]
+                if state[parent] == 0:
+                    # insertion keeps the highest rank on top of the stack
+                    spot = top + 1
+                    top += 1
+                    while spot > first and rank[stack[spot - 1]] > rank[parent]:
+                        stack[spot] = stack[spot - 1]
+                        spot -= 1
+                    stack[spot] = parent
+    return order[:found]
+
+
+@kernel
+def recent_first_order(
+    parent_starts: IntArray, child_starts: IntArray, children: IntArray, inputs: IntArray
+) -> IntArray:
+    """Return a topological order of all nodes that always takes the node made ready last, shape (n,)."""
+    n = len(parent_starts) - 1
+    missing = parent_starts[1:] - parent_starts[:-1]
+    order = np.empty(n, np.int64)
+    stack = np.empty(n, np.int64)
+    found = 0
+    for node in inputs:
+        top = 0
+        stack[0] = node
+        while top >= 0:
+            here = stack[top]
+            top -= 1
+            order[found] = here
+            found += 1
+            for place in range(child_starts[here + 1] - 1, child_starts[here] - 1, -1):
+                child = children[place]
+                missing[child] -= 1
+                if missing[child] == 0:
+                    top += 1
+                    stack[top] = child
+    return order
+
+
+@kernel
+def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray) -> IntArray:
+    """Return for every node the fast memory that its ancestors need if they were a tree, shape (n,).
+
+    Sethi and Ullman's numbers for weights: parents are evaluated by descending need less weight, as stored.
+    """
+    need = weights.copy()
+    for node in order:
+        first, last = starts[node], starts[node + 1]
+        if first == last:
+            continue
+        count = last - first
+        slack = np.empty(count, np.int64)
+        for place in range(count):
+            parent = parents[first + place]
+            slack[place] = need[parent] - weights[parent]
+        by_slack = np.argsort(-slack)
+        held = 0
+        peak = 0
+        for place in by_slack:
+            parent = parents[first + place]
+            peak = max(peak, held + need[parent])
+            held += weights[parent]
+        need[node] = max(peak, held + weights[node])
+    return need
+
+
+@kernel
+def use_positions(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
+    """Return when each node is read: ``positions[first[v]:first[v + 1]]`` are ascending places in ``order``."""
+    n = len(starts) - 1
+    first = np.zeros(n + 1, np.int64)
+    for node in order:
+        for place in range(starts[node], starts[node + 1]):
+            first[parents[place] + 1] += 1
+    for node in range(n):
+        first[node + 1] += first[node]
+    cursor = first[:-1].copy()
+    positions = np.empty(first[n], np.int64)
+    for time, node in enumerate(order):
+        for place in range(starts[node], starts[node + 1]):
+            parent = parents[place]
+            positions[cursor[parent]] = time
+            cursor[parent] += 1
+    return first, positions
+
+
+@kernel
+def replay(
+    order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray, is_output: BoolArray,
+    budget: int, penalty: float,
+) -> tuple[npt.NDArray[np.uint8], IntArray]:  # fmt: skip
+    """Return the moves (kinds, nodes) that compute ``order`` within ``budget``.
+
+    Whenever room is short, the value whose next use is farthest gives way; one that would have to be stored counts as
+    ``penalty`` times nearer. A value is stored only when it gives way. Every node must fit (with its operands).
+    """
+    n = len(weights)
+    first, positions = use_positions(order, starts, parents)
+    cursor = first[:-1].copy()
+    red = np.zeros(n, np.bool_)
+    saved = np.zeros(n, np.bool_)
+    pinned = np.zeros(n, np.bool_)
+    for node in range(n):
+        saved[node] = starts[node] == starts[node + 1]
+    room = budget
+    kinds = np.empty(4 * len(order) + 16, np.uint8)
+    nodes = np.empty(len(kinds), np.int64)
+    moves = 0
+    # one heap for values that are in slow memory too, one for those that are not; keys are minus the next use
+    clean = [(0, -1)]
+    dirty = [(0, -1)]
+    clean.pop()
+    dirty.pop()
+    victims = np.empty(64, np.int64)
+    for time, node in enumerate(order):
+        need = weights[node]
+        for place in range(starts[node], starts[node + 1]):
+            parent = parents[place]
+            if not pinned[parent]:
+                pinned[parent] = True
+                if not red[parent]:
+                    need += weights[parent]
+        chosen = 0
+        freed = room
+        while freed < need:
+            while len(clean) > 0:
+                use, other = clean[0]
+                if red[other] and saved[other] and not pinned[other] and positions[cursor[other]] == -use:
+                    break
+                heapq.heappop(clean)
+            while len(dirty) > 0:
+                use, other = dirty[0]
+                if red[other] and not saved[other] and not pinned[other] and positions[cursor[other]] == -use:
+                    break
+                heapq.heappop(dirty)
+            far_clean = -1.0
+            far_dirty = -1.0
+            if len(clean) > 0:
+                far_clean = float(-clean[0][0] - time)
+            if len(dirty) > 0:
+                far_dirty = float(-dirty[0][0] - time) / penalty
+            if far_clean < 0 and far_dirty < 0:
+                return kinds[:0], nodes[:0]
+            victim = heapq.heappop(clean)[1] if far_clean >= far_dirty else heapq.heappop(dirty)[1]
+            red[victim] = False
+            freed += weights[victim]
+            if chosen == len(victims):
+                victims = np.concatenate((victims, np.empty(chosen, np.int64)))
+            victims[chosen] = victim
+            chosen += 1
+        # those used soonest stay after all, if the others make enough room
+        for place in range(chosen - 1, -1, -1):
+            victim = victims[place]
+            if freed - weights[victim] >= need:
+                freed -= weights[victim]
+                red[victim] = True
+                entry = (-positions[cursor[victim]], victim)
+                if saved[victim]:
+                    heapq.heappush(clean, entry)
+                else:
+                    heapq.heappush(dirty, entry)
+                victims[place] = -1
+        most = moves + 2 * chosen + 2 * (starts[node + 1] - starts[node]) + 4
+        if most > len(kinds):
+            grown = np.empty(2 * most, np.uint8)
+            grown[:moves] = kinds[:moves]
+            kinds = grown
+            longer = np.empty(2 * most, np.int64)
+            longer[:moves] = nodes[:moves]
+            nodes = longer
+        for place in range(chosen):
+            victim = victims[place]
+            if victim < 0:
+                continue
+            if not saved[victim]:
+                saved[victim] = True
+                kinds[moves] = 1
+                nodes[moves] = victim
+                moves += 1
+            kinds[moves] = 3
+            nodes[moves] = victim
+            moves += 1
+        room = freed
+        for place in range(starts[node], starts[node + 1]):
+            parent = parents[place]
+            if not red[parent]:
+                red[parent] = True
+                room -= weights[parent]
+                kinds[moves] = 0
+                nodes[moves] = parent
+                moves += 1
+        red[node] = True
+        room -= weights[node]
+        kinds[moves] = 2
+        nodes[moves] = node
+        moves += 1
+        for place in range(starts[node], starts[node + 1]):
+            parent = parents[place]
+            cursor[parent] += 1
+            if not pinned[parent]:
+                continue
+            pinned[parent] = False
+        for place in range(starts[node], starts[node + 1]):
+            parent = parents[place]
+            if not red[parent]:
+                continue
+            if cursor[parent] == first[parent + 1]:
+                red[parent] = False
+                room += weights[parent]
+                kinds[moves] = 3
+                nodes[moves] = parent
+                moves += 1
+            elif saved[parent]:
+                heapq.heappush(clean, (-positions[cursor[parent]], parent))
+            else:
+                heapq.heappush(dirty, (-positions[cursor[parent]], parent))
+        if cursor[node] < first[node + 1]:
+            heapq.heappush(dirty, (-positions[cursor[node]], node))
+            continue
+        if is_output[node]:
+            kinds[moves] = 1
+            nodes[moves] = node
+            moves += 1
+        kinds[moves] = 3
+        nodes[moves] = node
+        moves += 1
+        red[node] = False
+        room += weights[node]
+    return kinds[:moves], nodes[:moves]
