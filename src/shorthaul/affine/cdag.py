@@ -103,7 +103,7 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
 
     >>> from shorthaul.affine.cases import kernel
     >>> concrete_cdag(kernel("trisolv"), {"N": 2}).n
-    12
+    10
     """
     flow = flow_dependences(program) if flow is None else flow
     blocks: list[tuple[str, IntArray]] = [(array, points(where, sizes)) for array, where in flow.inputs.items()]

@@ -32,9 +32,11 @@ def subscripts_of(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tu
         return {id(access): _plain(access, names) for access, names, _ in uses}
     try:
         return _taken_apart(uses)
-    except InputError:
-        # a macro's number may still make it affine
-        return {id(access): _plain(access, names) for access, names, _ in uses}
+    except InputError as error:
+        try:  # a macro's number may still make it affine
+            return {id(access): _plain(access, names) for access, names, _ in uses}
+        except InputError:
+            raise error from None
 
 
 def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:

@@ -54,15 +54,20 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     chosen = _chosen(chunks, function, done)
     declarations: dict[str, Any] = {}
     typedefs: list[str] = []
+    meanings: dict[str, list[str]] = {}
     for chunk in chunks:
         if chunk.is_function or chunk.start >= chosen.start:
             continue
         parsed = _try_parse(chunk.text, typedefs)
         if parsed is not None and chunk.text.lstrip().startswith("typedef"):
             typedefs.append(chunk.text.replace("\n", " ").strip())
+            _resolve(parsed, meanings)
+            meanings.update({item.name: _words(item) for item in parsed if isinstance(item, c_ast.Typedef)})
         elif parsed is not None:
+            _resolve(parsed, meanings)
             declarations.update({item.name: item.type for item in parsed if isinstance(item, c_ast.Decl) and item.name})
     definition = _parse_function(done, chosen, typedefs)
+    _resolve([definition], meanings)
     if definition.decl.type.args is not None:
         for parameter in definition.decl.type.args.params:
             if getattr(parameter, "name", None):
@@ -137,6 +142,23 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
     return marked[0]
 
 
+def _resolve(nodes: Any, meanings: Mapping[str, list[str]]) -> None:
+    """Replace the names of types by what they are defined as."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, c_ast.IdentifierType) and len(node.names) == 1:
+            node.names = meanings.get(node.names[0], node.names)
+        waiting.extend(child for _, child in node.children())
+
+
+def _words(node: Any) -> list[str]:
+    found = [inner for _, inner in node.children()]
+    while found and not isinstance(found[0], c_ast.IdentifierType):
+        found = [inner for _, inner in found[0].children()]
+    return list(found[0].names) if found else []
+
+
 def _try_parse(text: str, typedefs: list[str]) -> list[Any] | None:
     try:
         found = c_parser.CParser().parse(_prelude(typedefs) + _DROPPED.sub(" ", text))
@@ -153,16 +175,24 @@ def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> A
     before = "\n".join(done.lines)[: chunk.start]
     blank = re.sub(r"[^\n]", " ", before)
     body = _DROPPED.sub(lambda match: " " * len(match[0]), chunk.text)
+    parser = c_parser.CParser()
     try:
-        tree = c_parser.CParser().parse(f'{_prelude(typedefs)}\n# 1 "C"\n{blank}{body}', "C")
+        tree = parser.parse(f'{_prelude(typedefs)}\n# 1 "C"\n{blank}{body}', "C")
     except c_parser.ParseError as error:
-        raise _syntax_error(str(error), done) from None
+        raise _syntax_error(_placed(str(error), parser), done) from None
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
     for item in reversed(tree.ext):
         if isinstance(item, c_ast.FuncDef):
             return item
     raise InputError("has no function definition", place=f"line {chunk.first + 1}", cure=_CURE_MISSING)
+
+
+def _placed(message: str, parser: Any) -> str:
+    """Add the place of the next token to a message that pycparser gives without one."""
+    stream = getattr(parser, "_tokens", None)
+    token = None if stream is None or re.match(r"C:\d", message) else stream.peek()
+    return message if token is None else f"C:{token.lineno}:{token.column}: before: {token.value}"
 
 
 def _syntax_error(message: str, done: Preprocessed) -> InputError:

@@ -84,6 +84,7 @@ def preprocess(text: str, *, file: Path | None = None) -> Preprocessed:
 
     Raises :class:`InputError` with line and column for wrong directives and macro calls.
     """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     state = _State()
     state.read(_BUILT_IN, keep=False)
     state.read(text, keep=True, folder=None if file is None else file.parent)
@@ -164,7 +165,7 @@ class _State:
             if path in self.seen or not path.is_file() or path.stat().st_size > 2**20:
                 return
             self.seen.add(path)
-            text = path.read_text(encoding="utf-8", errors="replace")
+            text = path.read_text(encoding="utf-8", errors="replace").replace("\r", "")
         except (OSError, ValueError):
             return
         built_in = {name: macro for name, macro in self.macros.items() if name.startswith(("POLYBENCH_", "SCALAR_"))}
@@ -286,7 +287,7 @@ def _logical_lines(text: str) -> list[list[Token]]:
     blank: Callable[[re.Match[str]], str] = lambda match: (  # noqa: E731
         match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
     )
-    text = _COMMENT.sub(blank, text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _COMMENT.sub(blank, text)
     lines: list[list[Token]] = []
     current: list[Token] = []
     for number, line in enumerate(text.split("\n"), start=1):

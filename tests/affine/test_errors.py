@@ -1,0 +1,131 @@
+"""Every way a C file can be wrong: line, column, expression, cure."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from shorthaul.affine.cases import kernel_text
+from shorthaul.affine.scop import load, program_from_text
+from shorthaul.core.errors import InputError, ShorthaulError
+
+FRAME = "void f(int n, double a[n], double b[n], int idx[n], double *p, double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
+
+#: body of the region (its first line is line 3 of the file) -> what the message must say
+BODIES = {
+    "product of iterators": ("for (int i = 0; i < n; i++) a[i * i] = 0;", "line 3 column 31", "i * i", "not affine"),
+    "product in a bound": ("for (int i = 0; i < n * n; i++) a[i] = 0;", "line 3 column 21", "n * n", "two unknowns"),
+    "indirect subscript": ("for (int i = 0; i < n; i++)\n  a[idx[i]] = 0;", "line 4 column 5", "idx[i]", "reads an array"),
+    "division by a parameter": ("for (int i = 0; i < 9; i++) a[i / n] = 0;", "line 3", "i / n", "positive constant"),
+    "data in a bound": ("for (int i = 0; i < s; i++) a[i] = 0;", "line 3 column 21", "s is data", "declare it as int"),
+    "assigned integer": ("int k; k = 0; for (int i = 0; i < n; i++) { a[k] = 0; k += 2; }", "line 3", "k is assigned"),
+    "while": ("int i = 0; while (i < n) { a[i] = 0; i++; }", "line 3 column 12", "while loop", "for loop"),
+    "do": ("do { a[0] = 1; } while (s > 0);", "line 3 column 1", "do loop"),
+    "break": ("for (int i = 0; i < n; i++) { a[i] = 0; break; }", "line 3 column 41", "break", "bound"),
+    "continue": ("for (int i = 0; i < n; i++) { continue; a[i] = 0; }", "line 3", "continue", "affine if"),
+    "goto": ("x: a[0] = 1; goto x;", "line 3"),
+    "return": ("a[0] = 1; return;", "line 3 column 11", "return", "end the region"),
+    "switch": ("switch (n) { case 1: a[0] = 1; }", "line 3 column 1", "switch"),
+    "condition on data": ("for (int i = 0; i < n; i++) if (a[i] > s) a[i] = s;", "line 3 column 33", "depends on data", "ternary"),
+    "pointer": ("for (int i = 0; i < n; i++) *(p + i) = 0;", "line 3", "pointer arithmetic", "a[i]"),
+    "pointer read": ("for (int i = 0; i < n; i++) a[i] = *p;", "line 3", "pointer arithmetic"),
+    "address": ("a[0] = &b[0];", "line 3", "pointer arithmetic"),
+    "structure": ("a[0] = q.x;", "line 3", "structure", "plain arrays"),
+    "call": ("for (int i = 0; i < n; i++) update(a, i);", "line 3 column 29", "side effects", "update(a, i)"),
+    "call in an expression": ("a[0] = rand() + 1.0;", "line 3 column 8", "rand", "sqrt"),
+    "call in a subscript": ("a[g(n)] = 1.0;", "line 3 column 3", "calls a function"),
+    "assignment inside": ("a[0] = 1.0 + (s = 2.0);", "line 3", "assigns inside itself", "its own"),
+    "iterator assigned": ("for (int i = 0; i < n; i++) { a[i] = 0; i = i + 1; }", "line 3", "iterator is assigned"),
+    "no condition": ("for (int i = 0; ; i++) a[i] = 0;", "line 3 column 1", "no condition"),
+    "never ends": ("for (int i = 0; i >= 0; i++) a[i] = 0;", "line 3 column 1", "never ends"),
+    "two iterators": ("for (int i = 0, j = 0; i < n; i++) a[i] = 0;", "line 3", "one iterator"),
+    "step": ("for (int i = 1; i < n; i *= 2) a[i] = 0;", "line 3 column 24", "step is not a constant"),
+    "step by a parameter": ("for (int i = 1; i < n; i += n) a[i] = 0;", "line 3", "step is not a constant"),
+    "iterator after its loop": ("int i; for (i = 0; i < n; i++) a[i] = 0; a[0] = a[i];", "line 3", "i"),
+    "subscript counts": ("a[0] = 1; s = a;", "line 3", "0 and 1 subscripts"),
+    "no assignment": ("for (int i = 0; i < n; i++) ;", "line 3", "no assignment"),
+    "syntax": ("for (int i = 0; i < n i++) a[i] = 0;", "line 3 column 23", "syntax error"),
+    "syntax later": ("for (int i = 0; i < n; i++)\n  a[i] = = 0;", "line 4", "syntax error"),
+    "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j < 9; j++) a[i * n + j] = 0;", "line 3", "row of n"),
+}  # fmt: skip
+
+FILES = {
+    "no pragma": ("void f(int n) { for (int i = 0; i < n; i++) ; }", ["no '#pragma scop'", "before the loop nest"]),
+    "no function": ("int x;\n", ["no function"]),
+    "empty": ("", ["no function"]),
+    "pragma outside": ("#pragma scop\nint x;\n#pragma endscop\n", ["outside every function"]),
+    "never closed": ("void f(int n, double a[n]) {\n#pragma scop\na[0] = 1;\n}\n", ["line 2", "never closed", "endscop"]),
+    "empty region": ("void f(void) {\n#pragma scop\n#pragma endscop\n}\n", ["line 2", "empty"]),
+    "brace": ("void f(int n) {\n#pragma scop\nfor (;;) {\n#pragma endscop\n}\n", ["never closed", "line 1"]),
+    "brace too many": ("void f(int n) {\n}\n}\n", ["line 3", "never opened"]),
+    "endif": ("#if 1\nvoid f(int n) {}\n", ["#if without #endif"]),
+    "else": ("#else\n", ["line 1", "#else without #if"]),
+    "macro arguments": ("#define F(x, y) x\nvoid f(int n, double a[n]) {\n#pragma scop\na[0] = F(1);\n#pragma endscop\n}\n", ["line 4 column 8", "2 arguments, 1"]),
+    "macro never closed": ("#define F(x) x\nvoid f(int n, double a[n]) {\n#pragma scop\na[0] = F(1;\n#pragma endscop\n}\n", ["line 4", "never closed"]),
+    "error directive": ("#error stop here\n", ["line 1", "#error", "stop here"]),
+    "condition": ("#if N >\n#endif\n", ["line 1", "constant condition"]),
+    "two functions": (
+        "void f(double a[1]) {\n#pragma scop\na[0] = 1;\n#pragma endscop\n}\nvoid g(double a[1]) {\n#pragma scop\na[0] = 1;\n#pragma endscop\n}\n",
+        ["several functions", "f, g", "--function"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_regions(name: str) -> None:
+    body, *says = BODIES[name]
+    with pytest.raises(InputError) as caught:
+        program_from_text(FRAME % body)
+    for text in says:
+        assert text in str(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(name: str) -> None:
+    text, says = FILES[name]
+    with pytest.raises(InputError) as caught:
+        program_from_text(text)
+    for part in says:
+        assert part in str(caught.value), str(caught.value)
+
+
+def test_unknown_function() -> None:
+    text = FRAME % "a[0] = 1;" + "void other(int n) { }\n"
+    with pytest.raises(InputError, match="unknown function"):
+        program_from_text(text, function="g")
+    with pytest.raises(InputError, match="the function other has no '#pragma scop'"):
+        program_from_text(text, function="other")
+    assert program_from_text(text, function="f").name == "f"
+
+
+def test_columns_are_those_of_the_file_inside_macros() -> None:
+    text = "#define TIMES(x, y) ((x) * (y))\n" + FRAME % "for (int i = 0; i < n; i++) a[0] = a[TIMES(i, i)];"
+    with pytest.raises(InputError) as caught:
+        program_from_text(text)
+    assert "line 4 column 38" in str(caught.value)
+
+
+def test_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "bad.c"
+    with pytest.raises(InputError) as caught:
+        load(path, b"void f(void) { }")
+    assert str(caught.value).startswith(str(path))
+    with pytest.raises(InputError, match="UTF-8"):
+        load(path, b"\xff\xfe")
+
+
+def test_damaged_files_end_in_a_message() -> None:
+    random.seed(7)
+    names = ("gemm", "nussinov", "deriche", "cholesky", "adi", "lcs")
+    for attempt in range(150):
+        text = kernel_text(names[attempt % len(names)])
+        at = random.randrange(len(text))
+        length = random.choice([1, 1, 2, 5, 30])
+        inserted = random.choice(["", "", "(", "}", "*", "[", "#", "while", "0", "\\", '"', "/*"])
+        damaged = text[:at] + inserted + text[at + length :]
+        try:
+            program_from_text(damaged)
+        except ShorthaulError as error:
+            assert str(error)

@@ -1,0 +1,137 @@
+"""The front end against an interpreter of the syntax tree: same instances, same order, same operands."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shorthaul.affine.cases import CASES, kernel_text
+from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.check_execution import execute
+from shorthaul.affine.parser import parse
+from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.symbols import symbols
+from tests.reference.affine_interpreter import Interpreter, numbered
+
+PROGRAMS = {
+    "down": "for (int i = n - 1; i >= 0; i--) a[i] = a[i] + s;",
+    "down by three": "for (int i = n; i > 1; i -= 3) a[i] += a[i - 1];",
+    "up by two": "for (int i = 1; i <= n; i += 2) { a[i] = 0; for (int j = i; j < n; j = j + 3) a[i] += b[j]; }",
+    "division in a bound": "for (int i = 0; i < n / 4; i++) for (int j = i / 2; j < n - n / 3; j++) a[i] += b[2 * j + 1];",
+    "division of a negative number": "for (int i = 0; i < n; i++) a[i] = b[(i - 3) / 2] + b[(i - 3) % 2];",
+    "remainder in a condition": "for (int i = 0; i < n; i++) if (i % 3 == 1) a[i] = b[i]; else a[i] = a[i - 1];",
+    "affine ternary": "for (int i = 0; i < n; i++) a[i] = i == 0 ? b[0] : a[i - 1] + (i < m && i > 2 ? b[i] : s);",
+    "data ternary": "for (int i = 1; i < n; i++) a[i] = a[i - 1] > b[i] ? a[i - 1] : s;",
+    "ternary in a subscript": "for (int i = 0; i < n; i++) a[i > 2 ? i - 1 : i] += b[i];",
+    "chain": "for (int i = 0; i < n; i++) { a[i] = s = b[i] + s; t = u = s; }",
+    "counters": "for (int i = 0; i < n; i++) { s++; --t; a[i] = s * t; }",
+    "locals": "double x = 2.0; int k = n - 1; for (int i = 0; i < n; i++) { double y = x * b[i]; a[k - i] = y; }",
+    "iterator declared outside": "int i, j; for (i = 0; i < n; i++) for (j = 0; j <= i; j++) a[i] += b[j];",
+    "same iterator twice": "for (int i = 0; i < n; i++) a[i] = 0; for (int i = 0; i < m; i++) b[i] = a[i] + i * 2;",
+    "conditions": "for (int i = 0; i < n; i++) { if (i < 2 || !(i != 4)) a[i] = 1; if (i >= m) { a[i] = b[i]; } }",
+    "two limits": "for (int i = 0; i < n && i < m; i++) for (int j = max(0, i - 2); j < min(n, i + 2); j++) a[i] += b[j];",
+    "limit on the left": "for (int i = 0; n > i; ++i) a[i] = b[i];",
+    "ends at the first failure": "for (int i = 0; i % 4 != 3 && i < n; i++) a[i] = b[i];",
+    "empty": "for (int i = 0; i < n; i++) ; a[0] = 1; { ; }",
+    "comma": "for (int i = 0; i < n; i++) { a[i] = 1, s = a[i]; }",
+    "functions": "for (int i = 0; i < n; i++) a[i] = sqrt(fabs(b[i])) + pow(b[i], 2.0) - (float)n;",
+    "dead code": "if (0) a[0] = 1; for (int i = 0; i < n; i++) a[i] = b[i];",
+    "shifts": "for (int i = 0; i < n >> 1; i++) a[i << 1] = b[i];",
+    "comments": "/* a */ for (int i = 0; i < n; i++) // b\n a[i] = /* c\n d */ b[i];",
+}  # fmt: skip
+
+
+def source(body: str) -> str:
+    return (
+        "void f(int n, int m, double a[n], double b[n], double s) {\n double t, u;\n"
+        f"#pragma scop\n{body}\n#pragma endscop\n}}\n"
+    )
+
+
+def check(text: str, sizes: dict[str, int]) -> int:
+    region = parse(text)
+    interpreter = Interpreter(region, sizes, set(symbols(region).data)).run()
+    expected = numbered(interpreter)
+    program = program_from_text(text)
+    execution = execute(program, {name: sizes[name] for name in program.parameters})
+    assert len(execution.iteration) == len(expected)
+    names = [("input", array, *element) for array, element in execution.input_names]
+    for at, operands in enumerate(expected):
+        vertex = at + execution.inputs
+        found = execution.operands[execution.starts[vertex] : execution.starts[vertex + 1]].tolist()
+        assert {names[v] if v < execution.inputs else v - execution.inputs for v in found} == operands
+    # isl's dependences on the arrays of the fast enumeration give the same graph
+    cdag = concrete_cdag(program, {name: sizes[name] for name in program.parameters})
+    assert (cdag.n, cdag.inputs) == (len(names) + len(expected), len(names))
+    assert np.array_equal(np.diff(cdag.starts)[cdag.inputs :], [len(item) for item in expected])
+    for at, operands in enumerate(expected):
+        vertex = at + cdag.inputs
+        found = cdag.operands[cdag.starts[vertex] : cdag.starts[vertex + 1]].tolist()
+        inner: set[Any] = {v - cdag.inputs for v in found if v >= cdag.inputs}
+        assert inner == {item for item in operands if isinstance(item, int)}
+    return len(expected)
+
+
+@pytest.mark.parametrize("body", PROGRAMS.values(), ids=list(PROGRAMS))
+def test_small_programs(body: str) -> None:
+    counts = [check(source(body), {"n": n, "m": m}) for n, m in ((0, 0), (1, 3), (5, 2), (9, 12), (14, 6))]
+    assert max(counts) > 0
+
+
+@pytest.mark.parametrize("name", [case.name for case in CASES])
+def test_built_in_kernels(name: str) -> None:
+    text = kernel_text(name)
+    names = program_from_text(text).parameters
+    for base in (2, 4) if len(names) > 3 else (1, 4, 6):
+        sizes = {item: base + at % 2 for at, item in enumerate(names)}
+        check(text, sizes)
+
+
+def test_program_order_is_kept() -> None:
+    program = program_from_text(source("for (int i = n - 1; i >= 0; i--) { a[i] = b[i]; b[i] = a[i]; }"))
+    execution = execute(program, {"n": 3})
+    order = [(int(at), row) for at, row in zip(execution.statement, execution.iteration, strict=True)]
+    assert order == [(0, (2,)), (1, (2,)), (0, (1,)), (1, (1,)), (0, (0,)), (1, (0,))]
+    assert all(first != second for first, second in pairwise(order))
+
+
+def test_flattened_subscripts_are_taken_apart() -> None:
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i * m + j] = b[(i + 1) * m + j] + a[i * m];"
+    program = program_from_text(source(body))
+    assert program.arrays["a"].dimensions == 2
+    assert "a[i, j]" in str(program.statements[0].write.relation)
+    assert "b[1 + i, j]" in str(program.statements[0].reads[0].relation)
+
+
+def test_flattened_subscripts_in_three_dimensions() -> None:
+    body = (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int k = 0; k < q; k++)"
+        " a[i * m * q + j * q + k] = b[(i * m + j) * q + k];"
+    )
+    program = program_from_text(source(body).replace("int m,", "int m, int q,"))
+    assert program.arrays["a"].dimensions == program.arrays["b"].dimensions == 3
+
+
+def test_operations_are_counted_once_per_distinct_expression() -> None:
+    program = program_from_text(kernel_text("floyd-warshall"))
+    assert program.statements[0].operations == 2  # one addition, one comparison: 2 N^3 in the paper's Table 1
+    assert program_from_text(kernel_text("gemm")).statements[1].operations == 3
+
+
+def test_parameters_keep_the_order_of_use_and_their_defaults() -> None:
+    text = "#define N 100\n#define M (20)\nvoid f(double a[N]) {\n#pragma scop\nfor (int i = M; i < N; i++) a[i] = 0;\n#pragma endscop\n}\n"
+    program = program_from_text(text)
+    assert program.parameters == ("M", "N")
+    assert dict(program.defaults) == {"N": 100, "M": 20}
+
+
+def test_element_sizes_come_from_the_declarations() -> None:
+    text = (
+        "typedef float real;\nvoid f(int n, float x[n], int k[n], double y[n]) {\n#pragma scop\n"
+        "for (int i = 0; i < n; i++) y[i] = x[i] + k[i];\n#pragma endscop\n}"
+    )
+    arrays = program_from_text(text).arrays
+    assert (arrays["x"].element_bytes, arrays["k"].element_bytes, arrays["y"].element_bytes) == (4, 4, 8)
