@@ -28,10 +28,10 @@ SYRK = r"""/**
 /* Array initialization. */
 static
 void init_array(int n, int m,
-		DATA_TYPE *alpha,
-		DATA_TYPE *beta,
-		DATA_TYPE POLYBENCH_2D(C,N,N,n,n),
-		DATA_TYPE POLYBENCH_2D(A,N,M,n,m))
+        DATA_TYPE *alpha,
+        DATA_TYPE *beta,
+        DATA_TYPE POLYBENCH_2D(C,N,N,n,n),
+        DATA_TYPE POLYBENCH_2D(A,N,M,n,m))
 {
   int i, j;
 
@@ -45,7 +45,7 @@ void init_array(int n, int m,
 /* DCE code. Must scan the entire live-out data. */
 static
 void print_array(int n,
-		 DATA_TYPE POLYBENCH_2D(C,N,N,n,n))
+         DATA_TYPE POLYBENCH_2D(C,N,N,n,n))
 {
   int i, j;
 
@@ -53,8 +53,8 @@ void print_array(int n,
   POLYBENCH_DUMP_BEGIN("C");
   for (i = 0; i < n; i++)
     for (j = 0; j < n; j++) {
-	if ((i * n + j) % 20 == 0) fprintf (POLYBENCH_DUMP_TARGET, "\n");
-	fprintf (POLYBENCH_DUMP_TARGET, DATA_PRINTF_MODIFIER, C[i][j]);
+        if ((i * n + j) % 20 == 0) fprintf (POLYBENCH_DUMP_TARGET, "\n");
+        fprintf (POLYBENCH_DUMP_TARGET, DATA_PRINTF_MODIFIER, C[i][j]);
     }
   POLYBENCH_DUMP_END("C");
 }
@@ -63,10 +63,10 @@ void print_array(int n,
    including the call and return. */
 static
 void kernel_syrk(int n, int m,
-		 DATA_TYPE alpha,
-		 DATA_TYPE beta,
-		 DATA_TYPE POLYBENCH_2D(C,N,N,n,n),
-		 DATA_TYPE POLYBENCH_2D(A,N,M,n,m))
+         DATA_TYPE alpha,
+         DATA_TYPE beta,
+         DATA_TYPE POLYBENCH_2D(C,N,N,n,n),
+         DATA_TYPE POLYBENCH_2D(A,N,M,n,m))
 {
   int i, j, k;
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.reference.affine_interpreter import Interpreter, numbered
 
 from shorthaul.affine.cases import CASES, kernel_text
 from shorthaul.affine.cdag import concrete_cdag
@@ -14,7 +15,6 @@ from shorthaul.affine.check_execution import execute
 from shorthaul.affine.parser import parse
 from shorthaul.affine.scop import program_from_text
 from shorthaul.affine.symbols import symbols
-from tests.reference.affine_interpreter import Interpreter, numbered
 
 PROGRAMS = {
     "down": "for (int i = n - 1; i >= 0; i--) a[i] = a[i] + s;",

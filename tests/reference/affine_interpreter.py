@@ -111,10 +111,8 @@ class Interpreter:
                 self.integers[name] += self.value(step.rvalue) * (1 if step.op == "+=" else -1)
 
     def assign(self, item: Any) -> tuple[Any, ...]:
-        if isinstance(item.rvalue, c_ast.Assignment):
-            reads = {self.assign(item.rvalue)}
-        else:
-            reads = self.loaded(item.rvalue)
+        inner = isinstance(item.rvalue, c_ast.Assignment)
+        reads = {self.assign(item.rvalue)} if inner else self.loaded(item.rvalue)
         if item.op != "=":
             reads = reads | {self.element(item.lvalue)}
         return self.write(item.lvalue, reads, item)

@@ -1,0 +1,184 @@
+"""Tiled orders, plans and their files, the replay's complaints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shorthaul.affine import formats
+from shorthaul.affine.cases import CASES, kernel
+from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.check import check_plan
+from shorthaul.affine.plan import Plan
+from shorthaul.affine.planning import plan
+from shorthaul.affine.scan import points
+from shorthaul.affine.sizes import parse_sizes, require_sizes
+from shorthaul.affine.tiling import Tiling, tile_space
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.graphs.replay import belady_loads
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_tiled_order_respects_the_dependences(case: object) -> None:
+    program = case.build()  # type: ignore[attr-defined]
+    sizes = dict.fromkeys(program.parameters, 4 if len(program.parameters) < 5 else 2)
+    cdag = concrete_cdag(program, sizes)
+    space = tile_space(program, sizes, cdag)
+    count = len(space.names)
+    for tiling in (
+        Tiling(tuple((at, 2) for at in range(count))),
+        Tiling(tuple((at, 3) for at in reversed(range(count))), split=False),
+        Tiling(((count - 1, 2),), split=False),
+    ):
+        order = space.order(tiling)
+        position = np.full(cdag.n, -1)
+        position[order] = np.arange(len(order))
+        assert sorted(order.tolist()) == list(range(cdag.inputs, cdag.n))
+        sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts))
+        assert (position[cdag.operands] < position[sinks]).all()
+
+
+def test_tiles_pay() -> None:
+    made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40")
+    assert made.cost is not None
+    assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
+
+
+def test_skewed_tiles_of_a_stencil_pay() -> None:
+    made = plan(kernel("jacobi-1d"), size="TSTEPS=40,N=60,S=16")
+    assert made.cost is not None
+    assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
+    assert "i + t" in made.extra["tiling"]
+
+
+def test_an_operation_that_does_not_fit() -> None:
+    with pytest.raises(InfeasibleError):
+        plan(kernel("seidel-2d"), size="TSTEPS=2,N=5,S=9")
+
+
+@pytest.fixture
+def small() -> Plan:
+    made = plan(kernel("trisolv"), size="N=4,S=5").plan
+    assert made is not None
+    return made
+
+
+def changed(given: Plan, keep: list[int]) -> Plan:
+    return replace(given, statements=given.statements[keep], iterations=given.iterations[keep])
+
+
+def rules(given: Plan) -> set[str]:
+    return {item.rule for item in check_plan(kernel("trisolv"), given).violations}
+
+
+def test_the_replay_finds_every_fault(small: Plan) -> None:
+    everything = list(range(len(small)))
+    assert rules(small) == set()
+    assert rules(changed(small, everything[:-1])) == {"missing-instance"}
+    assert rules(changed(small, [*everything, 3])) == {"executed-twice"}
+    assert rules(changed(small, everything[::-1])) == {"before-operand"}
+    assert "not-an-instance" in rules(replace(small, iterations=small.iterations + 2))
+    assert rules(replace(small, names=("S0", "S1", "S9"))) == {"unknown-statement"}
+    assert rules(replace(small, fast_memory=2)) == {"over-capacity"}
+
+
+def test_the_replay_counts_the_same_loads_as_the_fast_cdag() -> None:
+    for name in ("cholesky", "jacobi-2d", "nussinov", "durbin"):
+        program = kernel(name)
+        sizes = dict.fromkeys(program.parameters, 6)
+        cdag = concrete_cdag(program, sizes)
+        first = len(cdag.names) - len(program.statements)
+        order = cdag.program_order
+        given = Plan(sizes, 12, cdag.names[first:], cdag.owner[order] - first, cdag.coordinates[order])
+        report = check_plan(program, given)
+        assert report.ok
+        assert report.cost is not None
+        assert report.cost["loads_words"] == belady_loads(order, cdag.starts, cdag.operands, 12).sum()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".npz"])
+def test_plan_files_come_back_unchanged(small: Plan, suffix: str, tmp_path: Path) -> None:
+    program = kernel("trisolv")
+    path = tmp_path / f"plan{suffix}"
+    formats.save_plan(path, small, program)
+    again = formats.load_plan(path, program)
+    assert (again.sizes, again.fast_memory, again.names, again.tiling) == (
+        small.sizes,
+        small.fast_memory,
+        small.names,
+        small.tiling,
+    )
+    assert np.array_equal(again.statements, small.statements)
+    assert np.array_equal(again.iterations, small.iterations)
+
+
+def test_long_plans_go_to_columns(small: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_JSON_INSTANCES", 3)
+    path = tmp_path / "plan.json"
+    formats.save_plan(path, small, kernel("trisolv"))
+    assert (tmp_path / "plan.json.npz").exists()
+    assert np.array_equal(formats.load_plan(path, kernel("trisolv")).iterations, small.iterations)
+    document = json.loads(path.read_text())
+    document["digest"] = "sha256:0"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="digest"):
+        formats.load_plan(path, kernel("trisolv"))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"kind": "shorthaul/other"}, "another kind"),
+        ({"version": 9}, "unknown version"),
+        ({"sizes": {"M": 3}}, "unknown parameter"),
+        ({"sizes": {}}, "no size for N"),
+        ({"sizes": []}, "no object"),
+        ({"sizes": {"N": -1}}, "no size"),
+        ({"fast_memory": "many"}, "no size"),
+        ({"order": 7}, "only its length"),
+        ({"order": "S0"}, "no list"),
+        ({"order": [["S7", 0]]}, "unknown statement"),
+        ({"order": [["S0"]]}, "no instance"),
+        ({"order": [["S0", 1.5]]}, "no instance"),
+        ({"order": [[]]}, "no instance"),
+    ],
+)
+def test_broken_plan_files(small: Plan, change: dict[str, object], says: str, tmp_path: Path) -> None:
+    program = kernel("trisolv")
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**formats.plan_document(small, program), **change}))
+    with pytest.raises(InputError, match=says):
+        formats.load_plan(path, program)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("N", "is not a size"),
+        ("N=x", "is not a size"),
+        ("N=4,Q=1", "unknown parameter"),
+        ("N=4,N=5", "given twice"),
+        ("N=-4", "out of range"),
+        ("N=4,S=0", "out of range"),
+        ("S=4", "no size is given for N"),
+        ("N=4", "no size is given for S"),
+        ("", "no size is given for N, S"),
+    ],
+)
+def test_wrong_sizes(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        require_sizes(text, kernel("trisolv"), fast_memory=True)
+
+
+def test_sizes_may_come_from_the_file() -> None:
+    assert parse_sizes(None, kernel("trisolv")) == {}
+    assert require_sizes("N=3,S=4", kernel("trisolv"), fast_memory=True) == {"N": 3, "S": 4}
+
+
+def test_too_many_points_are_refused() -> None:
+    with pytest.raises(InputError, match="too many points"):
+        points(kernel("matmul").statements[1].domain, {"M": 1000, "N": 1000, "K": 1000})
