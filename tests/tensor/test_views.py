@@ -47,7 +47,7 @@ def test_the_timeline_of_the_paper_s_hybrid_strategy():
     assert busy.lines[1].y == (1.0, 0.5461, 0.5461)
     assert memory.limit == ("capacity", 50_000)
     assert memory.lines[0].y == (32768, 32768, 32768)
-    assert table.rows[0][:8] == (0, "0", "128 x 128 x 1", 1, 1, "default", "-", "1")
+    assert table.rows[0][:8] == (0, "0", "128×128×1", 1, 1, "default", "-", "1")
 
 
 def test_recomputation_is_told():

@@ -128,7 +128,7 @@ def _print_subgraphs(result: Result[Plan], output: Output) -> None:
     from shorthaul.report.text import print_table
 
     table = result.figures[-1]
-    columns = ("subgraph", "operators", "w x h x k", "steps", "compute", "memory", "latency", "peak")
+    columns = ("subgraph", "operators", "w×h×k", "steps", "compute", "memory", "latency", "peak")
     place = [table.columns.index(column) for column in columns]  # type: ignore[union-attr]
     claims = [subgraph.latency for subgraph in result.plan.subgraphs] if result.plan else []
     rows = [

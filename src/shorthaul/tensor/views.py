@@ -38,26 +38,18 @@ def operator_graph(problem: Problem, plan: Plan) -> Network:
     for number, subgraph in enumerate(plan.subgraphs):
         for operator in subgraph.operators:
             runs.setdefault(operator, []).append(number)
-    depth: dict[int, int] = {}
-    for operator in problem.topological_order:
-        sources = (problem.producer[tensor] for tensor in problem.operators[operator].inputs)
-        depth[operator] = 1 + max((depth[source] for source in sources if source is not None), default=0)
     shown_inputs = [tensor for tensor in problem.graph_inputs if problem.consumers[tensor]]
     if len(shown_inputs) > _MOST_INPUTS:
         shown_inputs = []
-    column = {f"t{tensor}": min(depth[user] for user in problem.consumers[tensor]) - 0.6 for tensor in shown_inputs}
-    column |= {f"o{operator}": float(depth[operator]) for operator in problem.topological_order}
-    filled: dict[float, int] = {}
-    place: dict[str, tuple[float, float]] = {}
-    for name, x in column.items():
-        place[name] = (x, -float(filled.get(x, 0)))
-        filled[x] = filled.get(x, 0) + 1
+    place = _layout(problem, shown_inputs)
     nodes = [
         Node(name, name, *place[name], group="graph input", hover=_tensor_text(problem, int(name[1:])))
         for name in place
         if name[0] == "t"
     ]
-    nodes += [_operator_node(problem, index, place[f"o{index}"], runs.get(index, [])) for index in depth]
+    nodes += [
+        _operator_node(problem, index, place[f"o{index}"], runs.get(index, [])) for index in problem.topological_order
+    ]
     edges = [
         (f"t{tensor}" if source is None else f"o{source}", f"o{index}")
         for index, operator in enumerate(problem.operators)
@@ -67,6 +59,29 @@ def operator_graph(problem: Problem, plan: Plan) -> Network:
     hidden = "" if shown_inputs else "Graph inputs are left out. "
     note = f"{hidden}The colour is the subgraph that executes an operator first; recomputation is told under the mouse."
     return Network("Operator graph and its grouping", tuple(nodes), tuple(edges), note=note)
+
+
+def _layout(problem: Problem, shown_inputs: list[int]) -> dict[str, tuple[float, float]]:
+    """Return where operators and graph inputs are drawn: a column for each depth, rows near those of their sources."""
+    place: dict[str, tuple[float, float]] = {}
+    taken: set[tuple[float, float]] = set()
+
+    def put(name: str, column: float, wanted: float) -> None:
+        # The nearest row that is free: 0, 1, -1, 2, -2, ... beside the wanted one.
+        offsets = (sign * distance for distance in range(len(problem.tensors) + 1) for sign in (1, -1))
+        row = next(wanted + offset for offset in offsets if (column, wanted + offset) not in taken)
+        taken.add((column, row))
+        place[name] = (column, row)
+
+    for operator in problem.topological_order:
+        sources = [problem.producer[tensor] for tensor in problem.operators[operator].inputs]
+        spots = [place[f"o{source}"] for source in sources if source is not None]
+        column = 1 + max((spot[0] for spot in spots), default=0)
+        put(f"o{operator}", column, round(sum(spot[1] for spot in spots) / len(spots)) if spots else 0)
+    for tensor in shown_inputs:
+        column, row = min(place[f"o{user}"] for user in problem.consumers[tensor])
+        put(f"t{tensor}", column - 0.5, row + 0.5)
+    return place
 
 
 def _operator_node(problem: Problem, index: int, place: tuple[float, float], runs: list[int]) -> Node:
@@ -175,7 +190,7 @@ def _stairs(name: str, edges: Floats, values: Floats) -> Line:
 def subgraph_table(problem: Problem, plan: Plan, replayed: Replay) -> Table:
     """Return one row for every subgraph: what it does and what that costs."""
     columns = (
-        *("subgraph", "operators", "w x h x k", "tiles", "steps", "order", "resident", "retained"),
+        *("subgraph", "operators", "w×h×k", "tiles", "steps", "order", "resident", "retained"),
         *("compute", "memory", "latency", "bound by", "peak"),
     )
     rows = [
@@ -189,7 +204,7 @@ def _row(
     problem: Problem, number: int, subgraph: Subgraph, seen: SubgraphReplay | None
 ) -> tuple[str | int | float | None, ...]:
     size = subgraph.granularity
-    head = (number, _numbers(subgraph.operators), f"{size.w} x {size.h} x {size.k}")
+    head = (number, _numbers(subgraph.operators), f"{size.w}×{size.h}×{size.k}")
     if seen is None:
         return (*head, None, None, "-", "-", _numbers(subgraph.retained), None, None, None, "-", None)
     memory = (seen.loads + seen.stores) / problem.machine.bandwidth
