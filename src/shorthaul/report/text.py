@@ -13,7 +13,7 @@ from rich.table import Table
 from shorthaul.core.result import Result
 
 #: Violations printed for people; the document holds them all.
-_MOST_VIOLATIONS = 20
+_MOST_VIOLATIONS = 200
 
 
 def console(file: TextIO) -> Console:
