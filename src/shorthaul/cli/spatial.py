@@ -10,11 +10,13 @@ import typer
 from shorthaul.cli.flags import Output, Search
 from shorthaul.cli.output import finish
 from shorthaul.cli.verbs import verb
-from shorthaul.spatial.options import PlacingOptions, PlanOptions, TreeOptions
+from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
+    from shorthaul.core.result import Result
     from shorthaul.spatial.model import Tree
+    from shorthaul.spatial.plan import VertexTable
 
 app = typer.Typer(
     no_args_is_help=True, help="Trees laid out on a grid of processors, and the algorithms that run there."
@@ -75,6 +77,51 @@ def check(
     found = layout_from_bytes(read_bytes(layout), file=layout)
     result = replay(found, source.workload, search=search.budget(), source=source)
     finish(result, output, plan_document=layout_document(found, layout, read_bytes(layout)) if result.plan else None)
+
+
+@verb(app, "treefix")
+def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: Search, output: Output) -> None:
+    """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
+    source = _load(tree, read)
+    from shorthaul.spatial.treefix import treefix as run
+
+    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output)
+
+
+@verb(app, "lca")
+def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: Search, output: Output) -> None:
+    """Find lowest common ancestors of many pairs on the spatial computer."""
+    source = _load(tree, read)
+    from shorthaul.spatial.ancestors import lca as run
+
+    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output)
+
+
+def _finish_run(result: Result[VertexTable], output: Output) -> None:
+    from shorthaul.core.document import write_bytes
+    from shorthaul.spatial.formats import archive, table_document
+
+    assert result.plan is not None
+    data = None if output.output is None else archive(**result.plan.arrays)
+    document = table_document(result.plan, output.output, data)
+    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
+
+
+@verb(app, "sweep")
+def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Output) -> None:
+    """Compare orders and curves, and energy and depth as a built-in tree grows."""
+    import sys
+
+    from shorthaul.report.text import print_table
+    from shorthaul.spatial.cases import CASES
+    from shorthaul.spatial.sweep import grown
+    from shorthaul.spatial.sweep import sweep as compare
+
+    sources = grown(tree, CASES, options) or [_load(tree, read)]
+    result = compare(sources, options, search=search.budget())
+    rows = result.extra["points"]
+    print_table(list(rows[0]), [list(row.values()) for row in rows], file=sys.stderr if output.json else sys.stdout)
+    finish(result, output)
 
 
 @verb(app, "cases")

@@ -7,15 +7,23 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
+    from shorthaul.spatial.ancestors import lca
     from shorthaul.spatial.formats import newick_from_tree, tree_from_newick
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
+    from shorthaul.spatial.operators import Operator
     from shorthaul.spatial.options import PlanOptions
     from shorthaul.spatial.plan import Layout
     from shorthaul.spatial.planning import bound, check, plan
+    from shorthaul.spatial.sweep import sweep
+    from shorthaul.spatial.treefix import treefix
 
 _NAMES = {
     **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats"),
     **dict.fromkeys(("Grid", "Tree", "tree_from_parents"), "shorthaul.spatial.model"),
+    "lca": "shorthaul.spatial.ancestors",
+    "sweep": "shorthaul.spatial.sweep",
+    "treefix": "shorthaul.spatial.treefix",
+    "Operator": "shorthaul.spatial.operators",
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",
     **dict.fromkeys(("bound", "check", "plan"), "shorthaul.spatial.planning"),
@@ -24,14 +32,18 @@ _NAMES = {
 __all__ = [
     "Grid",
     "Layout",
+    "Operator",
     "PlanOptions",
     "Tree",
     "bound",
     "check",
+    "lca",
     "newick_from_tree",
     "plan",
+    "sweep",
     "tree_from_newick",
     "tree_from_parents",
+    "treefix",
 ]
 
 __getattr__, __dir__ = attach(__name__, _NAMES)

@@ -15,7 +15,7 @@ from shorthaul.core.document import decode_text, digest, parse_json, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial import newick_kernels
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
-from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.plan import Layout, VertexTable
 from shorthaul.spatial.tree_kernels import children
 
 #: Layouts with more entries than this leave the result document for a file.
@@ -175,6 +175,26 @@ def layout_document(layout: Layout, path: Path | None, data: bytes | None) -> di
     if path is None or data is None:
         return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
     return {**head, "file": str(path), "digest": digest(data)}
+
+
+def table_document(table: VertexTable, path: Path | None, data: bytes | None) -> dict[str, Any]:
+    """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
+    if sum(array.size for array in table.arrays.values()) <= INLINE_ENTRIES:
+        return {name: array.tolist() for name, array in table.arrays.items()}
+    if path is None or data is None:
+        return {"file": None, "note": "too large for the document; write it with -o result.npz"}
+    return {"file": str(path), "digest": digest(data)}
+
+
+def array_from_bytes(data: bytes, *, file: Path) -> npt.NDArray[Any]:
+    """Return the array in a .npy file; raises :class:`InputError`."""
+    try:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
+    if not isinstance(loaded, np.ndarray):
+        raise InputError("is an archive of arrays", file=file, allowed="one array, as numpy.save writes it")
+    return loaded
 
 
 def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:

@@ -1,8 +1,10 @@
-"""The plan: a layout, one processor of the grid for every vertex."""
+"""The plan: a layout, one processor of the grid for every vertex; and tables of what the algorithms computed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,3 +26,10 @@ class Layout:
 
     def _repr_html_(self) -> str:
         return f"<p>layout of {len(self.x)} vertices on a grid of {self.grid}</p>"
+
+
+@dataclass(frozen=True, slots=True)
+class VertexTable:
+    """What an algorithm computed: arrays by name, one entry per vertex (or query)."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]

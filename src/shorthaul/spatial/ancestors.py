@@ -1,0 +1,125 @@
+"""The verb ``lca``: lowest common ancestors of many pairs, run on the spatial computer."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.cases import Source
+from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.spatial.check import check_lca
+from shorthaul.spatial.formats import array_from_bytes
+from shorthaul.spatial.lca import lowest_common_ancestors
+from shorthaul.spatial.model import Tree
+from shorthaul.spatial.operators import OPERATORS
+from shorthaul.spatial.options import LcaOptions
+from shorthaul.spatial.plan import VertexTable
+from shorthaul.spatial.planning import KIND, as_tree, place
+from shorthaul.spatial.stored import store
+from shorthaul.spatial.treefix import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
+
+Index = npt.NDArray[np.int32]
+
+
+def lca(
+    workload: Tree | npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    options: LcaOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[VertexTable]:
+    """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
+
+    The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
+    No bound is given: a query may need no message at all. Raises :class:`InputError` for wrong queries.
+
+    >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
+    [1, 0]
+    """
+    options = LcaOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    asked = _queries(queries, tree, options, budget)
+    layout, _ = place(tree, options, budget)
+    stored = store(tree, layout)
+    method = options.method
+    if method == "auto":
+        predicted = predicted_cycles(stored, stored.virtual(), "up")
+        method = min(predicted, key=predicted.__getitem__)
+    computer, replay = machine(stored, options)
+    fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=budget.seed)
+    found = lowest_common_ancestors(
+        computer, stored, stored.position[asked],
+        up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
+    )  # fmt: skip
+    vertex = np.empty(tree.n + 1, np.int32)
+    vertex[stored.position] = np.arange(tree.n, dtype=np.int32)
+    vertex[-1] = -1  # what position -1 stands for
+    answers = vertex[found]
+    report = replayed(check_lca(tree, asked, answers), computer, replay)
+    return Result(
+        KIND,
+        Status.FEASIBLE if report.ok else Status.INVALID,
+        cost=computer.cost(),
+        check=report,
+        plan=VertexTable({"queries": asked, "ancestor": answers}),
+        provenance=provenance("spatial lca", options=options, source=source, budget=budget),
+        extra=run_figures(tree.n, stored, computer, method, {"queries": len(asked), "barriers": options.barriers}),
+        figures=run_views(computer, f"{len(asked)} lowest common ancestors"),
+    )
+
+
+def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, budget: Budget) -> Index:
+    if queries is None and options.queries is not None and options.random is not None:
+        raise InputError("cannot be combined with --random", place="--queries", cure="give one of the two")
+    if queries is None and options.random is not None:
+        return budget.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32)
+    file = None
+    if queries is None:
+        if options.queries is None:
+            raise InputError("no queries are given", cure="give --queries FILE or --random N")
+        file = Path(options.queries)
+        data = read_bytes(file)
+        queries = array_from_bytes(data, file=file) if data[:6] == b"\x93NUMPY" else _pairs(data, file)
+    array = np.asarray(queries)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        shown = f"shape {array.shape} of {array.dtype}"
+        raise InputError("are not pairs of vertices", file=file, place="queries", value=shown, allowed="shape (q, 2)")
+    wrong = np.flatnonzero(((array < 0) | (array >= tree.n)).any(axis=1))
+    if len(wrong):
+        q = int(wrong[0])
+        raise InputError(
+            "names no vertex", file=file, place=f"queries[{q}]", value=array[q].tolist(), allowed=f"0 to {tree.n - 1}"
+        )
+    return array.astype(np.int32)
+
+
+def _pairs(data: bytes, file: Path) -> npt.NDArray[np.int64]:
+    pairs = []
+    for number, line in enumerate(decode_text(data, file=file).splitlines(), start=1):
+        cells = line.replace(",", " ").split()
+        if not cells or cells[0].startswith("#"):
+            continue
+        try:
+            first, second = (int(cell) for cell in cells)
+        except ValueError:
+            raise InputError(
+                "is not a query", file=file, place=f"line {number}", value=line.strip(), allowed="two vertex numbers"
+            ) from None
+        if max(abs(first), abs(second)) >= 2**62:
+            raise InputError("names no vertex", file=file, place=f"line {number}", value=line.strip())
+        pairs.append((first, second))
+    if not pairs:
+        raise InputError("holds no query", file=file, allowed="two vertex numbers per line")
+    return np.array(pairs, dtype=np.int64)

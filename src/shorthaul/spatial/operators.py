@@ -1,0 +1,69 @@
+"""Associative operators on 64-bit integers, and on pairs of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import unknown_name
+
+Values = npt.NDArray[Any]
+
+_PRIME = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An associative operator: ``combine(a, b)`` works on arrays of values, the earlier operand first.
+
+    ``identity`` is neutral on both sides. A value has ``words`` words; arrays have shape (m,), or (m, words) for more
+    than one. ``code`` numbers the operators that kernels know, -1 for others. Overflow wraps modulo 2^64.
+    """
+
+    name: str
+    combine: Callable[[Values, Values], Values]
+    identity: Any
+    commutative: bool = True
+    words: int = 1
+    code: int = -1
+
+    def identities(self, count: int) -> Values:
+        """Return ``count`` identities."""
+        return np.full(count, self.identity) if self.words == 1 else np.tile(np.asarray(self.identity), (count, 1))
+
+
+def _compose(a: Values, b: Values) -> Values:
+    """First a, then b: t -> b0 (a0 t + a1) + b1, modulo 2^31 - 1."""
+    return np.stack([a[..., 0] * b[..., 0] % _PRIME, (a[..., 1] * b[..., 0] + b[..., 1]) % _PRIME], axis=-1)
+
+
+_LOWEST, _HIGHEST = np.int64(-(2**63)), np.int64(2**63 - 1)
+
+OPERATORS: Final[dict[str, Operator]] = {
+    operator.name: operator
+    for operator in (
+        Operator("sum", np.add, np.int64(0), code=0),
+        Operator("max", np.maximum, _LOWEST, code=1),
+        Operator("min", np.minimum, _HIGHEST, code=2),
+        Operator("product", np.multiply, np.int64(1), code=3),
+        Operator("xor", np.bitwise_xor, np.int64(0), code=4),
+        Operator("or", np.bitwise_or, np.int64(0), code=5),
+        Operator("and", np.bitwise_and, np.int64(-1), code=6),
+        Operator("affine", _compose, (1, 0), commutative=False, words=2, code=7),
+    )
+}
+
+
+def operator_named(name: str) -> Operator:
+    """Return the built-in operator of this name; raises :class:`InputError`.
+
+    >>> operator_named("max").combine(np.array([1, 5]), np.array([3, 2])).tolist()
+    [3, 5]
+    """
+    if name not in OPERATORS:
+        raise unknown_name("operator", name, OPERATORS, place="--op")
+    return OPERATORS[name]
