@@ -21,7 +21,7 @@ Values = npt.NDArray[Any]
 Treefix = Callable[[SpatialComputer, VirtualTree, Values], Values]
 
 #: Queries that a processor holds at a time; more are answered in further batches.
-QUERIES_HELD = 4
+QUERIES_HELD = 8
 
 
 def path_layers(computer: SpatialComputer, tree: VirtualTree, light: npt.NDArray[np.bool_], down: Treefix) -> Values:
