@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
@@ -181,6 +182,31 @@ def least_memory(cdag: Cdag) -> int:
     """
     mvm, goal = require_mvm(cdag), cdag.algorithmic_bound()
     return min(tiling.peak for tiling in tilings(cdag, mvm) if tiling.traffic == goal)
+
+
+def memory_bound(cdag: Cdag, mvm: Mvm) -> Bound:
+    """Return a lower bound on the budget at which any schedule moves inputs and outputs only.
+
+    >>> from shorthaul.pebble.generators import mvm
+    >>> cdag = mvm(m=96, n=120, word=1)
+    >>> memory_bound(cdag, recognise(cdag)).value
+    99
+    """
+    word = int(cdag.weights[mvm.vector].min())
+    acc = int(min(cdag.weights[mvm.products].min(), cdag.weights[mvm.sums].min()))
+    others = mvm.m - 1
+    value = 3 * acc + min(others * acc + word, 2 * others * acc, (mvm.n - 1) * word + min(word, acc))
+    return Bound(
+        of="budget",
+        value=max(value, cdag.least_budget()),
+        method="first finished row",
+        proof=(
+            "Nothing is moved twice, so when the first row is finished every vector word has been loaded for the last "
+            "time. At that moment the row holds its last product, the sum before it and the result. Every other row "
+            "either still needs all vector words, or holds a value and still needs the last word, or holds its last "
+            "product and one more value."
+        ),
+    )
 
 
 def plan(cdag: Cdag, budget: int) -> Plan:

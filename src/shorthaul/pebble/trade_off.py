@@ -172,6 +172,9 @@ def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budge
             proof="Without spilling, the trees can be computed one after another, each in Liu's order, which needs "
             "the least memory (Liu 1987).",
         )
+    mvm = mvm_tiling.recognise(cdag)
+    if mvm is not None:
+        return mvm_tiling.memory_bound(cdag, mvm)
     least, goal = cdag.least_budget(), cdag.algorithmic_bound()
     low, high = least, budget
     method = ""
