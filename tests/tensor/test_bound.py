@@ -1,0 +1,101 @@
+"""No plan beats a bound: random problems, starved of bandwidth so that traffic decides, against the search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from tests.tensor.random_plans import random_plan, random_problem
+
+from shorthaul.tensor.annealing import anneal, solution
+from shorthaul.tensor.bound import lower_bound
+from shorthaul.tensor.check import replay
+from shorthaul.tensor.formats import load_problem
+from shorthaul.tensor.groups import Groups
+from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
+from shorthaul.tensor.sequence import plan_of
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
+
+
+def starved(seed, operators):
+    """A random problem whose traffic costs more than its compute, with a small native tile."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, operators=int(rng.integers(1, operators + 1)))
+    capacity = float(rng.choice([problem.machine.capacity, 60, 120, 300]))
+    native = (int(rng.choice((1, 2, 3, 4))), int(rng.choice((1, 2, 3, 4))))
+    return replace(problem, machine=Machine(capacity, float(rng.choice([0.01, 0.1, 0.5])), *native))
+
+
+def hunt(seed, rules, moves=60):
+    """Return latency over bound of the best plan that a short search finds, None if it finds none."""
+    problem = starved(seed, 7)
+    groups = Groups(problem, rules)
+    start = solution(groups, tuple(1 << operator for operator in problem.topological_order))
+    if start is None:
+        return None
+    best = anneal(groups, start, Random(seed), moves, hottest=3e-2, coldest=1e-4, stop=lambda _: False)
+    latency = replay(problem, plan_of(groups, best[2]), rules).cost["latency"]
+    bound = lower_bound(problem, rules)
+    assert latency >= bound.value * (1 - 1e-9), bound
+    return latency / bound.value if bound.value else None
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_search_beats_the_bound(name):
+    ratios = [ratio for seed in range(50) if (ratio := hunt(seed, RULES[name])) is not None]
+    assert len(ratios) > 40
+    assert sum(ratio < 1 + 1e-9 for ratio in ratios) > 10, "the bound is met now and then"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_random_plan_beats_the_bound(name):
+    rules = RULES[name]
+    legal = 0
+    for seed in range(400):
+        problem = starved(seed, 4)
+        seen = replay(problem, random_plan(np.random.default_rng(seed), problem, rules), rules)
+        if not seen.violations:
+            legal += 1
+            assert seen.cost["latency"] >= lower_bound(problem, rules).value * (1 - 1e-9)
+    assert legal > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RULES)
+def test_no_long_search_beats_the_bound(name):
+    for seed in range(50, 2000):
+        hunt(seed, RULES[name], moves=300)
+
+
+def test_one_matmul_streams_both_operands():
+    """8 x 8 times 8 x 8 on 4 x 4 tiles, k up to 4: both operands twice, the output once; no plan does with less."""
+    tensors = (Tensor(8, 8),) * 3
+    problem = Problem(tensors, (Operator(OperatorType.MATMUL, (0, 1), 2, 0.0),), Machine(1000.0, 1.0, 4, 4))
+    bound = lower_bound(problem, CONTEST)
+    assert (bound.method, bound.value) == ("streamed operands", 2 * 64 + 2 * 64 + 64)
+    assert lower_bound(problem, SPEC).value == 3 * 64
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the contest's instances are not part of the project")
+@pytest.mark.parametrize(
+    ("instance", "compute", "traffic", "least"),
+    [
+        (1, 112_000, 65_536, 230_000),
+        (5, 160_000, 46_967, 170_000),
+        (9, 13_465_600, 2_768_241, 38_000_000),
+        (13, 5_201_500, 1_006_961, 10_000_000),
+        (17, 4_966_400, 760_218, 4_966_400),
+    ],
+)
+def test_contest_instances(instance, compute, traffic, least):
+    path = DATA / f"mlsys-2026-{instance}.json"
+    problem = load_problem(path, path.read_bytes())
+    bound = lower_bound(problem, CONTEST)
+    assert bound.details["compute"] == pytest.approx(compute)
+    assert bound.details["boundary_traffic"] == pytest.approx(traffic, abs=0.5)
+    assert bound.value >= least
+    assert lower_bound(problem, SPEC).value == pytest.approx(compute)
