@@ -149,9 +149,9 @@ class TestRefusals:
         with pytest.raises(InputError, match="did you mean 'contest'"):
             shorthaul.tensor.plan(example_1(), rules="contst")
 
-    def test_options_and_keywords_at_once(self):
-        with pytest.raises(InputError, match="options or keywords, not both"):
-            shorthaul.tensor.plan(example_1(), shorthaul.tensor.PlanOptions(), rules="contest")
+    def test_keywords_replace_options(self):
+        options = shorthaul.tensor.PlanOptions(rules="spec")
+        assert shorthaul.tensor.bound(example_1(), options, rules="contest").extra["rules"] == "contest"
 
 
 class TestCases:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from shorthaul.core.errors import InputError, unknown_name
+
+OptionsT = TypeVar("OptionsT")
 
 
 def option(
@@ -25,6 +28,19 @@ def option(
     """
     metadata = {"help": help, "choices": choices, "least": least, "most": most, "flags": flags}
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, Any]) -> OptionsT:
+    """Return ``options`` (the defaults of the dataclass ``kind`` for None) with ``fields`` in place of its own.
+
+    Raises :class:`InputError` for a field that ``kind`` does not have, with the nearest spelling.
+    """
+    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in fields:
+        if name not in known:
+            raise unknown_name("option", name, known)
+    made = kind() if options is None else options
+    return dataclasses.replace(made, **fields)  # type: ignore[type-var]
 
 
 def validate(options: Any) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.core.search import Budget
     from shorthaul.tensor.cases import CASES
     from shorthaul.tensor.formats import load_plan, load_problem, save_plan, save_problem
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from shorthaul.tensor.planning import bound, check, plan, run, sweep
 
 _NAMES = {
-    "Budget": "shorthaul.core.search",
     "CASES": "shorthaul.tensor.cases",
     **dict.fromkeys(("load_plan", "load_problem", "save_plan", "save_problem"), "shorthaul.tensor.formats"),
     **dict.fromkeys(
@@ -36,7 +34,6 @@ __all__ = [
     "CASES",
     "CONTEST",
     "SPEC",
-    "Budget",
     "Granularity",
     "Machine",
     "Operator",

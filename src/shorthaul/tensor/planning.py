@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError, unknown_name
+from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Line, Series
+from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shorthaul.core.cases import Source
-
-OptionsT = TypeVar("OptionsT")
 
 _KIND: Final = "shorthaul/tensor-result"
 #: Seconds kept back from a search for checking its plan and writing the answer, and the most of its limit.
@@ -48,19 +47,6 @@ def read_plan(path: Path, problem: Problem) -> Plan:
     return load_plan(path, read_bytes(path), problem)
 
 
-def _given(options: OptionsT | None, kind: type[OptionsT], fields: dict[str, Any]) -> OptionsT:
-    """Return ``options``, or those made from the keywords; both at once are refused, and unknown keywords named."""
-    if options is not None:
-        if fields:
-            raise InputError("give options or keywords, not both", place=", ".join(fields))
-        return options
-    known = kind.__dataclass_fields__  # type: ignore[attr-defined]
-    for name in fields:
-        if name not in known:
-            raise unknown_name("option", name, known)
-    return kind(**fields)
-
-
 def plan(
     problem: Problem,
     options: PlanOptions | None = None,
@@ -79,7 +65,7 @@ def plan(
     >>> found.cost["latency"] <= 11468.8, found.check.ok
     (True, True)
     """
-    options = _given(options, PlanOptions, fields)
+    options = chosen(options, PlanOptions, fields)
     rules = RULES[options.rules]
     with search or Budget() as budget:
         if budget.time_limit_s is not None:
@@ -107,7 +93,7 @@ def bound(
     **fields: Any,
 ) -> Result[Plan]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan."""
-    options = _given(options, PlanOptions, fields)
+    options = chosen(options, PlanOptions, fields)
     budget = search or Budget()
     return Result(
         kind=_KIND,
@@ -131,7 +117,7 @@ def check(
 
     The status is ``invalid`` if a rule is broken.
     """
-    options = _given(options, PlanOptions, fields)
+    options = chosen(options, PlanOptions, fields)
     budget = search or Budget()
     replayed = replay(problem, plan, RULES[options.rules])
     return _result("check", problem, plan, replayed, options, source, budget)
@@ -182,7 +168,7 @@ def run(
     """
     from shorthaul.tensor.run import execute
 
-    options = _given(options, PlanOptions, fields)
+    options = chosen(options, PlanOptions, fields)
     rules = RULES[options.rules]
     budget = search or Budget()
     replayed = replay(problem, plan, rules)
@@ -203,7 +189,7 @@ def sweep(
     The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
     evenly by the points.
     """
-    options = _given(options, SweepOptions, fields)
+    options = chosen(options, SweepOptions, fields)
     with search or Budget() as budget:
         amounts = _amounts(problem, options)
         points: list[dict[str, Any]] = []
