@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
     from shorthaul.tensor.options import PlanOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
-    from shorthaul.tensor.planning import bound, check, plan, run, sweep
+    from shorthaul.tensor.planning import bound, case, cases, check, plan, run, sweep
 
 _NAMES = {
     "CASES": "shorthaul.tensor.cases",
@@ -27,7 +27,7 @@ _NAMES = {
     ),
     **dict.fromkeys(("PlanOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
-    **dict.fromkeys(("bound", "check", "plan", "run", "sweep"), "shorthaul.tensor.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.planning"),
 }
 
 __all__ = [
@@ -46,6 +46,8 @@ __all__ = [
     "SweepOptions",
     "Tensor",
     "bound",
+    "case",
+    "cases",
     "check",
     "load_plan",
     "load_problem",

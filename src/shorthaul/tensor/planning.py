@@ -12,6 +12,7 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
 from shorthaul.tensor.bound import lower_bound
+from shorthaul.tensor.cases import CASES
 from shorthaul.tensor.check import Replay, replay
 from shorthaul.tensor.model import RULES, Problem
 from shorthaul.tensor.options import PlanOptions, SweepOptions
@@ -22,7 +23,7 @@ from shorthaul.tensor.views import figures
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shorthaul.core.cases import Source
+    from shorthaul.core.cases import Case, Source
 
 _KIND: Final = "shorthaul/tensor-result"
 #: Seconds kept back from a search for checking its plan and writing the answer, and the most of its limit.
@@ -31,12 +32,20 @@ _FINISH_SHARE: Final = 0.25
 
 
 def case(text: str) -> Source[Problem]:
-    """Return the problem that ``text`` names, a contest file or a built-in case; raises :class:`InputError`."""
+    """Return the problem that ``text`` names, a contest file or a built-in case; raises :class:`InputError`.
+
+    >>> case("mlp-chain:layers=2").workload.graph_outputs
+    (6,)
+    """
     from shorthaul.core.cases import resolve
-    from shorthaul.tensor.cases import CASES
     from shorthaul.tensor.formats import load_problem
 
     return resolve(text, CASES, load_problem)
+
+
+def cases() -> tuple[Case[Problem], ...]:
+    """Return the built-in operator graphs."""
+    return CASES
 
 
 def read_plan(path: Path, problem: Problem) -> Plan:
