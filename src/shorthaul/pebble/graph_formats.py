@@ -150,9 +150,8 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     lines = [(i, line) for i, line in enumerate(rest, 2) if line.strip() and line.lstrip()[0] != "%"]
     if not lines:
         raise InputError("has no size line", file=file, allowed="rows columns entries")
-    entries = [_entry(line, file) for line in lines]
     sizes = lines[0][1].split()
-    if len(sizes) != 3 or sizes[0] != sizes[1]:
+    if len(sizes) != 3 or sizes[0] != sizes[1] or not all(re.fullmatch(r"[0-9]{1,18}", size) for size in sizes):
         raise InputError(
             "is no square matrix",
             file=file,
@@ -160,6 +159,7 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
             value=lines[0][1].strip(),
             allowed="n n entries",
         )
+    entries = [_entry(line, file) for line in lines]
     n = entries[0][0]
     if n > MOST_ENTRIES or len(entries) > MOST_ENTRIES:
         raise InputError("is too large", file=file, value=n, allowed=f"up to {MOST_ENTRIES} rows and entries")

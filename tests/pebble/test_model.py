@@ -1,0 +1,111 @@
+"""The model, the generators and the cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.pebble import generators
+from shorthaul.pebble.cases import CASES
+from shorthaul.pebble.model import LARGEST_TOTAL, build, from_pairs, require_budget
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_case_builds_at_its_smallest(case) -> None:
+    values = {name: parameter.default for name, parameter in case.parameters.items()}
+    small = {
+        name: max(2, int(parameter.least))
+        for name, parameter in case.parameters.items()
+        if isinstance(parameter.default, int)
+    }
+    small |= {"d": 1} if case.name == "dwt" else {}
+    small |= {"k": 1} if case.name == "conv" else {}
+    cdag = case.build(**(values | small))
+    assert cdag.name.startswith(case.name)
+    assert not (cdag.is_input() & cdag.is_output()).any()
+    cdag.children.reversed()
+    assert case.build(**values).n > 1
+
+
+@pytest.mark.parametrize(
+    ("cdag", "nodes", "inputs", "outputs", "bound"),
+    [
+        (generators.dwt(n=8, d=3, word=1), 22, 8, 8, 16),
+        (generators.mvm(m=3, n=2, word=1), 17, 8, 3, 11),
+        (generators.matmul(m=2, n=2, k=3, word=1), 32, 12, 4, 16),
+        (generators.fft(n=16, word=1), 80, 16, 16, 32),
+        (generators.kary(k=3, depth=3, word=1), 40, 27, 1, 28),
+        (generators.stencil(n=5, t=2, word=1), 15, 5, 5, 10),
+        (generators.pyramid(n=10, word=1), 66, 11, 1, 12),
+        (generators.conv(h=4, w=5, c=2, f=3, k=2, word=1), 2 * 20 + 3 * 8 + 36 * 8 + 36 * 7, 64, 36, 100),
+        (generators.attention(n=3, d=2, word=1), 18 + 9 * 3 + 9 + 6 + 9 + 6 * 5, 18, 6, 24),
+    ],
+)
+def test_sizes(cdag, nodes: int, inputs: int, outputs: int, bound: int) -> None:
+    assert (cdag.n, len(cdag.inputs()), len(cdag.outputs()), cdag.algorithmic_bound()) == (
+        nodes,
+        inputs,
+        outputs,
+        bound,
+    )
+
+
+def test_definition_3_1() -> None:
+    cdag = generators.dwt(n=4, d=2)
+    children = {v + 1: [c + 1 for c in sorted(cdag.children.neighbours(v).tolist())] for v in range(cdag.n)}
+    # v1..v4 samples; 5, 7 averages, 6, 8 coefficients; 9 average, 10 coefficient
+    assert children == {1: [5, 6], 2: [5, 6], 3: [7, 8], 4: [7, 8], 5: [9, 10], 6: [], 7: [9, 10], 8: [], 9: [], 10: []}
+
+
+def test_random_graphs_have_no_isolated_node() -> None:
+    for seed in range(200):
+        generators.random_cdag(n=2 + seed % 9, degree=2, window=3, most=3, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("weights", "edges", "message"),
+    [
+        ([], [], "has no nodes"),
+        ([1.5, 2], [(0, 1)], "must be integers"),
+        ([True, True], [(0, 1)], "must be integers"),
+        ([1, 0], [(0, 1)], "must be positive"),
+        ([1, -4], [(0, 1)], "must be positive"),
+        ([LARGEST_TOTAL, 1], [(0, 1)], "are too large"),
+        ([1, 1], [(0, 2)], "names a node that does not exist"),
+        ([1, 1], [(0, 1), (1, 0)], "the graph has a cycle"),
+        ([1, 1, 1], [(0, 1)], "a node has no edge"),
+    ],
+)
+def test_broken_graphs(weights, edges, message: str) -> None:
+    pairs = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    with pytest.raises(InputError, match=message):
+        build(weights, pairs[:, 0], pairs[:, 1])
+
+
+def test_edges_given_twice_count_once() -> None:
+    assert from_pairs([1, 1], [(0, 1), (0, 1)]).edges == 1
+
+
+def test_an_operation_that_cannot_fit_names_node_need_and_budget() -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        require_budget(from_pairs([2, 3, 4], [(0, 2), (1, 2)]), 8)
+    assert str(caught.value) == (
+        "infeasible at node 2: fast memory needs 9, the limit is 8\n  operand 0 needs 2\n  operand 1 needs 3\n"
+        "  the result 2 needs 4\n  do:      give a budget of at least 9"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: generators.dwt(n=6, d=2), "must be a multiple of 2"),
+        (lambda: generators.fft(n=6), "must be a power of two"),
+        (lambda: generators.conv(h=2, w=2, c=1, f=1, k=3), "must not exceed h and w"),
+        (lambda: generators.kary(k=64, depth=20), "is too large to generate"),
+        (lambda: generators.mvm(m=2**16, n=2**16), "is too large to generate"),
+    ],
+)
+def test_broken_parameters(call, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
