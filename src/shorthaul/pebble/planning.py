@@ -9,6 +9,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError
+from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
@@ -60,7 +61,7 @@ def plan(
     >>> result.cost["traffic"], result.status.value
     (18, 'optimal')
     """
-    options = replace(options or PlanOptions(), **fields)
+    options = chosen(options, PlanOptions, fields)
     search = search or Budget()
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
@@ -98,7 +99,7 @@ def bound(
     >>> bound(dwt(n=8, d=3, word=1), budget=3).bound.value
     22
     """
-    options = replace(options or BoundOptions(), **fields)
+    options = chosen(options, BoundOptions, fields)
     search = search or Budget()
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
@@ -133,7 +134,7 @@ def check(
     >>> print(check(dwt(n=2, d=1, word=1), plan_of([(0, 0), (2, 2)]), budget=3).check.violations[0])
     move 1: computes 2 without 1 in fast memory [missing-operand]
     """
-    options = replace(options or CheckOptions(), **fields)
+    options = chosen(options, CheckOptions, fields)
     search = search or Budget()
     report = replay(cdag, given, options.budget, recompute=options.recompute)
     if options.budget is None:
@@ -178,7 +179,7 @@ def run(
     >>> run(dwt(n=8, d=3, word=1), budget=4).extra["run"]["agrees"]
     True
     """
-    options = replace(options or RunOptions(), **fields)
+    options = chosen(options, RunOptions, fields)
     search = search or Budget()
     made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
     if given is None:

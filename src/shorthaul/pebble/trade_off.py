@@ -12,6 +12,7 @@ from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
+from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
@@ -73,7 +74,7 @@ def memory(
     >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
     10
     """
-    options = replace(options or MemoryOptions(), **fields)
+    options = chosen(options, MemoryOptions, fields)
     search = search or Budget()
     with search:
         budget, found = _smallest(cdag, options, search)
@@ -249,7 +250,7 @@ def sweep(
     >>> [p["traffic"] for p in sweep(dwt(n=8, d=3, word=1), budgets="3,4,5").extra["points"]]
     [22, 18, 16]
     """
-    options = replace(options or SweepOptions(), **fields)
+    options = chosen(options, SweepOptions, fields)
     search = search or Budget()
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
