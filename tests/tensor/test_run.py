@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.cases import example_1, example_3, example_5
+from shorthaul.tensor.cases import GraphBuilder, example_1, example_3, example_5
 from shorthaul.tensor.check import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -93,3 +93,15 @@ def test_a_kept_input_is_read_where_it_is():
     roomy = replace(problem, machine=replace(problem.machine, capacity=200_000))
     outcome = execute(roomy, plan, SPEC)
     assert (outcome.loads, outcome.stores) == (16384, 16384)
+
+
+def test_long_chains_and_many_diamonds_are_executed():
+    graph = GraphBuilder()
+    x = graph.tensor(4, 4)
+    for _ in range(1500):
+        x = graph.pointwise((x, graph.pointwise((x,), 1)), 1)
+    graph.matmul(x, graph.matmul(x, x, 1), 1)
+    problem = graph.problem(1000, 1)
+    plan = Plan((Subgraph(tuple(range(len(problem.operators))), Granularity(4, 2, 2)),))
+    outcome = execute(problem, plan, SPEC)
+    assert outcome.loads == replay(problem, plan, SPEC).subgraphs[0].loads

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,8 +83,9 @@ def replay(problem: Problem, plan: Plan, rules: Rules) -> Replay:
     done: list[SubgraphReplay | None] = []
     in_slow_memory = set(problem.graph_inputs)
     resident: frozenset[int] = frozenset()
+    runs = _Runs(problem, plan)
     for index, subgraph in enumerate(plan.subgraphs):
-        flow = _Flow(problem, plan, rules, index, resident)
+        flow = _Flow(problem, rules, runs, index, subgraph, resident)
         violations += _broken_structure(problem, subgraph, rules, index)
         violations += flow.broken_rules(in_slow_memory)
         found = _replay_subgraph(problem, subgraph, rules, flow, index)
@@ -103,12 +106,19 @@ def replay(problem: Problem, plan: Plan, rules: Rules) -> Replay:
 class _Flow:
     """Which tensors one subgraph takes, makes, stores and keeps."""
 
-    def __init__(self, problem: Problem, plan: Plan, rules: Rules, index: int, resident: frozenset[int]) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        rules: Rules,
+        runs: _Runs,
+        index: int,
+        subgraph: Subgraph,
+        resident: frozenset[int],
+    ) -> None:
         self.problem = problem
         self.rules = rules
         self.index = index
         self.resident = resident
-        subgraph = plan.subgraphs[index]
         self.inside = frozenset(subgraph.operators)
         self.retained = frozenset(subgraph.retained)
         self.produced = {problem.operators[operator].output for operator in self.inside}
@@ -116,9 +126,7 @@ class _Flow:
         self.inputs = tuple(sorted(self.consumed - self.produced))
         #: Not retained, consumed inside, and wanted by a later subgraph all the same.
         self.shared = {
-            tensor
-            for tensor in (self.produced & self.consumed) - self.retained
-            if _is_wanted_later(problem, plan.subgraphs[index + 1 :], tensor)
+            tensor for tensor in (self.produced & self.consumed) - self.retained if runs.is_wanted_later(tensor, index)
         }
         stored = self.shared if rules.stores_shared else set()
         self.outputs = tuple(sorted((self.produced - self.consumed) | (self.produced & self.retained) | stored))
@@ -154,16 +162,27 @@ class _Flow:
         return self.produced
 
 
-def _is_wanted_later(problem: Problem, later: Sequence[Subgraph], tensor: int) -> bool:
-    """True if a later subgraph consumes ``tensor`` before one produces it again."""
-    producer = problem.producer[tensor]
-    consumers = set(problem.consumers[tensor])
-    for subgraph in later:
-        if producer in subgraph.operators:
-            return False
-        if not consumers.isdisjoint(subgraph.operators):
-            return True
-    return False
+class _Runs:
+    """In which subgraphs each operator runs."""
+
+    def __init__(self, problem: Problem, plan: Plan) -> None:
+        self.problem = problem
+        self._runs: dict[int, list[int]] = {}
+        for index, subgraph in enumerate(plan.subgraphs):
+            for operator in frozenset(subgraph.operators):
+                self._runs.setdefault(operator, []).append(index)
+
+    def is_wanted_later(self, tensor: int, index: int) -> bool:
+        """True if a subgraph after ``index`` consumes ``tensor`` and none up to and with that one produces it."""
+        producer = self.problem.producer[tensor]
+        assert producer is not None, "only tensors that a subgraph produces are asked about"
+        wanted = min(self._next(consumer, index) for consumer in self.problem.consumers[tensor])
+        return wanted < self._next(producer, index)
+
+    def _next(self, operator: int, index: int) -> float:
+        runs = self._runs.get(operator, [])
+        position = bisect_right(runs, index)
+        return runs[position] if position < len(runs) else math.inf
 
 
 def _broken_structure(problem: Problem, subgraph: Subgraph, rules: Rules, index: int) -> Iterator[Violation]:
@@ -173,7 +192,7 @@ def _broken_structure(problem: Problem, subgraph: Subgraph, rules: Rules, index:
     if not operators:
         yield Violation("empty-subgraph", place, "has no operator")
         return
-    for operator in sorted({operator for operator in operators if operators.count(operator) > 1}):
+    for operator in sorted(operator for operator, count in Counter(operators).items() if count > 1):
         yield Violation("operator-twice", place, f"operator {operator} is listed twice")
     position = {operator: number for number, operator in enumerate(operators)}
     for operator, number in position.items():

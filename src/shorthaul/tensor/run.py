@@ -166,7 +166,9 @@ class _SubgraphRun:
             tensor for tensor in self.maker if tensor not in used or tensor in self.retained or tensor in needed_later
         ]
         self.stored = [tensor for tensor in self.outputs if tensor not in self.retained]
-        self.sinks = sorted({sink for tensor in self.outputs for sink in self._sinks(tensor)})
+        self.output_side = self._output_side()
+        made = [self.maker[tensor] for tensor in self.output_side if tensor in self.maker]
+        self.sinks = [operator for operator in made if problem.operators[operator].is_matmul]
         # What is kept for the next subgraph: made or loaded here, or simply kept on.
         self.kept: dict[int, Array] = {}
         for tensor in self.retained:
@@ -180,14 +182,22 @@ class _SubgraphRun:
         self.memo: dict[tuple[int, Slice], Array] = {}
         self.place = ""
 
-    def _sinks(self, tensor: int) -> set[int]:
-        """Return the MatMuls reached from ``tensor`` through Pointwise operators only."""
-        if tensor not in self.maker:
-            return set()
-        operator = self.problem.operators[self.maker[tensor]]
-        if operator.is_matmul:
-            return {self.maker[tensor]}
-        return {sink for other in operator.inputs for sink in self._sinks(other)}
+    def _output_side(self) -> list[int]:
+        """Return the tensors reached from an output through Pointwise operators only, sources before their users."""
+        reached: list[int] = []
+        seen: set[int] = set()
+        pending = [(tensor, False) for tensor in self.outputs]
+        while pending:
+            tensor, is_done = pending.pop()
+            if is_done:
+                reached.append(tensor)
+            elif tensor not in seen:
+                seen.add(tensor)
+                operator = self._maker_of(tensor)
+                pending.append((tensor, True))
+                if operator is not None and not operator.is_matmul:
+                    pending += [(other, False) for other in operator.inputs]
+        return reached
 
     def execute(self) -> None:
         """Execute all tiles and leave what is retained in fast memory."""
@@ -221,12 +231,12 @@ class _SubgraphRun:
             product = self._value(left, (area[0], area[1], start, stop)) @ self._value(right, (start, stop, *area[2:]))
             self.sums[sink] = product if start == 0 else self.sums[sink] + product
         if is_last:
+            finished = self._finish_tile(area)
             for tensor in self.outputs:
-                value = self._output(tensor, area)
                 if tensor in self.retained:
-                    self.kept[tensor][area[0] : area[1], area[2] : area[3]] = value
+                    self.kept[tensor][area[0] : area[1], area[2] : area[3]] = finished[tensor]
                 else:
-                    self.machine.store(tensor, area, value)
+                    self.machine.store(tensor, area, finished[tensor])
 
     def _wanted(self, area: Slice, active: dict[int, tuple[int, int]], *, is_last: bool) -> set[tuple[int, Slice]]:
         """Return the slices that this step takes from outside the subgraph."""
@@ -237,30 +247,29 @@ class _SubgraphRun:
             self._want(left, (area[0], area[1], start, stop), wanted, seen)
             self._want(right, (start, stop, area[2], area[3]), wanted, seen)
         if is_last:
-            pending = list(self.outputs)
-            for tensor in pending:  # grows while it is walked
-                operator = self._maker_of(tensor)
-                if operator is None:
-                    wanted.add((tensor, area))
-                elif not operator.is_matmul:
-                    pending += [other for other in operator.inputs if other not in pending]
+            wanted |= {(tensor, area) for tensor in self.output_side if tensor not in self.maker}
         return wanted
 
     def _want(self, tensor: int, part: Slice, wanted: set[tuple[int, Slice]], seen: set[tuple[int, Slice]]) -> None:
-        if (tensor, part) in seen:
-            return
-        seen.add((tensor, part))
-        operator = self._maker_of(tensor)
-        if operator is None:
-            wanted.add((tensor, part))
-        elif operator.is_matmul:
-            left, right = operator.inputs
-            length = self.problem.tensors[left].width
-            self._want(left, (part[0], part[1], 0, length), wanted, seen)
-            self._want(right, (0, length, part[2], part[3]), wanted, seen)
-        else:
-            for other in operator.inputs:
-                self._want(other, part, wanted, seen)
+        pending = [(tensor, part)]
+        while pending:
+            item = pending.pop()
+            if item in seen:
+                continue
+            seen.add(item)
+            operator = self._maker_of(item[0])
+            if operator is None:
+                wanted.add(item)
+            else:
+                pending += self._sources(operator, item[1])
+
+    def _sources(self, operator: Operator, part: Slice) -> list[tuple[int, Slice]]:
+        """Return the slices from which an operator that is no sink computes a slice."""
+        if not operator.is_matmul:
+            return [(tensor, part) for tensor in operator.inputs]
+        left, right = operator.inputs
+        length = self.problem.tensors[left].width
+        return [(left, (part[0], part[1], 0, length)), (right, (0, length, part[2], part[3]))]
 
     def _maker_of(self, tensor: int) -> Operator | None:
         return self.problem.operators[self.maker[tensor]] if tensor in self.maker else None
@@ -301,25 +310,33 @@ class _SubgraphRun:
 
     def _value(self, tensor: int, part: Slice) -> Array:
         """Return a slice that a MatMul of this step takes: read, or computed on the way."""
-        if (tensor, part) in self.memo:
-            return self.memo[tensor, part]
-        operator = self._maker_of(tensor)
-        if operator is None:
-            return self._read(tensor, part)
-        if operator.is_matmul:
-            left, right = operator.inputs
-            length = self.problem.tensors[left].width
-            value = self._value(left, (part[0], part[1], 0, length)) @ self._value(right, (0, length, *part[2:]))
-        else:
-            value = pointwise(self.maker[tensor], [self._value(other, part) for other in operator.inputs])
-        self.memo[tensor, part] = value
-        return value
+        pending = [(tensor, part)]
+        while pending:
+            item = pending[-1]
+            operator = self._maker_of(item[0])
+            sources = [] if operator is None else self._sources(operator, item[1])
+            missing = [source for source in sources if source not in self.memo]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            if item not in self.memo:
+                self.memo[item] = self._read(*item) if operator is None else self._computed(item[0], sources)
+        return self.memo[tensor, part]
 
-    def _output(self, tensor: int, area: Slice) -> Array:
-        """Return the finished tile of a tensor on the output side."""
-        operator = self._maker_of(tensor)
-        if operator is None:
-            return self._read(tensor, area)
-        if operator.is_matmul:
-            return self.sums[self.maker[tensor]]
-        return pointwise(self.maker[tensor], [self._output(other, area) for other in operator.inputs])
+    def _computed(self, tensor: int, sources: list[tuple[int, Slice]]) -> Array:
+        index, values = self.maker[tensor], [self.memo[source] for source in sources]
+        return values[0] @ values[1] if self.problem.operators[index].is_matmul else pointwise(index, values)
+
+    def _finish_tile(self, area: Slice) -> dict[int, Array]:
+        """Return the finished tile of every tensor on the output side."""
+        finished: dict[int, Array] = {}
+        for tensor in self.output_side:
+            operator = self._maker_of(tensor)
+            if operator is None:
+                finished[tensor] = self._read(tensor, area)
+            elif operator.is_matmul:
+                finished[tensor] = self.sums[self.maker[tensor]]
+            else:
+                finished[tensor] = pointwise(self.maker[tensor], [finished[other] for other in operator.inputs])
+        return finished
