@@ -8,9 +8,11 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine.combination import candidates, combine, guarded
+from shorthaul.affine import wavefront
+from shorthaul.affine.combination import INSTANCE_S, INSTANCE_SIZE, Candidate, Fixed, candidates, combine
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
+from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S, leading_term
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
@@ -77,8 +79,11 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
     symmetric = options.profile == "best"
-    pool = candidates(flow, symmetric=symmetric)
-    parts = combine(pool, flow, {}, symmetric=symmetric)
+    pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric)]
+    instance = {**dict.fromkeys(program.parameters, INSTANCE_SIZE), "S": INSTANCE_S}
+    fronts = [(item, item.at(instance)) for item in wavefront.wavefronts(flow)]
+    pool.extend(Fixed(wavefront.counted(item), float(worth)) for item, worth in fronts if worth > 0)
+    parts = combine(pool, flow, symmetric=symmetric)
     extra = sympy.Add(*(sympy.Max(0, part.value) for part in parts))
     formula = inputs + extra
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import islpy as isl
 import sympy
 
 from shorthaul.affine.brascamp_lieb import least_sum
-from shorthaul.affine.counting import Cardinality, card, condition
+from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.formulas import guarded, rational
 from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness
 from shorthaul.affine.leading import S
 from shorthaul.affine.paths import Path, paths_into
@@ -150,26 +150,30 @@ def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
     return best
 
 
-def combine(
-    pool: Sequence[Candidate | SubBound], flow: DataFlow, worth: dict[int, float], *, symmetric: bool
-) -> list[SubBound]:
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A finished sub-bound and what it is worth at the instance."""
+
+    bound: SubBound
+    score: float
+
+
+def combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: bool) -> list[SubBound]:
     """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
 
     An argument that meets a chosen one is tried again without the instances that touch the vertices taken.
     """
     taken = nothing()
     chosen: list[SubBound] = []
-    waiting: list[tuple[float, Candidate | SubBound]] = [
-        (item.score if isinstance(item, Candidate) else worth[id(item)], item) for item in pool
-    ]
+    waiting: list[tuple[float, Candidate | Fixed]] = [(item.score, item) for item in pool]
     while waiting:
         waiting.sort(key=lambda pair: -pair[0])
         value, item = waiting.pop(0)
         if value <= 0:
             break
-        spill = item.argument.spill if isinstance(item, Candidate) else item.spill
+        spill = item.argument.spill if isinstance(item, Candidate) else item.bound.spill
         if spill.intersect(taken).is_empty():
-            bound = counted(item.argument, flow) if isinstance(item, Candidate) else item
+            bound = counted(item.argument, flow) if isinstance(item, Candidate) else item.bound
             chosen.append(bound)
             taken = taken.union(spill).coalesce()
         elif isinstance(item, Candidate):
@@ -192,10 +196,10 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
     ratio = max(1, round(1 / (sigma - 1)))
     T = ratio * S
     K = S + T
-    U = (K / _rational(sigma)) ** _rational(sigma)
+    U = (K / rational(sigma)) ** rational(sigma)
     for s, beta in zip(exponents.s, exponents.beta, strict=True):
         if s:
-            U *= (_rational(s) / _rational(beta)) ** _rational(s)
+            U *= (rational(s) / rational(beta)) ** rational(s)
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
@@ -252,22 +256,8 @@ def _projections(argument: Partition) -> tuple[Projection, ...]:
                 f"phi{family}: {path.text()}",
                 relation,
                 integer_rows(space),
-                _rational(argument.exponents.s[family]),
-                _rational(argument.exponents.beta[family]),
+                rational(argument.exponents.s[family]),
+                rational(argument.exponents.beta[family]),
             )
         )
     return tuple(result)
-
-
-def guarded(value: Cardinality) -> sympy.Expr:
-    """Return the count as a formula that is 0 where the set is empty."""
-    if not value.pieces:
-        return sympy.Integer(0)
-    if len(value.pieces) == 1 and value.pieces[0].where.plain_is_universe():
-        return value.pieces[0].value.sympy()
-    branches = [(piece.value.sympy(), condition(piece.where)) for piece in value.pieces]
-    return sympy.Piecewise(*branches, (sympy.Integer(0), True))
-
-
-def _rational(value: Fraction) -> sympy.Rational:
-    return sympy.Rational(value.numerator, value.denominator)

@@ -1,0 +1,252 @@
+"""Wavefront bounds: values that are alive when one event happens (Olivry et al. 2020, Sec. 6, made a phase lemma).
+
+Let e be a computed vertex, and X(e) vertices that are ancestors of e and operands of descendants of e. When e has just
+been computed, e is in fast memory, all of X(e) exists, and every vertex of X(e) must be in fast memory again later. So
+at least |X(e)| - (S - 1) loads of X(e) follow, and for inputs they come after the first load, which e needed. If the
+X(e) of different events are disjoint, the loads of all events add up.
+
+Ancestors and descendants are under-approximated: by compositions of flows, and by transitive closures that isl says
+are exact. Events are the vertices that many instances read, and the first vertices of chains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.counting import Cardinality, card, total
+from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.formulas import guarded
+from shorthaul.affine.leading import S
+from shorthaul.affine.polynomial import Polynomial
+from shorthaul.affine.proof import SubBound
+
+_PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_
+_DEPTH = 3
+_MOST_MAPS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Wavefront:
+    """Events, what is alive at each of them (``alive``: event -> vertex), and the bound on the loads."""
+
+    event: str
+    why: str
+    alive: isl.UnionMap
+    pieces: tuple[tuple[isl.Set, Polynomial], ...]
+    sums: tuple[Cardinality, ...]
+
+    def at(self, sizes: dict[str, int]) -> int:
+        """Return the bound at ``sizes``, which has S."""
+        return sum(item.at(sizes) for item in self.sums)
+
+
+def wavefronts(flow: DataFlow) -> list[Wavefront]:
+    """Return a wavefront argument for every family of events that has one."""
+    search = _Search(flow)
+    found: list[Wavefront] = []
+    for statement in flow.program.statements:
+        for why, later in search.descendants(statement.name):
+            consumers = later.range()
+            operands = None
+            for name in sorted(_names(consumers)):
+                reads = search.reads(name)
+                operands = reads if operands is None else operands.union(reads)
+            if operands is None:
+                continue
+            needed = later.apply_range(operands).intersect(search.ancestors(statement.name))
+            made = _argument(flow, statement.name, why, needed)
+            if made is not None:
+                found.append(made)
+    return found
+
+
+class _Search:
+    """Flows of a program turned round, closures of its chains, ancestors by statement."""
+
+    def __init__(self, flow: DataFlow) -> None:
+        self.flow = flow
+        self._ancestors: dict[str, isl.UnionMap] = {}
+        self._closures: dict[str, isl.UnionMap | None] = {}
+
+    def reads(self, statement: str) -> isl.UnionMap:
+        """Return instances of the statement -> what they read."""
+        result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        for item in self.flow.into(statement):
+            result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
+        return result
+
+    def closure(self, statement: str) -> isl.UnionMap | None:
+        """Return instance -> later instances along the statement's own chain, if isl knows it exactly."""
+        if statement not in self._closures:
+            own = [item.relation for item in self.flow.into(statement) if item.source == statement]
+            self._closures[statement] = _exact_closure(own)
+        return self._closures[statement]
+
+    def descendants(self, event: str) -> Iterator[tuple[str, isl.UnionMap]]:
+        """Yield ways in which events of the statement have several descendants: event -> descendants."""
+        for item in self.flow.out_of(event):
+            if not item.relation.is_single_valued():
+                yield f"read by {item.sink} as {item.reference.text}", isl.UnionMap.from_map(item.relation)
+        closure = self.closure(event)
+        if closure is not None:
+            first = closure.domain().subtract(closure.range())
+            yield "first of its chain", closure.intersect_domain(first)
+
+    def ancestors(self, event: str) -> isl.UnionMap:
+        """Return event -> ancestors, as far as a few compositions see."""
+        if event in self._ancestors:
+            return self._ancestors[event]
+        domain = self.flow.program.by_name[event].domain
+        front = isl.UnionMap.from_map(isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain))
+        result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        for _ in range(_DEPTH):
+            widened = front
+            for name in sorted(_names(front.range())):
+                closure = self.closure(name) if name in self.flow.program.by_name else None
+                if closure is not None:
+                    widened = widened.union(front.apply_range(closure.reverse()))
+            following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+            for name in sorted(_names(widened.range())):
+                if name in self.flow.program.by_name:
+                    following = following.union(widened.apply_range(self.reads(name)))
+            result = result.union(following).union(widened.subtract(front)).coalesce()
+            front = following.coalesce()
+            if result.n_map() > _MOST_MAPS or front.is_empty():
+                break
+        self._ancestors[event] = result
+        return result
+
+
+def _exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
+    if not relations:
+        return None
+    whole = relations[0]
+    for item in relations[1:]:
+        whole = whole.union(item)
+    deltas = whole.deltas()
+    if not deltas.is_singleton():
+        return None
+    closed, exact = whole.transitive_closure()
+    return isl.UnionMap.from_map(closed.coalesce()) if exact else None
+
+
+def _names(points: isl.UnionSet) -> set[str]:
+    names: set[str] = set()
+    points.foreach_set(lambda item: names.add(item.get_tuple_name()))
+    return names
+
+
+def _argument(flow: DataFlow, event: str, why: str, needed: isl.UnionMap) -> Wavefront | None:
+    alive = needed.coalesce()
+    if alive.is_empty() or not alive.reverse().is_single_valued():
+        maps: list[isl.Map] = []
+        alive.foreach_map(lambda item: maps.append(item.coalesce()))
+        apart = [isl.UnionMap.from_map(item) for item in sorted(maps, key=str) if item.is_injective()]
+        if not apart or len(apart) == len(maps):
+            return None
+        alive = apart[0]
+        for item in apart[1:]:
+            alive = alive.union(item)
+        if not alive.reverse().is_single_valued():
+            return None
+    pieces = _alive_per_event(flow, alive)
+    sums = tuple(_total(flow, event, where, count) for where, count in pieces)
+    return Wavefront(event, why, alive, tuple(pieces), sums)
+
+
+def _alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
+    """Return disjoint sets of events (and parameters) and how many vertices are alive there; dimensions x0, x1, ..."""
+    maps: list[isl.Map] = []
+    alive.foreach_map(maps.append)
+    result: list[tuple[isl.Set, Polynomial]] = []
+    for item in sorted(maps, key=str):
+        width = item.dim(_IN)
+        start = item.dim(_PARAM)
+        space = item.get_tuple_name(_IN)
+        moved = item.move_dims(_PARAM, start, _IN, 0, width)
+        for at in range(width):
+            moved = moved.set_dim_name(_PARAM, start + at, f"x{at}")
+        counts = card(moved.range(), flow.program.context)
+        rest: list[tuple[isl.Set, Polynomial]] = []
+        for piece in counts.pieces:
+            where = _events(piece.where, width, space)
+            for known, value in result:
+                both = known.intersect(where)
+                if not both.is_empty():
+                    rest.append((both, value.plus(piece.value)))
+            for known, _ in result:
+                where = where.subtract(known)
+            if not where.is_empty():
+                rest.append((where, piece.value))
+        for known, value in result:
+            alone = known
+            for piece in counts.pieces:
+                alone = alone.subtract(_events(piece.where, width, space))
+            if not alone.is_empty():
+                rest.append((alone, value))
+        result = rest
+    return [(where.coalesce(), value) for where, value in result]
+
+
+def _events(where: isl.Set, width: int, name: str) -> isl.Set:
+    points = isl.Set.from_params(where.params())
+    for at in range(width):
+        position = points.find_dim_by_name(_PARAM, f"x{at}")
+        moved = position >= 0
+        points = points.move_dims(_SET, at, _PARAM, position, 1) if moved else points.insert_dims(_SET, at, 1)
+    return points.set_tuple_name(name)
+
+
+def _total(flow: DataFlow, event: str, where: isl.Set, count: Polynomial) -> Cardinality:
+    """Return the sum over the events of count - (S - 1), over those where it is positive if the count is affine."""
+    weight = count.plus(Polynomial.number(1)).plus(Polynomial.variable("S").scaled(-1))
+    points = where.intersect(_named(flow.program.by_name[event].domain))
+    positive = _at_least(points, count)
+    return total(points if positive is None else points.intersect(positive), weight, flow.program.context)
+
+
+def _named(domain: isl.Set) -> isl.Set:
+    for at in range(domain.dim(_SET)):
+        domain = domain.set_dim_name(_SET, at, f"x{at}")
+    return domain
+
+
+def _at_least(points: isl.Set, count: Polynomial) -> isl.Set | None:
+    """Return the events with a count of S or more, or None if the count is not affine."""
+    formula = sympy.expand(count.sympy())
+    symbols = sorted(formula.free_symbols, key=str)
+    polynomial = sympy.Poly(formula, *symbols) if symbols and formula.is_polynomial(*symbols) else None
+    if symbols and (polynomial is None or polynomial.total_degree() > 1):
+        return None
+    numerator, denominator = sympy.fraction(sympy.together(formula))
+    names = [points.get_dim_name(_PARAM, at) for at in range(points.dim(_PARAM))]
+    dimensions = ", ".join(f"x{at}" for at in range(points.dim(_SET)))
+    text = f"{sympy.expand(numerator)} >= {denominator}*S"
+    tuple_name = points.get_tuple_name()
+    whole = f"[{', '.join(dict.fromkeys([*names, 'S']))}] -> {{ {tuple_name}[{dimensions}] : {text} }}"
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, whole)
+
+
+def counted(item: Wavefront) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    value = sympy.Add(*(guarded(part) for part in item.sums))
+    facts = {f"|X| of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
+    steps = (
+        f"Events: the vertices e of {item.event} ({item.why}); x0, x1, ... are the coordinates of e.",
+        f"X(e): ancestors of e that descendants of e read: {item.alive}; disjoint for different e.",
+        "When e has just been computed it is in fast memory with at most S - 1 others, so |X(e)| - S + 1 loads follow.",
+        *(f"piece {at}: {where}" for at, (where, _) in enumerate(item.pieces)),
+    )
+    return SubBound(
+        "wavefront",
+        (item.event,),
+        str(item.alive.domain()),
+        value,
+        item.alive.range().coalesce(),
+        {**facts, "per event": sympy.Symbol("|X|") - S + 1},
+        steps,
+    )
