@@ -8,7 +8,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import wavefront
+from shorthaul.affine import stencil, wavefront
 from shorthaul.affine.combination import INSTANCE_S, INSTANCE_SIZE, Candidate, Fixed, candidates, combine
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -79,10 +79,15 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
     symmetric = options.profile == "best"
-    pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric)]
+    levels = stencil.stencils(flow)
+    covered = frozenset(name for item in levels for name in item.statements)
+    pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     instance = {**dict.fromkeys(program.parameters, INSTANCE_SIZE), "S": INSTANCE_S}
     fronts = [(item, item.at(instance)) for item in wavefront.wavefronts(flow)]
     pool.extend(Fixed(wavefront.counted(item), float(worth)) for item, worth in fronts if worth > 0)
+    for found in levels:
+        made = stencil.counted(found, flow, balanced=symmetric)
+        pool.append(Fixed(made, float(made.value.subs({symbol(name): value for name, value in instance.items()}))))
     parts = combine(pool, flow, symmetric=symmetric)
     extra = sympy.Add(*(sympy.Max(0, part.value) for part in parts))
     formula = inputs + extra

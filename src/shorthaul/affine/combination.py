@@ -45,10 +45,12 @@ def size_at_instance(sets: Iterable[isl.Set], parameters: Sequence[str]) -> int:
     return sum(card(item).at(sizes) for item in sets)
 
 
-def candidates(flow: DataFlow, *, symmetric: bool) -> list[Candidate]:
-    """Return K-partition arguments for every statement, best first, and merged ones over two statements."""
+def candidates(flow: DataFlow, *, symmetric: bool, without: frozenset[str] = frozenset()) -> list[Candidate]:
+    """Return K-partition arguments for every statement not in ``without``, best first, and merged ones over two."""
     found: list[Candidate] = []
     for statement in flow.program.statements:
+        if statement.name in without:
+            continue
         found.extend(_of_statement(flow, statement.name, symmetric=symmetric))
     found.extend(_merged(flow, found, symmetric=symmetric))
     return sorted(found, key=lambda item: -item.score)

@@ -36,7 +36,14 @@ def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, 
 def _plain(expression: sympy.Expr) -> sympy.Expr:
     """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch."""
     result = expression.replace(sympy.floor, lambda inner: inner)
-    return result.replace(lambda item: isinstance(item, sympy.Piecewise), _branch)
+    result = result.replace(lambda item: isinstance(item, sympy.Piecewise), _branch)
+    return result.replace(lambda item: item.is_Pow and item.base.is_Add and item.base.free_symbols == {S}, _top)
+
+
+def _top(power: sympy.Pow) -> sympy.Expr:
+    """Return the highest order in S of a power of a sum in S."""
+    base = max(sympy.Add.make_args(sympy.expand(power.base)), key=lambda term: order(term, ())[1])
+    return base**power.exp
 
 
 def _branch(item: sympy.Piecewise) -> sympy.Expr:
