@@ -1,0 +1,280 @@
+"""The explorer: NSGA-II over replacements, channel decisions and bindings, with an archive of everything undominated."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.document import read_bytes, write_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.dataflow import nsga2_kernels as kernels
+from shorthaul.dataflow.instance import Instance
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.plan import Point
+
+IntArray = npt.NDArray[np.int64]
+BitArray = npt.NDArray[np.int8]
+FloatArray = npt.NDArray[np.float64]
+_CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 1"
+
+
+class GenotypeDecoder(Protocol):
+    """What the explorer needs of a decoder."""
+
+    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
+        """Return period, footprint and core cost of every individual, shape (n, 3)."""
+        ...
+
+    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
+        """Return the complete implementation of one individual."""
+        ...
+
+
+@dataclass(slots=True)
+class Individuals:
+    """Genotypes and objectives of n individuals: (n,), (n, M), (n, C), (n, A) and (n, 3)."""
+
+    compact: BitArray
+    xi: BitArray
+    decision: BitArray
+    binding: IntArray
+    objectives: FloatArray
+
+    def take(self, index: Any) -> Individuals:
+        """Return the individuals that ``index`` selects."""
+        return Individuals(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @staticmethod
+    def join(first: Individuals, second: Individuals) -> Individuals:
+        """Return both, one after the other."""
+        return Individuals(
+            *(
+                np.concatenate((getattr(first, field.name), getattr(second, field.name)))
+                for field in fields(Individuals)
+            )
+        )
+
+
+@dataclass(slots=True)
+class State:
+    """Where a search stands after ``generation`` generations; enough to go on exactly as if never stopped."""
+
+    generation: int
+    population: Individuals
+    archive: Individuals
+    reference: FloatArray
+    trace: list[float]
+    random: np.random.Generator
+
+
+def explore(
+    instance: Instance,
+    decoder: GenotypeDecoder,
+    options: PlanOptions,
+    budget: Budget,
+    *,
+    lower: Sequence[float],
+    fingerprint: str,
+) -> State:
+    """Run NSGA-II until the generations or the budget are used up; return the last state.
+
+    ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
+    there to the worst values of the initial population that the archive dominates, one value per generation from 0.
+    ``fingerprint`` ties a checkpoint to its problem and options.
+    """
+    announce("shorthaul.dataflow.nsga2_kernels", 15)
+    able, able_count = _able(instance)
+    low = np.array(lower, np.float64)
+    if options.resume is not None:
+        state = _load(options.resume, fingerprint)
+    else:
+        random = budget.generator()
+        population = _initial(instance, options, random)
+        population.objectives = decoder.objectives(
+            population.compact, population.xi, population.decision, population.binding
+        )
+        archive = _archived(population.take(np.zeros(0, np.int64)), population)
+        finite = population.objectives[np.isfinite(population.objectives[:, 0])]
+        reference = finite.max(axis=0) if len(finite) else low + 1
+        state = State(0, population, archive, reference, [], random)
+        state.trace.append(hypervolume(archive.objectives, low, reference))
+    rank, crowd = _ranked(state.population)
+    while state.generation < options.generations and not budget.expired():
+        children = _offspring(state, options, rank, crowd, able, able_count)
+        children.objectives = decoder.objectives(children.compact, children.xi, children.decision, children.binding)
+        before = state.archive
+        state.archive = _archived(before, children)
+        both = Individuals.join(state.population, children)
+        both_rank, both_crowd = _ranked(both)
+        keep = np.empty(options.population, np.int64)
+        kernels.survivors(both_rank, both_crowd, keep)
+        state.population = both.take(keep)
+        rank, crowd = both_rank[keep], both_crowd[keep]
+        state.generation += 1
+        changed = state.archive is not before
+        volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
+        state.trace.append(volume)
+        best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
+        budget.report(
+            best=best,
+            bound=low[0],
+            what=f"generation {state.generation}  {len(state.archive.binding)} points  hypervolume {volume:.4f}",
+        )
+        if options.checkpoint is not None and state.generation % 500 == 0:
+            _save(options.checkpoint, state, fingerprint)
+    if options.checkpoint is not None:
+        _save(options.checkpoint, state, fingerprint)
+    return state
+
+
+def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> float:
+    """Return the share of the box from ``low`` to ``reference`` that the points dominate.
+
+    >>> hypervolume(np.array([[1.0, 1.0, 1.0]]), np.zeros(3), np.full(3, 2.0))
+    0.125
+    """
+    import moocore
+
+    span = np.where(reference > low, reference - low, 1.0)
+    scaled = (points - low) / span
+    scaled = scaled[(scaled <= 1).all(axis=1)]
+    return float(moocore.hypervolume(scaled, ref=np.ones(points.shape[1]))) if len(scaled) else 0.0
+
+
+def reduced(points: FloatArray, most: int, low: FloatArray, reference: FloatArray) -> IntArray:
+    """Return the numbers of at most ``most`` points: the least of every objective, then the largest contributions."""
+    import moocore
+
+    if len(points) <= most:
+        return np.arange(len(points))
+    span = np.where(reference > low, reference - low, 1.0)
+    scaled = (points - low) / span
+    share = np.asarray(moocore.hv_contributions(np.minimum(scaled, 1.0), ref=np.full(points.shape[1], 1.01)))
+    share[points.argmin(axis=0)] = np.inf
+    return np.sort(np.argsort(-share, kind="stable")[:most])
+
+
+def _able(instance: Instance) -> tuple[IntArray, IntArray]:
+    able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
+    for number, cores in enumerate(instance.able):
+        able[number, : len(cores)] = cores
+    return able, np.array([len(cores) for cores in instance.able], np.int64)
+
+
+def _initial(instance: Instance, options: PlanOptions, random: np.random.Generator) -> Individuals:
+    """Draw a subset of cores for every individual: uniform bindings would never reach the cheap end of the front."""
+    n, cores = options.population, len(instance.core_tile)
+    actors, channels, multicasts = len(instance.tau), len(instance.src), len(instance.feeding)
+    binding = np.empty((n, actors), np.int64)
+    for i in range(n):
+        allowed = random.permutation(cores)[: 1 if i < 2 else random.integers(1, min(actors, cores) + 1)]
+        if i < 2:
+            allowed = np.array([int(np.argmin(instance.core_cost))])
+        for a in range(actors):
+            choice = np.intersect1d(allowed, instance.able[a])
+            choice = choice if len(choice) else instance.able[a]
+            binding[i, a] = random.choice(choice)
+    share = random.random((n, 1))
+    share[0], share[1] = 1.0, 0.0
+    if options.strategy != "mrb-explore":
+        share[:] = 1.0 if options.strategy == "mrb-always" else 0.0
+    xi = (random.random((n, multicasts)) < share).astype(np.int8)
+    decision = random.integers(0, 5, (n, channels)).astype(np.int8)
+    compact = random.integers(0, 2, n).astype(np.int8)
+    compact[:2] = 1
+    if options.start != "evolve":
+        compact[:] = options.start == "compact"
+    return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
+
+
+def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
+    n = len(individuals.binding)
+    rank, crowd = np.empty(n, np.int64), np.empty(n, np.float64)
+    kernels.rank_and_crowd(individuals.objectives, rank, crowd)
+    return rank, crowd
+
+
+def _offspring(
+    state: State, options: PlanOptions, rank: IntArray, crowd: FloatArray, able: IntArray, able_count: IntArray
+) -> Individuals:
+    parents, n = state.population, options.offspring
+    genes = 1 + parents.xi.shape[1] + parents.decision.shape[1] + parents.binding.shape[1]
+    draws = state.random.random((n, 16 + 3 * genes))
+    children = Individuals(
+        np.empty(n, np.int8),
+        np.empty((n, parents.xi.shape[1]), np.int8),
+        np.empty((n, parents.decision.shape[1]), np.int8),
+        np.empty((n, parents.binding.shape[1]), np.int64),
+        np.empty((n, 3), np.float64),
+    )
+    kernels.vary(
+        draws, options.crossover, rank, crowd, parents.compact, parents.xi, parents.decision, parents.binding, able,
+        able_count, children.compact, children.xi, children.decision, children.binding,
+    )  # fmt: skip
+    if options.strategy != "mrb-explore":
+        children.xi[:] = options.strategy == "mrb-always"
+    if options.start != "evolve":
+        children.compact[:] = options.start == "compact"
+    return children
+
+
+def _archived(archive: Individuals, candidates: Individuals) -> Individuals:
+    """Return the undominated ones of both; the archive itself if no candidate enters."""
+    count = len(archive.binding)
+    kept, entered = np.empty(count, np.bool_), np.empty(len(candidates.binding), np.bool_)
+    kernels.entering(archive.objectives, count, candidates.objectives, kept, entered)
+    if not entered.any():
+        return archive
+    return Individuals.join(archive.take(kept), candidates.take(entered))
+
+
+def _save(path: Path, state: State, fingerprint: str) -> None:
+    arrays = {
+        f"{group}_{field.name}": getattr(getattr(state, group), field.name)
+        for group in ("population", "archive")
+        for field in fields(Individuals)
+    }
+    header = {
+        "kind": _CHECKPOINT_KIND,
+        "fingerprint": fingerprint,
+        "generation": state.generation,
+        "random": state.random.bit_generator.state,
+    }
+    text = np.array(json.dumps(header))
+    data = io.BytesIO()
+    np.savez_compressed(data, header=text, reference=state.reference, trace=np.array(state.trace), **arrays)  # type: ignore[arg-type]
+    write_bytes(path, data.getvalue())
+
+
+def _load(path: Path, fingerprint: str) -> State:
+    data = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            header = json.loads(str(arrays["header"]))
+            if header["kind"] != _CHECKPOINT_KIND:
+                raise KeyError("kind")  # noqa: TRY301
+            groups = [
+                Individuals(*(arrays[f"{group}_{field.name}"] for field in fields(Individuals)))
+                for group in ("population", "archive")
+            ]
+            reference, trace = arrays["reference"], [float(value) for value in arrays["trace"]]
+        random = np.random.default_rng()
+        random.bit_generator.state = header["random"]
+    except (ValueError, KeyError, OSError, EOFError, TypeError) as error:
+        raise InputError("is not a checkpoint of this search", file=path, cure="name a file from --checkpoint") from error
+    if header["fingerprint"] != fingerprint:
+        raise InputError(
+            "is a checkpoint of another problem or of other options",
+            file=path,
+            cure="resume with the input, the seed and the options it was made with (--generations may differ)",
+        )
+    return State(int(header["generation"]), groups[0], groups[1], reference, trace, random)

@@ -1,0 +1,127 @@
+"""The options of each verb: dataclass fields, Python keywords and command-line flags alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shorthaul.core.options import option, validate
+
+STRATEGIES = ("reference", "mrb-always", "mrb-explore")
+DECODERS = ("caps", "multistart", "modulo", "window")
+ORDERS = ("inverse", "topological")
+CAPACITY_RULES = ("access", "atomic-firing")
+MRB_CONSUMERS = ("first", "common-tile")
+STARTS = ("compact", "earliest")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How one mapping becomes a schedule."""
+
+    decoder: str = option("caps", "How one mapping is scheduled.", choices=DECODERS)
+    order: str = option("inverse", "Order in which CAPS-HMS takes the actors.", choices=ORDERS)
+    start: str = option(
+        "compact",
+        "Start a firing as early as buffers of least capacity allow, or as early as its cores allow.",
+        choices=STARTS,
+    )
+    capacity_rule: str = option(
+        "access", "A place is held from write to read, or from firing to firing.", choices=CAPACITY_RULES
+    )
+    mrb_consumer: str = option(
+        "first", "Whose memory CONS means for a multi-reader buffer.", choices=MRB_CONSUMERS
+    )
+    tolerance: float = option(0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
+    solver_seconds: float = option(30.0, "Most seconds of one exact solve.", least=0.01, most=1e6)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(Decoding):
+    """What an exploration is asked for."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    strategy: str = option("mrb-explore", "Which multicasts become multi-reader buffers.", choices=STRATEGIES)
+    start: str = option(
+        "evolve",
+        "Start a firing as early as buffers of least capacity allow, as its cores allow, or evolve which.",
+        choices=(*STARTS, "evolve"),
+    )
+    generations: int = option(2500, "Generations of NSGA-II.", least=0, most=10**7)
+    population: int = option(100, "Individuals kept.", least=2, most=10**5)
+    offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
+    crossover: float = option(0.95, "How often two parents are recombined.", least=0, most=1)
+    front: int = option(400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5)
+    checkpoint: Path | None = option(None, "Write the state of the search here now and then, and at the end.")
+    resume: Path | None = option(None, "Go on from this checkpoint.")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions(Decoding):
+    """One mapping, one decoder."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the mapping's or the case's).")
+    mapping: Path | None = option(None, "The mapping, or a plan of which --point is taken.")
+    point: int = option(0, "Which point of a plan given as mapping.", least=0)
+    decoder: str = option("multistart", "How the mapping is scheduled.", choices=DECODERS)
+    tolerance: float = option(0.0, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
+    chrome_trace: Path | None = option(None, "Write the schedule for chrome://tracing or Perfetto here.")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions:
+    """What the bounds assume."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    mapping: Path | None = option(None, "Bound the period of this mapping instead of any.")
+    strategy: str = option("mrb-explore", "Which multicasts may become multi-reader buffers.", choices=STRATEGIES)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """What the plan is replayed against."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepOptions:
+    """Which explorations are compared."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    generations: int = option(500, "Generations of NSGA-II.", least=0, most=10**7)
+    population: int = option(100, "Individuals kept.", least=2, most=10**5)
+    offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
+    seeds: int = option(1, "Seeds per strategy, from --seed on.", least=1, most=1000)
+    decoder: str = option("caps", "How one mapping is scheduled.", choices=DECODERS)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What the mapped network is fed with."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: 24 cores).")
+    width: int = option(96, "Width of the frames in pixels.", least=4, most=10**4)
+    height: int = option(64, "Height of the frames in pixels.", least=4, most=10**4)
+    frames: int = option(8, "Frames sent through the network.", least=1, most=10**4)
+    generations: int = option(20, "Generations of the exploration that maps it.", least=0, most=10**5)
+
+    def __post_init__(self) -> None:
+        validate(self)

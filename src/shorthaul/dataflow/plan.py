@@ -1,0 +1,63 @@
+"""The plan: points of a Pareto front, each a mapping with its periodic schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One implementation: its three costs, its mapping and its schedule.
+
+    ``starts`` holds the start tick of every task in iteration 0 (iteration k starts ``k * period`` later): executions
+    under the actor's id, writes under ``(actor,channel)``, reads under ``(channel,actor)``. ``channel_binding`` names
+    the memory and ``capacities`` the tokens of every channel; a multi-reader buffer bears the name of the input
+    channel of the multicast it replaces. ``routes`` names the interconnects that each access with a duration crosses.
+    """
+
+    period: int
+    footprint_bytes: int
+    core_cost: float
+    binding: Mapping[str, str]
+    xi: Mapping[str, int]
+    channel_decision: Mapping[str, str]
+    channel_binding: Mapping[str, str]
+    capacities: Mapping[str, int]
+    starts: Mapping[str, int]
+    routes: Mapping[str, tuple[str, ...]] | None = None
+    bound: Mapping[str, Any] | None = None
+    gap: float | None = None
+
+    @property
+    def objectives(self) -> tuple[int, int, float]:
+        """Period in ticks, footprint in bytes, core cost."""
+        return self.period, self.footprint_bytes, self.core_cost
+
+    def document(self) -> dict[str, Any]:
+        """Return the point as JSON."""
+        names = ("period", "footprint_bytes", "core_cost", "starts", "binding", "xi", "channel_decision")
+        document: dict[str, Any] = {name: _plain(getattr(self, name)) for name in names}
+        document |= {"capacities": dict(self.capacities), "channel_binding": dict(self.channel_binding)}
+        if self.routes is not None:
+            document["routes"] = {name: list(route) for name, route in self.routes.items()}
+        if self.bound is not None:
+            document |= {"bound": dict(self.bound), "gap": self.gap}
+        return document
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The points that were found, none dominated by another, by rising period."""
+
+    front: tuple[Point, ...] = ()
+    hypervolume: tuple[float, ...] = field(default=())
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as JSON."""
+        return {"front": [point.document() for point in self.front]}
