@@ -2,6 +2,124 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
 import typer
 
+from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.verbs import verb
+from shorthaul.dataflow.options import (
+    BoundOptions,
+    CheckOptions,
+    PlanOptions,
+    ScheduleOptions,
+    SweepOptions,
+)
+
+if TYPE_CHECKING:
+    from shorthaul.core.cases import Source
+    from shorthaul.core.result import Result
+
 app = typer.Typer(no_args_is_help=True, help="Streaming networks mapped to heterogeneous many-cores.")
+
+Input = Annotated[
+    str,
+    typer.Argument(
+        help="An application (JSON or SDF3 XML), a mapping that names one, or a built-in case such as sobel.",
+        metavar="INPUT",
+        show_default=False,
+    ),
+]
+
+
+@verb(app, "plan")
+def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+    """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
+    from shorthaul.dataflow.planning import plan as find
+
+    source = _case(workload)
+    _finish(find(source.workload, options, search=search.budget(), source=source), output)
+
+
+@verb(app, "schedule")
+def schedule(workload: Input, options: ScheduleOptions, search: Search, output: Output) -> None:
+    """Schedule one mapping: period, start times, capacities, and what limits the period."""
+    from shorthaul.core.document import save_json
+    from shorthaul.dataflow.planning import schedule as find
+
+    source = _case(workload)
+    result = find(source.workload, None, options, search=search.budget(), source=source)
+    if options.chrome_trace is not None:
+        from shorthaul.dataflow.planning import chrome_trace_of
+
+        save_json(options.chrome_trace, chrome_trace_of(source.workload, result, options.platform), indent=None)
+    _finish(result, output)
+
+
+@verb(app, "bound")
+def bound(workload: Input, options: BoundOptions, output: Output) -> None:
+    """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
+    from shorthaul.dataflow.planning import bound as find
+
+    source = _case(workload)
+    _finish(find(source.workload, options, source=source), output)
+
+
+@verb(app, "check")
+def check(
+    workload: Input,
+    plan_file: Annotated[Path, typer.Argument(help="A plan, a point, or a result document.", metavar="PLAN")],
+    options: CheckOptions,
+    output: Output,
+) -> None:
+    """Replay anybody's plan: tokens through buffers, every resource modulo the period."""
+    from shorthaul.dataflow.formats import load_points
+    from shorthaul.dataflow.planning import check as replay
+
+    source = _case(workload)
+    _finish(replay(source.workload, load_points(plan_file), options, source=source), output)
+
+
+@verb(app, "sweep")
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+    """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
+    from shorthaul.dataflow.planning import sweep as find
+
+    source = _case(workload)
+    result = find(source.workload, options, search=search.budget(), source=source)
+    if not output.json:
+        from shorthaul.report.text import print_table
+
+        rows = result.extra["runs"]
+        print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], file=sys.stdout)
+    _finish(result, output)
+
+
+@verb(app, "cases")
+def cases() -> None:
+    """List the built-in applications."""
+    from shorthaul.dataflow.planning import cases as built_in
+    from shorthaul.report.text import print_table
+
+    print_table(("case", "what it is"), [(one.usage(), one.summary) for one in built_in()], file=sys.stdout)
+
+
+def _case(text: str) -> Source[Any]:
+    from shorthaul.dataflow.planning import case
+
+    return case(text)
+
+
+def _finish(result: Result[Any], output: Output) -> NoReturn:
+    from shorthaul.cli.output import finish
+    from shorthaul.dataflow.formats import save_plan
+
+    plan: Any = result.plan
+    finish(
+        result,
+        output,
+        plan_document=None if plan is None else plan.document(),
+        write_plan=lambda path: save_plan(path, plan),
+    )

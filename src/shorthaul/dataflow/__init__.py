@@ -1,1 +1,87 @@
-"""Streaming networks mapped to heterogeneous many-cores."""
+"""Streaming networks mapped to heterogeneous many-cores: multi-reader buffers, periodic schedules, Pareto fronts.
+
+shorthaul.dataflow.plan(application, generations=500)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shorthaul.core.lazy import attach
+
+if TYPE_CHECKING:
+    from shorthaul.dataflow.expansion import marked_graph
+    from shorthaul.dataflow.formats import load_application, load_platform, load_points, save_plan, write_sdf3
+    from shorthaul.dataflow.generators import multicamera, platform24, sobel, sobel4
+    from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Decisions, Platform, Problem, Tile
+    from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
+    from shorthaul.dataflow.options import (
+        BoundOptions,
+        CheckOptions,
+        PlanOptions,
+        RunOptions,
+        ScheduleOptions,
+        SweepOptions,
+    )
+    from shorthaul.dataflow.plan import Plan, Point
+    from shorthaul.dataflow.planning import bound, case, cases, check, plan, schedule, sweep
+
+_NAMES = {
+    "marked_graph": "shorthaul.dataflow.expansion",
+    **dict.fromkeys(
+        ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"), "shorthaul.dataflow.formats"
+    ),
+    **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.generators"),
+    **dict.fromkeys(
+        ("Actor", "Application", "Channel", "Core", "CoreType", "Decisions", "Platform", "Problem", "Tile"),
+        "shorthaul.dataflow.model",
+    ),
+    **dict.fromkeys(("MultiReaderBuffer", "substitute_mrbs"), "shorthaul.dataflow.mrb"),
+    **dict.fromkeys(
+        ("BoundOptions", "CheckOptions", "PlanOptions", "RunOptions", "ScheduleOptions", "SweepOptions"),
+        "shorthaul.dataflow.options",
+    ),
+    **dict.fromkeys(("Plan", "Point"), "shorthaul.dataflow.plan"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.planning"),
+}
+
+__all__ = [
+    "Actor",
+    "Application",
+    "BoundOptions",
+    "Channel",
+    "CheckOptions",
+    "Core",
+    "CoreType",
+    "Decisions",
+    "MultiReaderBuffer",
+    "Plan",
+    "PlanOptions",
+    "Platform",
+    "Point",
+    "Problem",
+    "RunOptions",
+    "ScheduleOptions",
+    "SweepOptions",
+    "Tile",
+    "bound",
+    "case",
+    "cases",
+    "check",
+    "load_application",
+    "load_platform",
+    "load_points",
+    "marked_graph",
+    "multicamera",
+    "plan",
+    "platform24",
+    "save_plan",
+    "schedule",
+    "sobel",
+    "sobel4",
+    "substitute_mrbs",
+    "sweep",
+    "write_sdf3",
+]
+
+__getattr__, __dir__ = attach(__name__, _NAMES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,11 @@ class Scratch:
     start: IntArray
     load: IntArray
 
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self, objectives: FloatArray) -> tuple[Any, ...]:
         """Return the arrays in the order that the kernels take them."""
         return (
             self.root, self.live, self.capacity, self.need, self.memory, self.duration, self.offset, self.execution,
-            self.total, self.crossings, self.crossed, self.start, self.load,
+            self.total, self.crossings, self.crossed, self.start, self.load, objectives,
         )  # fmt: skip
 
 
@@ -125,7 +126,7 @@ class Decoder:
         edges = [n * piece // pieces for piece in range(pieces + 1)]
         jobs = [
             self._pool.submit(self._run, compact, xi, decision, binding, low, high, answer, scratch(self.instance))
-            for low, high in zip(edges, edges[1:], strict=False)
+            for low, high in pairwise(edges)
         ]
         for job in jobs:
             job.result()
@@ -152,7 +153,7 @@ class Decoder:
         kernels.decode_batch(
             xi, decision, binding, first, stop, self.rank, compact, d.capacity_rule == "atomic-firing",
             d.mrb_consumer == "common-tile", float(d.tolerance), i.tau, i.multicast_of, i.feeding, i.src, i.dst,
-            i.token_bytes, i.delay, i.ticks, i.core_type, i.core_tile, i.core_cost, i.limits, *space.arrays(), answer,
+            i.token_bytes, i.delay, i.ticks, i.core_type, i.core_tile, i.core_cost, i.limits, *space.arrays(answer),
         )  # fmt: skip
 
     def point(self, decisions: Decisions) -> Point:

@@ -14,7 +14,7 @@ import numpy as np
 from shorthaul.core.jit import kernel
 
 Array = Any
-NEVER = np.int64(1 << 60)
+NEVER = 1 << 60
 
 
 @kernel
@@ -32,9 +32,9 @@ def conflict(starts: Array, ends: Array, count: int, at: int, length: int, perio
             low = middle + 1
     stop = at + length
     if low < count and starts[low] < stop:
-        return ends[low] - at
+        return int(ends[low] - at)
     if stop > period and starts[0] < stop - period:
-        return period - at + ends[0]
+        return int(period - at + ends[0])
     return 0
 
 
@@ -202,8 +202,6 @@ def lay_out(
     binding: Array,
     memory: Array,
     root: Array,
-    src: Array,
-    dst: Array,
     live: Array,
     core_type: Array,
     core_tile: Array,
@@ -229,7 +227,7 @@ def lay_out(
         if not live[a]:
             continue
         core = binding[a]
-        now = np.int64(0)
+        now = 0
         for phase in range(2):
             if phase == 1:
                 execution[a] = now
@@ -270,7 +268,6 @@ def try_period(
     src: Array,
     dst: Array,
     delay: Array,
-    live: Array,
     into: Array,
     into_at: Array,
     outof: Array,
@@ -300,7 +297,7 @@ def try_period(
         a = sequence[position]
         if total[a] > period:
             return False
-        earliest = np.int64(0)
+        earliest = 0
         latest = NEVER
         for k in range(into_at[a], into_at[a + 1]):
             e = into[k]
@@ -476,13 +473,13 @@ def decode(
     consumers(binding, root, dst, live, core_tile, common, consumer)
     for c in range(channels):
         capacity[c] = max(1, delay[c])
-    for attempt in range(12):
+    for _ in range(12):
         if not bind_channels(
             decision, capacity, binding, consumer, root, src, token_bytes, core_tile, limits, memory, used
         ):
             return -1
         lay_out(
-            tau, binding, memory, root, src, dst, live, core_type, core_tile, ticks, into, into_at, outof, outof_at,
+            tau, binding, memory, root, live, core_type, core_tile, ticks, into, into_at, outof, outof_at,
             crossings, crossed, duration, offset, execution, total, load,
         )  # fmt: skip
         period = _least_period(
@@ -591,22 +588,22 @@ def _least_period(
     best_start: Array,
 ) -> int:
     """Return the least period that Algorithm 5 was seen to schedule (galloping, then bisection), -1 without one."""
-    failed = max(np.int64(1), load.max()) - 1
-    ceiling = np.int64(1)
+    failed = max(1, load.max()) - 1
+    ceiling = 1
     for a in range(len(live)):
         if live[a]:
             ceiling += total[a]
     ceiling = max(ceiling, failed + 1)
-    step = np.int64(1)
+    step = 1
     tried = failed + 1
-    found = np.int64(-1)
+    found = -1
     while True:
         if found >= 0:
-            if found - failed <= max(1, np.int64(tolerance * failed)):
+            if found - failed <= max(1, int(tolerance * failed)):
                 return found
             tried = failed + (found - failed) // 2
         if try_period(
-            tried, sequence, live_count, compact, atomic, tau_on, binding, cores, root, src, dst, delay, live,
+            tried, sequence, live_count, compact, atomic, tau_on, binding, cores, root, src, dst, delay,
             into, into_at, outof, outof_at, readers, readers_at, crossings, crossed, duration, offset, execution,
             total, busy_from, busy_to, busy, start,
         ):  # fmt: skip
@@ -617,7 +614,7 @@ def _least_period(
             if found < 0:
                 if tried >= 4 * ceiling:
                     return -1
-                step = max(2 * step, np.int64(tried // 64))
+                step = max(2 * step, tried // 64)
                 tried += step
 
 
@@ -660,7 +657,7 @@ def decode_batch(
     load: Array,
     objectives: Array,
 ) -> None:
-    """Decode the individuals ``first`` to ``stop``: fill period, footprint and core cost (infinite where there is none).
+    """Decode the individuals ``first`` to ``stop``: fill period, footprint and core cost (infinite without a plan).
 
     The arrays from ``root`` to ``load`` are left as the last individual's decoding made them.
     """
@@ -683,15 +680,15 @@ def decode_batch(
     allocated = np.empty(cores, np.bool_)
     for i in range(first, stop):
         period = decode(
-            xi[i], decision[i], binding[i], rank, compact[i] != 0, atomic, common, tolerance, tau, multicast_of, feeding, src,
-            dst, token_bytes, delay, ticks, core_type, core_tile, limits, root, live, capacity, need, memory, duration,
-            offset, execution, total, start, crossings, crossed, best_start, load, into, into_at, outof, outof_at,
-            readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on,
+            xi[i], decision[i], binding[i], rank, compact[i] != 0, atomic, common, tolerance, tau, multicast_of,
+            feeding, src, dst, token_bytes, delay, ticks, core_type, core_tile, limits, root, live, capacity, need,
+            memory, duration, offset, execution, total, start, crossings, crossed, best_start, load, into, into_at,
+            outof, outof_at, readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on,
         )  # fmt: skip
         if period < 0:
             objectives[i, :] = np.inf
             continue
-        footprint = np.int64(0)
+        footprint = 0
         for c in range(channels):
             if root[c] == c:
                 footprint += need[c] * token_bytes[c]

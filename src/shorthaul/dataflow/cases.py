@@ -24,7 +24,9 @@ _FRAME = {
 
 CASES: tuple[Case[Problem], ...] = (
     Case("sobel", "Sobel filter: 7 actors, 7 channels, 1 multicast", _alone(generators.sobel), _FRAME),
-    Case("sobel4", "Sobel filter on four parts: 23 actors, 29 channels, 4 multicasts", _alone(generators.sobel4), _FRAME),
+    Case(
+        "sobel4", "Sobel filter on four parts: 23 actors, 29 channels, 4 multicasts", _alone(generators.sobel4), _FRAME
+    ),
     Case(
         "multicamera",
         "edge tracking on several cameras: 62 actors, 111 channels, 23 multicasts",
@@ -35,8 +37,15 @@ CASES: tuple[Case[Problem], ...] = (
             "height": Parameter(600, "pixels", least=4, most=32768),
         },
     ),
-    Case("fig4", "Fig. 4 with its mapping: the multicast replaced, period 8", lambda: generators.figure1(replaced=True), {}),
-    Case("fig5", "Fig. 5 with its mapping: the multicast kept, period 7", lambda: generators.figure1(replaced=False), {}),
+    Case(
+        "fig4",
+        "Fig. 4 with its mapping: the multicast replaced, period 8",
+        lambda: generators.figure1(replaced=True),
+        {},
+    ),
+    Case(
+        "fig5", "Fig. 5 with its mapping: the multicast kept, period 7", lambda: generators.figure1(replaced=False), {}
+    ),
     Case("fig7", "Fig. 7 with its mapping: everything over one crossbar, period 10", generators.figure7, {}),
     Case(
         "random",

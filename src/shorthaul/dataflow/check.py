@@ -139,7 +139,9 @@ def _complete(replay: _Replay, actors: Sequence[str], buffers: Sequence[_Buffer]
     for name in actors:
         core = cores.get(point.binding.get(name, ""))
         if core is None:
-            replay.fault("binding", f"binding.{name}", f"is bound to no core of the platform: {point.binding.get(name)!r}")
+            replay.fault(
+                "binding", f"binding.{name}", f"is bound to no core of the platform: {point.binding.get(name)!r}"
+            )
         elif tau[name].get(core.type) is None:
             replay.fault("binding", f"binding.{name}", f"core {core.id} of type {core.type} cannot run it")
     memories = replay.platform.memories
@@ -192,11 +194,11 @@ def _chains(replay: _Replay, buffer: _Buffer, decision: str) -> list[tuple[str, 
     if decision == "GLOBAL":
         return [(GLOBAL_MEMORY,)]
     actors = [actor for _, actor in buffer.reads] if "CONS" in decision else [buffer.writer]
-    chains = []
+    chains: list[tuple[str, ...]] = []
     for actor in actors:
         core = replay.point.binding[actor]
-        chain = (local_memory(core), tile_memory(replay.platform.tile_of[core].id), GLOBAL_MEMORY)
-        chains.append(chain[1:] if decision.startswith("TILE") else chain)
+        tail = (tile_memory(replay.platform.tile_of[core].id), GLOBAL_MEMORY)
+        chains.append(tail if decision.startswith("TILE") else (local_memory(core), *tail))
     return chains
 
 
@@ -229,7 +231,9 @@ def _measure(replay: _Replay, actors: Iterable[str], buffers: Iterable[_Buffer])
             replay.length[task] = ticks_for(buffer.token_bytes, bandwidth, per_second) if crossed else 0
             if replay.point.routes is not None and set(replay.point.routes.get(task, ())) != set(crossed):
                 claimed = " ".join(replay.point.routes.get(task, ())) or "nothing"
-                replay.fault("wrong-route", task, f"is said to cross {claimed}, but crosses {' '.join(crossed) or 'nothing'}")
+                replay.fault(
+                    "wrong-route", task, f"is said to cross {claimed}, but crosses {' '.join(crossed) or 'nothing'}"
+                )
 
 
 def _route(platform: Platform, core: str, memory: str) -> tuple[tuple[str, ...], float]:
@@ -305,7 +309,9 @@ def _check_resources(replay: _Replay, busy: Mapping[str, Sequence[tuple[int, int
         reach, holder = 0, ""
         for low, high, task in pieces:
             if low < reach:
-                wrapped = "" if _plainly(replay, task, low) and _plainly(replay, holder, 0) else ", wrapped around the period"
+                wrapped = (
+                    "" if _plainly(replay, task, low) and _plainly(replay, holder, 0) else ", wrapped around the period"
+                )
                 message = f"{holder} and {task} overlap at tick {low} of the period{wrapped}"
                 replay.fault("overlap", resource, message)
             if high > reach:

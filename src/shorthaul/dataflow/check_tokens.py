@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 Fault = tuple[str, str, str, float | None, float | None]
 _END, _BEGIN = 0, 1
@@ -23,9 +24,7 @@ class Access:
     held_to: int
 
 
-def replay_buffer(
-    write: Access, reads: Sequence[Access], *, period: int, delay: int, capacity: int
-) -> list[Fault]:
+def replay_buffer(write: Access, reads: Sequence[Access], *, period: int, delay: int, capacity: int) -> list[Fault]:
     """Return the first fault of every kind per access: tokens read early, places overwritten, too many at the start.
 
     The buffer starts with ``delay`` tokens; iteration k writes token ``delay + k`` and reads token k. As many
@@ -40,48 +39,71 @@ def replay_buffer(
     times = [write.held_from, write.end, *(time for read in reads for time in (read.start, read.held_to))]
     spread = (max(times) - min(times)) // period + 1
     iterations = min(spread, capacity + delay) + delay + 3
-    places = [number if number < delay else -1 for number in range(capacity)]  # the token in every place
-    unread = [len(reads) if number < delay else 0 for number in range(capacity)]
     events: list[tuple[int, int, int, int]] = []  # time, end before begin, access (-1: the write), iteration
     for k in range(iterations):
         shift = k * period
         events += [(write.held_from + shift, _BEGIN, -1, k), (write.end + shift, _END, -1, k)]
         for number, read in enumerate(reads):
             events += [(read.start + shift, _BEGIN, number, k), (read.held_to + shift, _END, number, k)]
-    events.sort()  # at one tick, ends come before begins
-    return _play(events, write, reads, places, unread, delay, capacity)
+    events.sort()
+    return _play(events, _Ring(write, reads, delay, capacity))
 
 
-def _play(
-    events: Sequence[tuple[int, int, int, int]],
-    write: Access,
-    reads: Sequence[Access],
-    places: list[int],
-    unread: list[int],
-    delay: int,
-    capacity: int,
-) -> list[Fault]:
-    faults: dict[tuple[str, str], Fault] = {}
-    early: set[tuple[int, int]] = set()
-    for time, edge, access, k in events:
-        token = k if access >= 0 else delay + k
-        place = token % capacity
-        if access < 0 and edge == _BEGIN:
-            if unread[place]:
-                message = f"writes at tick {time} over a token that is still needed"
-                faults.setdefault(
-                    ("buffer-too-small", write.task), ("buffer-too-small", write.task, message, capacity + 1, capacity)
-                )
-            places[place] = -1
-            unread[place] = len(reads)
+class _Ring:
+    """The places of the buffer: the token in each (-1: none yet), and how many readers still need it."""
+
+    def __init__(self, write: Access, reads: Sequence[Access], delay: int, capacity: int) -> None:
+        self.write, self.reads, self.delay = write, reads, delay
+        self.places = [number if number < delay else -1 for number in range(capacity)]
+        self.unread = [len(reads) if number < delay else 0 for number in range(capacity)]
+        self.begun: set[tuple[int, int]] = set()
+        self.early: set[tuple[int, int]] = set()
+        self.faults: dict[tuple[str, str], Fault] = {}
+
+    def enabled(self, edge: int, access: int, k: int) -> bool:
+        """True if the event can happen now: ends once begun, writes into a free place, reads of a token there."""
+        if edge == _END:
+            return (access, k) in self.begun
+        token = k if access >= 0 else self.delay + k
+        place = token % len(self.places)
+        return self.places[place] == token if access >= 0 else not self.unread[place]
+
+    def apply(self, edge: int, access: int, k: int) -> None:
+        """Let the event happen, possible or not."""
+        token = k if access >= 0 else self.delay + k
+        place = token % len(self.places)
+        if edge == _BEGIN:
+            self.begun.add((access, k))
+            if access < 0:
+                self.places[place] = -1
+                self.unread[place] = len(self.reads)
         elif access < 0:
-            places[place] = token
-        elif edge == _BEGIN:
-            if places[place] != token:
-                task = reads[access].task
-                early.add((access, k))
-                message = f"reads at tick {time} the token of iteration {k - delay}, which is not there"
-                faults.setdefault(("token-absent", task), ("token-absent", task, message, None, None))
-        elif (access, k) not in early:
-            unread[place] -= 1
-    return list(faults.values())
+            self.places[place] = token
+        elif (access, k) not in self.early:
+            self.unread[place] -= 1
+
+    def fault(self, time: int, access: int, k: int) -> None:
+        """Note that a begin happens although it cannot."""
+        if access < 0:
+            message = f"writes at tick {time} over a token that is still needed"
+            capacity = len(self.places)
+            found: Fault = ("buffer-too-small", self.write.task, message, capacity + 1, capacity)
+        else:
+            self.early.add((access, k))
+            message = f"reads at tick {time} the token of iteration {k - self.delay}, which is not there"
+            found = ("token-absent", self.reads[access].task, message, None, None)
+        self.faults.setdefault(found[:2], found)
+
+
+def _play(events: Sequence[tuple[int, int, int, int]], ring: _Ring) -> list[Fault]:
+    """Play the events; those of one tick in whatever order is possible, since a token may pass at the tick it comes."""
+    for time, group in groupby(events, key=lambda event: event[0]):
+        pending = [event[1:] for event in group]
+        while pending:
+            possible = next((event for event in pending if ring.enabled(*event)), None)
+            if possible is None:
+                possible = next(event for event in pending if event[0] == _BEGIN)
+                ring.fault(time, *possible[1:])
+            pending.remove(possible)
+            ring.apply(*possible)
+    return list(ring.faults.values())

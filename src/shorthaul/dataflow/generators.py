@@ -176,7 +176,9 @@ def _finish_camera(build: _Builder, names: dict[str, str], frame: int) -> None:
 
 def _figure_platform() -> Platform:
     """One tile of six cores; every access over the crossbar takes one tick of the figures' applications."""
-    cores = tuple(Core(f"p{number}", kind, 2**20) for number, kind in enumerate(("t1", "t1", "t2", "t2", "t3", "t3"), 1))
+    cores = tuple(
+        Core(f"p{number}", kind, 2**20) for number, kind in enumerate(("t1", "t1", "t2", "t2", "t3", "t3"), 1)
+    )
     types = {"t1": CoreType(1.5), "t2": CoreType(1.0), "t3": CoreType(0.5)}
     return Platform("one tile", types, (Tile("T1", cores, 50 * 2**20, 8 * 2**30),), 4 * 2**30)
 
@@ -213,7 +215,9 @@ def figure7() -> Problem:
     return _figure_problem("fig7", actors, 0, mapping)
 
 
-def random_graph(actors: int = 12, density: float = 0.3, multicasts: int = 2, most: int = 2000, seed: int = 0) -> Application:
+def random_graph(
+    actors: int = 12, density: float = 0.3, multicasts: int = 2, most: int = 2000, seed: int = 0
+) -> Application:
     """Return a random marked graph: a random acyclic network with delays, some back edges with tokens, multicasts.
 
     Every plain actor but the first reads from an earlier one; ``density`` is the chance of each further edge.
@@ -233,7 +237,9 @@ def random_graph(actors: int = 12, density: float = 0.3, multicasts: int = 2, mo
         for source in sorted(sources):
             connect(f"a{source + 1}", f"a{target + 1}", draw.choice((0, 0, 1, 1, 2)), draw.randrange(1, 2**22))
         if draw.random() < density / 4:
-            connect(f"a{target + 1}", f"a{draw.randrange(target + 1) + 1}", draw.randint(1, 3), draw.randrange(1, 2**20))
+            connect(
+                f"a{target + 1}", f"a{draw.randrange(target + 1) + 1}", draw.randint(1, 3), draw.randrange(1, 2**20)
+            )
     for number in range(1, multicasts + 1):
         name, size = f"mc{number}", draw.randrange(1, 2**22)
         made.append(Actor(name, {"t1": 13, "t2": 20, "t3": 40}, "multicast"))

@@ -126,12 +126,12 @@ def _check_actor(actor: Actor, place: str) -> None:
     if not any(value is not None for value in actor.tau.values()):
         raise InputError("has no core type that can run it", place=f"{place}.tau", value=dict(actor.tau))
     for name, value in actor.tau.items():
-        if value is not None and not 1 <= value <= MOST_TICKS:
+        if value is not None and not 0 <= value <= MOST_TICKS:
             raise InputError(
                 "is not an execution time",
                 place=f"{place}.tau.{name}",
                 value=value,
-                allowed=f"1 to {MOST_TICKS} ticks, null where it cannot run",
+                allowed=f"0 to {MOST_TICKS} ticks, null where it cannot run",
             )
 
 

@@ -123,9 +123,7 @@ def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
     >>> buffer.id, buffer.readers, buffer.capacity
     ('c1', ('b', 'd'), 4)
     """
-    buffers = [
-        Buffer(c.id, c.src, (c.dst,), (c.id,), c.token_bytes, c.delay, c.capacity) for c in application.channels
-    ]
+    buffers = [Buffer(c.id, c.src, (c.dst,), (c.id,), c.token_bytes, c.delay, c.capacity) for c in application.channels]
     for multicast in application.multicasts:
         if not xi.get(multicast, 0):
             continue
@@ -144,9 +142,7 @@ def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
         )
         buffers = [buffer for buffer in buffers if buffer.writer != multicast]
     actors = tuple(actor.id for actor in application.actors if not xi.get(actor.id, 0))
-    check_deadlock(
-        list(actors), [(b.writer, reader, b.id) for b in buffers if b.delay == 0 for reader in b.readers]
-    )
+    check_deadlock(list(actors), [(b.writer, reader, b.id) for b in buffers if b.delay == 0 for reader in b.readers])
     order = {channel.id: number for number, channel in enumerate(application.channels)}
     sorted_buffers = tuple(_in_declaration_order(buffer, order) for buffer in buffers)
     return Network(actors, sorted_buffers)

@@ -1,4 +1,4 @@
-"""The explorer: NSGA-II over replacements, channel decisions and bindings, with an archive of everything undominated."""
+"""The explorer: NSGA-II over replacements, channel decisions and bindings, with an archive of the undominated."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ def _save(path: Path, state: State, fingerprint: str) -> None:
     }
     text = np.array(json.dumps(header))
     data = io.BytesIO()
-    np.savez_compressed(data, header=text, reference=state.reference, trace=np.array(state.trace), **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(data, header=text, reference=state.reference, trace=np.array(state.trace), **arrays)
     write_bytes(path, data.getvalue())
 
 
@@ -261,7 +261,7 @@ def _load(path: Path, fingerprint: str) -> State:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             header = json.loads(str(arrays["header"]))
             if header["kind"] != _CHECKPOINT_KIND:
-                raise KeyError("kind")  # noqa: TRY301
+                raise KeyError("kind")
             groups = [
                 Individuals(*(arrays[f"{group}_{field.name}"] for field in fields(Individuals)))
                 for group in ("population", "archive")
@@ -270,7 +270,9 @@ def _load(path: Path, fingerprint: str) -> State:
         random = np.random.default_rng()
         random.bit_generator.state = header["random"]
     except (ValueError, KeyError, OSError, EOFError, TypeError) as error:
-        raise InputError("is not a checkpoint of this search", file=path, cure="name a file from --checkpoint") from error
+        raise InputError(
+            "is not a checkpoint of this search", file=path, cure="name a file from --checkpoint"
+        ) from error
     if header["fingerprint"] != fingerprint:
         raise InputError(
             "is a checkpoint of another problem or of other options",

@@ -29,10 +29,10 @@ class Decoding:
     capacity_rule: str = option(
         "access", "A place is held from write to read, or from firing to firing.", choices=CAPACITY_RULES
     )
-    mrb_consumer: str = option(
-        "first", "Whose memory CONS means for a multi-reader buffer.", choices=MRB_CONSUMERS
+    mrb_consumer: str = option("first", "Whose memory CONS means for a multi-reader buffer.", choices=MRB_CONSUMERS)
+    tolerance: float = option(
+        0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1
     )
-    tolerance: float = option(0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1)
     solver_seconds: float = option(30.0, "Most seconds of one exact solve.", least=0.01, most=1e6)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,6 @@ class PlanOptions(Decoding):
         validate(self)
 
 
-
 @dataclass(frozen=True, slots=True)
 class ScheduleOptions(Decoding):
     """One mapping, one decoder."""
@@ -76,7 +75,6 @@ class ScheduleOptions(Decoding):
 
     def __post_init__(self) -> None:
         validate(self)
-
 
 
 @dataclass(frozen=True, slots=True)

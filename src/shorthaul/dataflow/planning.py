@@ -1,0 +1,479 @@
+"""The driver: explore, schedule, bound, check and sweep, each returning a result with its replay and its bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget, run_tasks
+from shorthaul.dataflow import generators
+from shorthaul.dataflow.binding import mapped_point
+from shorthaul.dataflow.bound import FrontBound, front_bound, period_bound
+from shorthaul.dataflow.caps_hms import unschedulable
+from shorthaul.dataflow.cases import CASES
+from shorthaul.dataflow.check import check_front, check_point
+from shorthaul.dataflow.decoders import Exact, decoder_for, fingerprint
+from shorthaul.dataflow.expansion import marked_graph
+from shorthaul.dataflow.formats import (
+    RESULT_KIND,
+    application_document,
+    load_application,
+    load_platform,
+    mapping_from,
+    platform_document,
+)
+from shorthaul.dataflow.instance import build, genes
+from shorthaul.dataflow.model import (
+    Application,
+    CoreType,
+    Decisions,
+    Platform,
+    Problem,
+    check_mapping,
+    check_platform_runs,
+)
+from shorthaul.dataflow.mrb import substitute_mrbs
+from shorthaul.dataflow.nsga2 import explore, hypervolume, reduced
+from shorthaul.dataflow.options import (
+    STRATEGIES,
+    BoundOptions,
+    CheckOptions,
+    PlanOptions,
+    ScheduleOptions,
+    SweepOptions,
+)
+from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
+
+Workload = Problem | Application
+
+
+def plan(
+    workload: Workload,
+    options: PlanOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
+
+    Every point has been replayed by the checker and carries the bound on its own period. ``fields`` are those of
+    :class:`PlanOptions`. Raises :class:`InputError`, :class:`InfeasibleError` (no buffer placement fits) and
+    :class:`NoPlanError`.
+
+    >>> from shorthaul.dataflow.generators import sobel
+    >>> result = plan(sobel(), generations=5, population=10)
+    >>> min(point.core_cost for point in result.plan.front)
+    0.5
+    """
+    options = dataclasses.replace(options or PlanOptions(), **fields)
+    budget = search or Budget()
+    problem = _ready(workload, platform, options.platform)
+    application, machine = problem.application, _machine(problem)
+    instance = build(application, machine)
+    bounds = _bounds(application, machine, options.strategy)
+    with budget:
+        decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1)
+        tied = _fingerprint(problem, options, budget.seed)
+        state = explore(instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied)
+        archive = state.archive
+        if not len(archive.objectives):
+            raise _no_plan(problem, options)
+        chosen = reduced(archive.objectives, options.front, np.array(bounds.ideal), state.reference)
+        points = [
+            decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
+            for i in chosen
+        ]
+    front = tuple(_bounded(application, machine, point) for point in _undominated(points))
+    report = check_front(application, machine, front)
+    least = [min(point.objectives[k] for point in front) for k in range(3)]
+    status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
+    best = front[0]
+    net = mapped_point(application, machine, best)
+    return Result(
+        RESULT_KIND,
+        status,
+        cost=Cost(period=least[0], footprint_bytes=least[1], core_cost=least[2]),
+        check=report,
+        plan=Plan(front, tuple(state.trace)),
+        provenance=provenance("dataflow plan", options=options, source=source, budget=budget),
+        extra={
+            "front_bound": bounds.document(),
+            "hypervolume": {
+                "by_generation": [round(value, 6) for value in state.trace],
+                "ideal": list(bounds.ideal),
+                "reference": [float(value) for value in state.reference],
+            },
+            "generations": state.generation,
+        },
+        figures=(
+            front_figure(front),
+            hypervolume_figure({options.strategy: state.trace}),
+            *point_figures(net, machine, best),
+        ),
+    )
+
+
+def schedule(
+    workload: Workload,
+    mapping: Decisions | None = None,
+    options: ScheduleOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Schedule one mapping; the result's plan holds one point, its bound says what limits the period.
+
+    ``fields`` are those of :class:`ScheduleOptions`. Raises :class:`InputError` for a mapping that makes no sense and
+    :class:`InfeasibleError` for buffers that fit no memory.
+
+    >>> from shorthaul.dataflow.generators import figure7
+    >>> schedule(figure7(), order="topological").cost["period"]
+    10
+    """
+    options = dataclasses.replace(options or ScheduleOptions(), **fields)
+    budget = search or Budget()
+    problem = _ready(workload, platform, options.platform)
+    application, machine = problem.application, _machine(problem)
+    decisions = mapping or _mapping(problem, options.mapping, options.point)
+    if decisions is None:
+        raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
+    check_mapping(application, machine, decisions)
+    instance = build(application, machine)
+    with budget:
+        if budget.time_limit_s is not None:
+            seconds = max(0.01, min(options.solver_seconds, budget.remaining_s()))
+            options = dataclasses.replace(options, solver_seconds=seconds)
+        decoder = decoder_for(instance, options)
+        genotype = [array[0] for array in genes(instance, decisions)]
+        compact = options.start == "compact"
+        proven = 1
+        if isinstance(decoder, Exact):
+            point, solved = decoder.solve(decisions, decoder.warm.point_of(compact, *genotype))
+            proven = solved.least if options.decoder == "modulo" else 1
+        else:
+            point = decoder.point_of(compact, *genotype)
+    report = check_point(application, machine, point)
+    net = mapped_point(application, machine, point)
+    bound = period_bound(net)
+    if proven > bound.value:
+        proof = f"the exact model has no schedule of period {proven - 1} (CP-SAT, bisection)"
+        bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
+    point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
+    return Result(
+        RESULT_KIND,
+        Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
+        cost=Cost(period=point.period, footprint_bytes=point.footprint_bytes, core_cost=point.core_cost),
+        bound=bound,
+        check=report,
+        plan=Plan((point,)),
+        provenance=provenance("dataflow schedule", options=options, source=source, budget=budget),
+        figures=point_figures(net, machine, point),
+    )
+
+
+def bound(
+    workload: Workload,
+    options: BoundOptions | None = None,
+    *,
+    mapping: Decisions | None = None,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
+
+    >>> from shorthaul.dataflow.generators import figure7
+    >>> bound(figure7()).bound.method
+    'resource load'
+    """
+    options = dataclasses.replace(options or BoundOptions(), **fields)
+    budget = search or Budget()
+    problem = _ready(workload, platform, options.platform)
+    application, machine = problem.application, _machine(problem)
+    decisions = mapping or _mapping(problem, options.mapping, 0)
+    extra: dict[str, Any] = {}
+    if decisions is None:
+        bounds = _bounds(application, machine, options.strategy)
+        found, extra = bounds.period, {"front_bound": bounds.document()}
+    else:
+        check_mapping(application, machine, decisions)
+        instance = build(application, machine)
+        decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
+        point = decoder.point_of(True, *(array[0] for array in genes(instance, decisions)))
+        found = period_bound(mapped_point(application, machine, point))
+        extra = {"channel_binding": dict(point.channel_binding)}
+    return Result(
+        RESULT_KIND,
+        None,
+        bound=found,
+        provenance=provenance("dataflow bound", options=options, source=source, budget=budget),
+        extra=extra,
+    )
+
+
+def check(
+    workload: Workload,
+    points: Sequence[Point],
+    options: CheckOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Replay points; the status is ``invalid`` if one of them breaks a rule."""
+    options = dataclasses.replace(options or CheckOptions(), **fields)
+    budget = search or Budget()
+    problem = _ready(workload, platform, options.platform)
+    application, machine = problem.application, _machine(problem)
+    for number, point in enumerate(points):
+        for name in point.xi:
+            if name not in application.multicasts:
+                raise InputError(
+                    "names no multicast of the application", place=f"front[{number}].xi", value=name,
+                    allowed=", ".join(application.multicasts) or "nothing: the application has none",
+                )  # fmt: skip
+    report = check_front(application, machine, points)
+    return Result(
+        RESULT_KIND,
+        Status.FEASIBLE if report.ok else Status.INVALID,
+        cost=report.cost,
+        check=report,
+        plan=Plan(tuple(points)),
+        provenance=provenance("dataflow check", options=options, source=source, budget=budget),
+    )
+
+
+def sweep(
+    workload: Workload,
+    options: SweepOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Explore with every strategy and seed, runs spread over processes; compare their fronts by relative hypervolume.
+
+    Objectives are scaled to 0 (best) and 1 (worst) over all compared fronts, the reference point is 1. The plan holds
+    the union of the fronts.
+    """
+    options = dataclasses.replace(options or SweepOptions(), **fields)
+    budget = search or Budget()
+    problem = _ready(workload, platform, options.platform)
+    application, machine = problem.application, _machine(problem)
+    tasks = [
+        (problem, strategy, budget.seed + number, options, budget.deadline)
+        for strategy in STRATEGIES
+        for number in range(options.seeds)
+    ]
+    with budget:
+        answers = dict(run_tasks(_swept, tasks, budget=budget))
+    runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
+    everything = np.array([point.objectives for *_, front, _ in runs for point in front], np.float64)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    rows = [
+        {
+            "strategy": strategy,
+            "seed": seed,
+            "points": len(front),
+            "relative_hypervolume": hypervolume(np.array([p.objectives for p in front], np.float64), low, high),
+            "period": min(p.period for p in front),
+            "footprint_bytes": min(p.footprint_bytes for p in front),
+            "core_cost": min(p.core_cost for p in front),
+        }
+        for strategy, seed, front, _ in runs
+    ]
+    union = _undominated([point for *_, front, _ in runs for point in front])
+    report = check_front(application, machine, union)
+    groups = {point: strategy for strategy, _, front, _ in runs for point in map(id, front)}
+    return Result(
+        RESULT_KIND,
+        Status.FEASIBLE,
+        cost=Cost(
+            period=min(p.period for p in union),
+            footprint_bytes=min(p.footprint_bytes for p in union),
+            core_cost=min(p.core_cost for p in union),
+        ),
+        check=report,
+        plan=Plan(tuple(union)),
+        provenance=provenance("dataflow sweep", options=options, source=source, budget=budget),
+        extra={"runs": rows},
+        figures=(
+            front_figure(union, [groups[id(point)] for point in union]),
+            hypervolume_figure({f"{strategy} {seed}": trace for strategy, seed, _, trace in runs}),
+        ),
+    )
+
+
+def _swept(task: tuple[Problem, str, int, SweepOptions, float]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
+    import time
+
+    problem, strategy, seed, options, deadline = task
+    left = None if deadline == float("inf") else max(0.05, deadline - time.monotonic())
+    chosen = PlanOptions(
+        strategy=strategy,
+        generations=options.generations,
+        population=options.population,
+        offspring=options.offspring,
+        decoder=options.decoder,
+    )
+    done = plan(problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=left))
+    assert done.plan is not None
+    return done.plan.front, done.plan.hypervolume
+
+
+def case(text: str) -> Source[Problem]:
+    """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``)."""
+    return resolve(text, CASES, load_problem)
+
+
+def cases() -> tuple[Case[Problem], ...]:
+    """Return the built-in applications."""
+    return CASES
+
+
+def load_problem(path: Path, data: bytes) -> Problem:
+    """Return what a file holds: an application, or a mapping that names its application and platform beside it."""
+    from shorthaul.core.document import decode_text, parse_json
+
+    text = decode_text(data, file=path)
+    document = None if text.lstrip().startswith("<") else parse_json(text, file=path)
+    if not isinstance(document, dict) or "application" not in document:
+        return Problem(load_application(path, data))
+    names = {name: document[name] for name in ("application", "platform") if name in document}
+    for name, value in names.items():
+        if not isinstance(value, str):
+            raise InputError("is not a file name", file=path, place=name, value=value)
+    application_path = path.parent / names["application"]
+    platform_path = path.parent / names["platform"] if "platform" in names else None
+    from shorthaul.core.document import read_bytes
+
+    return Problem(
+        load_application(application_path, read_bytes(application_path)),
+        None if platform_path is None else load_platform(platform_path),
+        mapping_from(document, file=path),
+    )
+
+
+def default_platform(application: Application) -> Platform:
+    """Return the paper's 24 cores; with the application's own core types if it runs on none of the paper's."""
+    standard = generators.platform24()
+    kinds = list(dict.fromkeys(k for actor in application.actors for k, tau in actor.tau.items() if tau is not None))
+    if set(kinds) & set(standard.core_types):
+        return standard
+    tiles = []
+    for number, tile in enumerate(standard.tiles):
+        cores = tuple(
+            dataclasses.replace(tile.cores[0], id=f"p{number * 2 * len(kinds) + i + 1}", type=kinds[i // 2])
+            for i in range(2 * len(kinds))
+        )
+        tiles.append(dataclasses.replace(tile, cores=cores))
+    return dataclasses.replace(
+        standard, name="4 tiles", core_types={kind: CoreType(1.0) for kind in kinds}, tiles=tuple(tiles)
+    )
+
+
+def _ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
+    """The problem as a marked graph with a platform that can run it."""
+    problem = workload if isinstance(workload, Problem) else Problem(workload)
+    application = marked_graph(problem.application)
+    machine = platform or (load_platform(path) if path is not None else problem.platform)
+    machine = machine or default_platform(application)
+    check_platform_runs(application, machine)
+    return Problem(application, machine, problem.mapping)
+
+
+def _machine(problem: Problem) -> Platform:
+    assert problem.platform is not None
+    return problem.platform
+
+
+def _mapping(problem: Problem, path: Path | None, point: int) -> Decisions | None:
+    if path is None:
+        return problem.mapping
+    from shorthaul.core.document import load_json
+
+    return mapping_from(load_json(path), point=point, file=path)
+
+
+def _bounds(application: Application, platform: Platform, strategy: str) -> FrontBound:
+    replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
+    try:
+        network = substitute_mrbs(application, replaced)
+    except InputError:
+        if strategy == "mrb-always":
+            raise
+        network = substitute_mrbs(application, {})
+        cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
+        buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
+        network = dataclasses.replace(network, buffers=buffers)
+    return front_bound(application, platform, strategy, network)
+
+
+def _bounded(application: Application, platform: Platform, point: Point) -> Point:
+    found = period_bound(mapped_point(application, platform, point))
+    return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value))
+
+
+def _undominated(points: Sequence[Point]) -> list[Point]:
+    ordered = sorted(points, key=lambda point: point.objectives)
+    kept: list[Point] = []
+    for point in ordered:
+        if not any(all(a <= b for a, b in zip(other.objectives, point.objectives, strict=True)) for other in kept):
+            kept.append(point)
+    return kept
+
+
+def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
+    free = {"generations", "resume", "checkpoint", "front", "platform"}
+    fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
+    assert problem.platform is not None
+    return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
+
+
+def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
+    """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
+    application, machine = problem.application, _machine(problem)
+    xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
+    total = [limit for limit in machine.memories.values() if limit is not None]
+    bounds = _bounds(application, machine, options.strategy)
+    if machine.global_memory_bytes is not None and sum(total) < bounds.footprint.value:
+        return InfeasibleError(
+            "all memories together",
+            demand=bounds.footprint.value,
+            limit=sum(total),
+            place="platform",
+            cure="enlarge the memories, or shrink the tokens",
+        )
+    binding = {
+        actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
+        for actor in application.actors
+    }
+    error = unschedulable(build(application, machine), Decisions(binding, xi, {}))
+    if isinstance(error, InfeasibleError):
+        return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
+    return error
+
+
+def chrome_trace_of(workload: Workload, result: Result[Plan], path: Path | None = None) -> dict[str, object]:
+    """Return the Chrome trace of the first point of ``result``."""
+    problem = _ready(workload, None, path)
+    assert result.plan is not None
+    point = result.plan.front[0]
+    return chrome_trace(problem.application, mapped_point(problem.application, _machine(problem), point), point)

@@ -1,0 +1,130 @@
+"""What there is to see: Gantt chart over one period, memory map, Pareto front, hypervolume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table
+from shorthaul.dataflow.binding import MappedNetwork
+from shorthaul.dataflow.model import Application, Platform
+from shorthaul.dataflow.plan import Point
+
+_MOST_POINTS = 1000
+
+
+def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
+    """Return the Pareto front in its three objectives."""
+    return Scatter(
+        "Pareto front",
+        ("period (ticks)", "footprint (bytes)", "core cost"),
+        tuple(point.objectives for point in front),
+        tuple(f"point {number}" for number in range(len(front))),
+        tuple(groups) or tuple(f"core cost {point.core_cost:g}" for point in front),
+        note="No point is better than another in all three.",
+    )
+
+
+def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:
+    """Return the hypervolume over the generations, one curve per trace, thinned to a few hundred values."""
+    lines = []
+    for name, trace in traces.items():
+        step = max(1, len(trace) // 400)
+        kept = sorted({*range(0, len(trace), step), len(trace) - 1})
+        lines.append(Line(name, tuple(kept), tuple(trace[i] for i in kept)))
+    return Series("Hypervolume over generations", "generation", "share of the box dominated", tuple(lines))
+
+
+def gantt_figure(net: MappedNetwork, point: Point) -> Bars:
+    """Return one period of the schedule: every core and interconnect, tasks that wrap around in two parts."""
+    period, starts = point.period, point.starts
+    bars: list[Bar] = []
+
+    def add(lane: str, task: str, length: int, group: str) -> None:
+        low = starts[task] % period
+        iteration = starts[task] // period
+        label = task if not iteration else f"{task} -{iteration}"
+        if low + length <= period:
+            bars.append(Bar(lane, low, low + length, label, group))
+            return
+        bars.append(Bar(lane, low, period, label, group))
+        bars.append(Bar(lane, 0, low + length - period, f"{label} (wrapped)", group))
+
+    for name in net.network.actors:
+        add(net.binding[name], name, net.execution[name], "execution")
+        for kind, tasks in (("read", net.reads[name]), ("write", net.writes[name])):
+            for task in tasks:
+                if task.duration:
+                    for lane in (net.binding[name], *task.route):
+                        add(lane, task.name, task.duration, kind)
+    bars.sort(key=lambda bar: (bar.lane.startswith("h_"), bar.lane, bar.start))
+    return Bars(
+        "Schedule over one period",
+        "tick of the period",
+        tuple(bars[:_MOST_POINTS]),
+        note="A number after a task says how many periods back its iteration began.",
+    )
+
+
+def memory_figure(net: MappedNetwork, platform: Platform, point: Point) -> Bars:
+    """Return the memory map: the buffers of every memory that is used, one after the other, in bytes."""
+    limits = platform.memories
+    used: dict[str, int] = {}
+    bars = []
+    for buffer in net.network.buffers:
+        memory = net.memory[buffer.id]
+        limit = limits[memory]
+        size = point.capacities[buffer.id] * buffer.token_bytes
+        begin = used.get(memory, 0)
+        used[memory] = begin + size
+        lane = memory if limit is None else f"{memory} ({limit} bytes)"
+        kind = "multi-reader buffer" if len(buffer.readers) > 1 else "channel"
+        bars.append(Bar(lane, begin, begin + size, f"{buffer.id} x {point.capacities[buffer.id]}", kind))
+    return Bars("Memory map", "bytes", tuple(sorted(bars, key=lambda bar: (bar.lane, bar.start))[:_MOST_POINTS]))
+
+
+def load_table(net: MappedNetwork, period: int) -> Table:
+    """Return how busy every resource is, the busiest first."""
+    loads = {name: sum(tasks.values()) for name, tasks in net.resource_loads().items()}
+    rows = tuple(
+        (name, ticks, f"{ticks / period:.1%}") for name, ticks in sorted(loads.items(), key=lambda item: -item[1])[:200]
+    )
+    return Table("Load of the resources", ("resource", "ticks per period", "share"), rows)
+
+
+def point_figures(net: MappedNetwork, platform: Platform, point: Point) -> tuple[Figure, ...]:
+    """Return everything there is to see of one point."""
+    return gantt_figure(net, point), memory_figure(net, platform, point), load_table(net, point.period)
+
+
+def chrome_trace(
+    application: Application, net: MappedNetwork, point: Point, *, iterations: int = 4
+) -> dict[str, object]:
+    """Return the first iterations as a Chrome trace (chrome://tracing, Perfetto): one thread per resource.
+
+    Times are in microseconds, as that format has it.
+    """
+    per_tick = 1e6 / application.ticks_per_second
+    lanes: dict[str, int] = {}
+    events: list[dict[str, object]] = []
+
+    def add(lane: str, task: str, length: int, category: str) -> None:
+        thread = lanes.setdefault(lane, len(lanes) + 1)
+        for k in range(iterations):
+            begin = (point.starts[task] + k * point.period) * per_tick
+            events.append(
+                {"name": task, "cat": category, "ph": "X", "ts": begin, "dur": length * per_tick, "pid": 1,
+                 "tid": thread, "args": {"iteration": k}}
+            )  # fmt: skip
+
+    for name in net.network.actors:
+        add(net.binding[name], name, net.execution[name], "execution")
+        for kind, tasks in (("read", net.reads[name]), ("write", net.writes[name])):
+            for task in tasks:
+                if task.duration:
+                    for lane in (net.binding[name], *task.route):
+                        add(lane, task.name, task.duration, kind)
+    names = [
+        {"name": "thread_name", "ph": "M", "pid": 1, "tid": thread, "args": {"name": lane}}
+        for lane, thread in lanes.items()
+    ]
+    return {"traceEvents": [*names, *events], "displayTimeUnit": "ms"}
