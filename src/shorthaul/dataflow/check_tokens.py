@@ -76,7 +76,8 @@ class _Ring:
             self.begun.add((access, k))
             if access < 0:
                 self.places[place] = -1
-                self.unread[place] = len(self.reads)
+                # readers that took something else for this token will not come back for it
+                self.unread[place] = sum((reader, token) not in self.early for reader in range(len(self.reads)))
         elif access < 0:
             self.places[place] = token
         elif (access, k) not in self.early:
