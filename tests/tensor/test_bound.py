@@ -16,7 +16,7 @@ from shorthaul.tensor.check import replay
 from shorthaul.tensor.formats import load_problem
 from shorthaul.tensor.groups import Groups
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
-from shorthaul.tensor.sequence import plan_of
+from shorthaul.tensor.sequence import plan_of, steps_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
 
@@ -38,7 +38,7 @@ def hunt(seed, rules, moves=60):
     if start is None:
         return None
     best = anneal(groups, start, Random(seed), moves, hottest=3e-2, coldest=1e-4, stop=lambda _: False)
-    latency = replay(problem, plan_of(groups, best[2]), rules).cost["latency"]
+    latency = replay(problem, plan_of(groups, steps_of(groups, best.sequence, best.evaluation)), rules).cost["latency"]
     bound = lower_bound(problem, rules)
     assert latency >= bound.value * (1 - 1e-9), bound
     return latency / bound.value if bound.value else None

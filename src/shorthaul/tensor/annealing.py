@@ -5,18 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from random import Random
+from typing import NamedTuple
 
 from shorthaul.tensor.groups import Groups
 from shorthaul.tensor.moves import neighbour
-from shorthaul.tensor.sequence import Sequence, Step, evaluate
+from shorthaul.tensor.sequence import Evaluation, Sequence, evaluate
 
-Solution = tuple[float, Sequence, tuple[Step, ...]]
+
+class Solution(NamedTuple):
+    """A sequence of groups and its best plan."""
+
+    sequence: Sequence
+    evaluation: Evaluation
+
+    @property
+    def latency(self) -> float:
+        """The latency of the plan."""
+        return self.evaluation.latency
 
 
 def solution(groups: Groups, sequence: Sequence) -> Solution | None:
-    """Return a sequence with its latency and steps, None if it is no plan."""
+    """Return a sequence with its best plan, None if it has none."""
     found = evaluate(groups, sequence)
-    return None if found is None else (found[0], sequence, found[1])
+    return None if found is None else Solution(sequence, found)
 
 
 def anneal(
@@ -37,17 +48,17 @@ def anneal(
     current = best = start
     ratio = coldest / hottest
     for number in range(moves):
-        if number % 16 == 0 and stop(best[0]):
+        if number % 16 == 0 and stop(best.latency):
             break
-        changed = neighbour(groups, current[1], random)
-        if changed is None or changed == current[1]:
+        changed = neighbour(groups, current.sequence, random)
+        if changed is None or changed == current.sequence:
             continue
         found = solution(groups, changed)
         if found is None:
             continue
-        temperature = start[0] * hottest * ratio ** (number / moves)
-        if found[0] <= current[0] - temperature * math.log(1.0 - random.random()):
+        temperature = start.latency * hottest * ratio ** (number / moves)
+        if found.latency <= current.latency - temperature * math.log(1.0 - random.random()):
             current = found
-            if found[0] < best[0] * (1 - 1e-12):
+            if found.latency < best.latency * (1 - 1e-12):
                 best = found
     return best

@@ -44,14 +44,14 @@ class Granularities:
     def __init__(self, machine: Machine, rules: Rules) -> None:
         self.machine = machine
         self.rules = rules
-        self._known: dict[Profile, Execution | None] = {}
+        self.known: dict[Profile, Execution | None] = {}
 
     def best(self, profile: Profile) -> Execution | None:
         """Return the best execution found, None if no granularity fits into fast memory."""
         try:
-            return self._known[profile]
+            return self.known[profile]
         except KeyError:
-            found = self._known[profile] = self._search(profile)
+            found = self.known[profile] = self._search(profile)
             return found
 
     def _search(self, profile: Profile) -> Execution | None:

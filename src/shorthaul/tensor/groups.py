@@ -33,14 +33,16 @@ def mask_of(numbers: Iterable[int]) -> int:
 class Group(NamedTuple):
     """A set of operators executed together, and its tensors, as bit masks.
 
-    ``needs`` are its inputs that some other group has to produce; ``sinks`` are produced and not consumed inside,
-    ``inner`` are produced and consumed inside; ``is_connected`` by tensors produced inside.
+    ``needs`` are its inputs that some other group has to produce, ``makes`` the tensors produced that some operator
+    consumes; ``sinks`` are produced and not consumed inside, ``inner`` are produced and consumed inside;
+    ``is_connected`` by tensors produced inside.
     """
 
     operators: int
     produced: int
     inputs: int
     needs: tuple[int, ...]
+    makes: tuple[int, ...]
     sinks: int
     inner: int
     is_connected: bool
@@ -58,6 +60,7 @@ class Groups:
         self.output = [operator.output for operator in problem.operators]
         self.sources = [mask_of(operator.inputs) for operator in problem.operators]
         self.graph_inputs = mask_of(problem.graph_inputs)
+        self.consumed = mask_of(t for t, consumers in enumerate(problem.consumers) if consumers)
         self.all_operators = (1 << len(problem.operators)) - 1
         #: The operators that share a produced tensor with each one.
         self.neighbours = [
@@ -65,17 +68,15 @@ class Groups:
             | mask_of(source for tensor in operator.inputs if (source := problem.producer[tensor]) is not None)
             for operator in problem.operators
         ]
-        self._groups: dict[int, Group] = {}
+        self.known = _Known(self)
         self._executions: dict[tuple[int, int, int, int], Execution | None] = {}
 
     def group(self, operators: int) -> Group:
         """Return the group of a set of operators."""
-        known = self._groups.get(operators)
-        if known is None:
-            known = self._groups[operators] = self._make(operators)
-        return known
+        return self.known[operators]
 
-    def _make(self, operators: int) -> Group:
+    def made(self, operators: int) -> Group:
+        """Work out the group of a set of operators."""
         produced = consumed = 0
         for index in bits(operators):
             produced |= 1 << self.output[index]
@@ -86,6 +87,7 @@ class Groups:
             produced=produced,
             inputs=inputs,
             needs=tuple(bits(inputs & ~self.graph_inputs)),
+            makes=tuple(bits(produced & self.consumed)),
             sinks=produced & ~consumed,
             inner=produced & consumed,
             is_connected=self.part(operators) == operators,
@@ -143,3 +145,15 @@ class Groups:
         inside = frozenset(bits(operators))
         profile = profile_of(self.problem, inside, outputs, frozenset(bits(resident)), frozenset(bits(retained)))
         return self.granularities.best(profile)
+
+
+class _Known(dict[int, Group]):
+    """Groups by their operators, worked out when they are first asked for (a look-up costs no Python call)."""
+
+    def __init__(self, groups: Groups) -> None:
+        super().__init__()
+        self._groups = groups
+
+    def __missing__(self, operators: int) -> Group:
+        made = self[operators] = self._groups.made(operators)
+        return made

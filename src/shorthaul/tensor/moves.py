@@ -22,12 +22,13 @@ def neighbour(groups: Groups, sequence: Sequence, random: Random) -> Sequence | 
 
 def settled(groups: Groups, sequence: Sequence) -> Sequence | None:
     """Return the sequence with every group connected, repeated groups dropped, in an executable order."""
+    known = groups.known
     parts: list[int] = []
     covered = 0
     for operators in sequence:
         if operators:
             covered |= operators
-            parts += [operators] if groups.group(operators).is_connected else groups.parts(operators)
+            parts += [operators] if known[operators].is_connected else groups.parts(operators)
     if covered != groups.all_operators:
         return None
     return executable(groups, tuple(dict.fromkeys(parts)))
@@ -40,8 +41,9 @@ def _link(groups: Groups, sequence: Sequence, random: Random) -> tuple[int, int,
     if not needs:
         return None
     tensor = random.choice(needs)
+    known = groups.known
     for source in range(consumer - 1, -1, -1):
-        if groups.group(sequence[source]).produced >> tensor & 1:
+        if known[sequence[source]].produced >> tensor & 1:
             return source, consumer, tensor
     return None
 

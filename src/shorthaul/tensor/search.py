@@ -10,25 +10,37 @@ from shorthaul.core.search import Budget, run_tasks, stop_requested, tell_best
 from shorthaul.tensor.annealing import Solution, anneal, solution
 from shorthaul.tensor.baseline import one_operator_per_subgraph
 from shorthaul.tensor.bound import lower_bound
+from shorthaul.tensor.granularity import Execution
 from shorthaul.tensor.groups import Groups
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.sequence import plan_of
+from shorthaul.tensor.profile import Profile
+from shorthaul.tensor.sequence import plan_of, steps_of
 
-#: Searches from different seeds, whatever the number of cores, so that it does not change the plan.
-_SEEDS: Final = 2
-#: Moves of a full search per operator, and at least.
-_MOVES_PER_OPERATOR: Final = 600
-_LEAST_MOVES: Final = 6000
-#: The rounds of one search: the share of its moves, and the temperatures at its two ends.
-_ROUNDS: Final = ((0.1, 3e-3, 1e-5), (0.3, 1e-2, 1e-5), (0.3, 3e-3, 3e-6), (0.3, 1e-3, 1e-6))
+#: Moves of one seed: so many per operator, between these two.
+_MOVES_PER_OPERATOR: Final = 1200
+_FEWEST_MOVES: Final = 4000
+_MOST_MOVES: Final = 60_000
+#: The rounds of each seed: the share of its moves, the temperatures at both ends as parts of the first latency, and
+#: whether it begins where the search began, rather than with the best so far.
+_ROUNDS: Final = (
+    ((0.1, 3e-3, 1e-5, True), (0.5, 1e-2, 1e-6, True), (0.25, 2e-3, 1e-6, False), (0.15, 5e-4, 1e-7, False)),
+    ((0.1, 1e-3, 1e-5, True), (0.4, 4e-3, 1e-6, True), (0.3, 2e-2, 1e-6, True), (0.2, 1e-3, 1e-7, False)),
+)
+
+
+#: Seconds kept back for checking the plan and writing it, at least, and the most of a time limit.
+_FINISH_S: Final = 0.25
+_FINISH_SHARE: Final = 0.25
 
 
 class _Task(NamedTuple):
     problem: Problem
     rules: Rules
-    seed: tuple[int, int]
+    seed: int
+    number: int
     floor: float
+    known: dict[Profile, Execution | None]
 
 
 def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
@@ -42,31 +54,41 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
     if start is None:
         return one_operator_per_subgraph(problem, rules)
     bound = lower_bound(problem, rules)
-    search.report(best=start[0], bound=bound.value)
+    search.report(best=start.latency, bound=bound.value)
+    if search.time_limit_s is not None:
+        # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.
+        search.keep_back(min(_FINISH_SHARE * search.time_limit_s, max(_FINISH_S, search.elapsed_s() / 2)))
     best = start
-    if len(problem.operators) > 1 and not bound.is_met_by(start[0]) and not search.expired():
-        tasks = [_Task(problem, rules, (search.seed, number), bound.value) for number in range(_SEEDS)]
+    if len(problem.operators) > 1 and not bound.is_met_by(start.latency) and not search.expired():
+        tasks = [
+            _Task(problem, rules, search.seed, number, bound.value, groups.granularities.known)
+            for number in range(len(_ROUNDS))
+        ]
         found = dict(
             run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
         )
-        best = min([start, *(found[number] for number in sorted(found))], key=lambda candidate: candidate[0])
-    return plan_of(groups, best[2])
+        best = min([start, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+    return plan_of(groups, steps_of(groups, best.sequence, best.evaluation))
 
 
 def _anneal(task: _Task) -> Solution:
-    """Return the best solution of one seed."""
+    """Return the best solution of one seed. How many of them run at once does not change any."""
     groups = Groups(task.problem, task.rules)
-    best = solution(groups, tuple(1 << operator for operator in task.problem.topological_order))
-    assert best is not None, "the search began with this solution"
-    random = Random(f"{task.seed[0]}, {task.seed[1]}")
-    moves = max(_LEAST_MOVES, _MOVES_PER_OPERATOR * len(task.problem.operators))
+    groups.granularities.known.update(task.known)
+    start = solution(groups, tuple(1 << operator for operator in task.problem.topological_order))
+    assert start is not None, "the search began with this solution"
+    random = Random(f"{task.seed}, {task.number}")
+    moves = min(max(_FEWEST_MOVES, _MOVES_PER_OPERATOR * len(task.problem.operators)), _MOST_MOVES)
+    best = start
 
     def is_done(latency: float) -> bool:
         tell_best(latency)
         return latency <= task.floor * (1 + TOLERANCE) or stop_requested()
 
-    for share, hottest, coldest in _ROUNDS:
-        if is_done(best[0]):
+    for share, hottest, coldest, from_start in _ROUNDS[task.number]:
+        if is_done(best.latency):
             break
-        best = anneal(groups, best, random, int(share * moves), hottest=hottest, coldest=coldest, stop=is_done)
+        origin = start if from_start else best
+        found = anneal(groups, origin, random, int(share * moves), hottest=hottest, coldest=coldest, stop=is_done)
+        best = min(best, found, key=lambda candidate: candidate.latency)
     return best

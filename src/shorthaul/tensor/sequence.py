@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+import math
+from itertools import combinations, pairwise
 from typing import Final, NamedTuple
 
 from shorthaul.tensor.granularity import Execution
@@ -29,37 +30,38 @@ class Links(NamedTuple):
 
 def links(groups: Groups, sequence: list[Group]) -> Links | None:
     """Return what the groups of a sequence pass on, None if some group would miss an input."""
-    produced_at: dict[int, int] = {}
-    users: list[dict[int, list[int]]] = []
-    for position, group in enumerate(sequence):
-        for tensor in group.needs:
-            source = produced_at.get(tensor)
-            if source is None:
-                return None
-            users[source].setdefault(tensor, []).append(position)
-        for tensor in bits(group.produced):
-            produced_at[tensor] = position
-        users.append({})
     rules = groups.rules
     forced, free, shared = ([0] * len(sequence) for _ in range(3))
-    for position, wanted in enumerate(users):
-        inner = sequence[position].inner
-        for tensor, by in wanted.items():
-            bit = 1 << tensor
-            only_next = by[-1] == position + 1
-            if not inner & bit:
-                if only_next:
-                    free[position] |= bit
-            elif rules.stores_shared:
-                shared[position] |= bit
-                if only_next:
-                    free[position] |= bit
-            elif only_next:
-                forced[position] |= bit
-            else:
+    latest: dict[int, list[int]] = {}  # by tensor: who produced it last, who used that last, the tensor
+    produced: list[list[int]] = []
+    for position, group in enumerate(sequence):
+        for tensor in group.needs:
+            try:
+                latest[tensor][1] = position
+            except KeyError:
                 return None
-        if rules.retains_inputs and position + 1 < len(sequence):
-            free[position] |= sequence[position].inputs & sequence[position + 1].inputs
+        for tensor in group.makes:
+            latest[tensor] = made = [position, -1, tensor]
+            produced.append(made)
+    for position, last_user, tensor in produced:
+        if last_user < 0:
+            continue
+        bit = 1 << tensor
+        only_next = last_user == position + 1
+        if not sequence[position].inner & bit:
+            if only_next:
+                free[position] |= bit
+        elif rules.stores_shared:
+            shared[position] |= bit
+            if only_next:
+                free[position] |= bit
+        elif only_next:
+            forced[position] |= bit
+        else:
+            return None
+    if rules.retains_inputs:
+        for position, (group, following) in enumerate(pairwise(sequence)):
+            free[position] |= group.inputs & following.inputs
     return Links(forced, free, shared)
 
 
@@ -91,49 +93,78 @@ class Step(NamedTuple):
     execution: Execution
 
 
-def evaluate(groups: Groups, sequence: Sequence) -> tuple[float, tuple[Step, ...]] | None:
-    """Return the latency of the best plan with these groups in this order, and its steps; None if there is none.
+class Evaluation(NamedTuple):
+    """The best plan of a sequence: its latency, and what each group retains (innermost last, as nested pairs)."""
+
+    latency: float
+    retained: Retained
+
+
+#: What the groups up to one retain: that of the last, and the same for those before it.
+Retained = tuple[int, "Retained | None"]
+
+
+def evaluate(groups: Groups, sequence: Sequence) -> Evaluation | None:
+    """Return the best plan with these groups in this order, None if there is none.
 
     A shortest path: the states between two groups are the sets of tensors retained.
     """
-    members = [groups.group(operators) for operators in sequence]
-    passed = links(groups, members)
+    known = groups.known
+    passed = links(groups, [known[operators] for operators in sequence])
     if passed is None:
         return None
-    states: dict[int, tuple[float, _Path | None]] = {0: (0.0, None)}
-    for position, operators in enumerate(sequence):
-        shared = passed.shared[position]
-        following: dict[int, tuple[float, _Path | None]] = {}
-        for retained in _choices(groups, passed.forced[position], passed.free[position]):
-            kept_shared = shared & ~retained
-            best: tuple[float, _Path | None] | None = None
-            for resident, (latency, path) in states.items():
-                execution = groups.execution(operators, resident, retained, kept_shared)
-                if execution is not None and (best is None or latency + execution.latency < best[0]):
-                    total = latency + execution.latency
-                    best = (total, _Path(path, Step(operators, retained, kept_shared, execution)))
-            if best is not None:
-                following[retained] = best
+    states: dict[int, tuple[float, Retained | None]] = {0: (0.0, None)}
+    for operators, forced, free, shared in zip(sequence, *passed, strict=True):
+        following: dict[int, tuple[float, Retained | None]] = {}
+        for retained in _choices(groups, forced, free) if forced or free else (0,):
+            best = math.inf
+            path: Retained | None = None
+            for resident, (latency, before) in states.items():
+                execution = groups.execution(operators, resident, retained, shared & ~retained)
+                if execution is not None and latency + execution.latency < best:
+                    best = latency + execution.latency
+                    path = (retained, before)
+            if path is not None:
+                following[retained] = best, path
         if not following:
             return None
         states = following
-    latency, path = states[0] if 0 in states else min(states.values(), key=lambda state: state[0])
-    steps = []
+    latency, retained_last = min(states.values(), key=lambda state: state[0])
+    assert retained_last is not None, "a sequence has at least one group"
+    return Evaluation(latency, retained_last)
+
+
+def steps_of(groups: Groups, sequence: Sequence, found: Evaluation) -> tuple[Step, ...]:
+    """Return the steps of an evaluated sequence."""
+    passed = links(groups, [groups.group(operators) for operators in sequence])
+    assert passed is not None, "the sequence was evaluated"
+    kept: list[int] = []
+    path: Retained | None = found.retained
     while path is not None:
-        steps.append(path.step)
-        path = path.before
-    return latency, tuple(reversed(steps))
-
-
-class _Path(NamedTuple):
-    before: _Path | None
-    step: Step
+        retained, path = path
+        kept.append(retained)
+    steps = []
+    resident = 0
+    for operators, shared, retained in zip(sequence, passed.shared, reversed(kept), strict=True):
+        execution = groups.execution(operators, resident, retained, shared & ~retained)
+        assert execution is not None, "the sequence was evaluated"
+        steps.append(Step(operators, retained, shared & ~retained, execution))
+        resident = retained
+    return tuple(steps)
 
 
 def executable(groups: Groups, sequence: Sequence) -> Sequence | None:
     """Return the groups in an order in which every input is there, as close to the given one as it gets."""
     there = groups.graph_inputs
-    waiting = [groups.group(operators) for operators in sequence]
+    known = groups.known
+    waiting = [known[operators] for operators in sequence]
+    for group in waiting:
+        if group.inputs & ~there:
+            break
+        there |= group.produced
+    else:
+        return sequence
+    there = groups.graph_inputs
     order: list[int] = []
     while waiting:
         for number, group in enumerate(waiting):
