@@ -116,6 +116,11 @@ class Groups:
         """Return the elements of all ``tensors``."""
         return sum(self.size[tensor] for tensor in bits(tensors))
 
+    @property
+    def tried(self) -> int:
+        """How many different executions have been asked for."""
+        return len(self._executions)
+
     def execution(self, operators: int, resident: int, retained: int, shared: int) -> Execution | None:
         """Return the best execution of a group, None if it has none.
 

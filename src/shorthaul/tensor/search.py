@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, cycle
 from random import Random
 from typing import Final, NamedTuple
 
@@ -29,6 +30,8 @@ _ROUNDS: Final = (
 )
 
 
+#: What follows, over and over, until a time limit.
+_FURTHER_ROUNDS: Final = ((0.3, 2e-3, 1e-6, False), (0.5, 8e-3, 1e-6, True), (0.3, 5e-3, 1e-6, False))
 #: Seconds kept back for checking the plan and writing it, at least, and the most of a time limit.
 _FINISH_S: Final = 0.25
 _FINISH_SHARE: Final = 0.25
@@ -40,14 +43,16 @@ class _Task(NamedTuple):
     seed: int
     number: int
     floor: float
+    is_timed: bool
     known: dict[Profile, Execution | None]
 
 
 def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
     """Return the best schedule found within ``search``.
 
-    Without a time limit, or with an ample one, the search ends after a fixed number of moves, and its plan depends on
-    the seed alone. Raises :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
+    Without a time limit the search ends after a fixed number of moves, and its plan depends on the seed alone; with
+    one it goes on until then, unless it meets the bound or nothing new is left to try. Raises
+    :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
     """
     groups = Groups(problem, rules)
     start = solution(groups, tuple(1 << operator for operator in problem.topological_order))
@@ -60,9 +65,10 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
         search.keep_back(min(_FINISH_SHARE * search.time_limit_s, max(_FINISH_S, search.elapsed_s() / 2)))
     best = start
     if len(problem.operators) > 1 and not bound.is_met_by(start.latency) and not search.expired():
+        is_timed = search.time_limit_s is not None
+        known = groups.granularities.known
         tasks = [
-            _Task(problem, rules, search.seed, number, bound.value, groups.granularities.known)
-            for number in range(len(_ROUNDS))
+            _Task(problem, rules, search.seed, number, bound.value, is_timed, known) for number in range(len(_ROUNDS))
         ]
         found = dict(
             run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
@@ -85,10 +91,14 @@ def _anneal(task: _Task) -> Solution:
         tell_best(latency)
         return latency <= task.floor * (1 + TOLERANCE) or stop_requested()
 
-    for share, hottest, coldest, from_start in _ROUNDS[task.number]:
+    rounds = _ROUNDS[task.number]
+    for share, hottest, coldest, from_start in chain(rounds, cycle(_FURTHER_ROUNDS) if task.is_timed else ()):
         if is_done(best.latency):
             break
+        tried = groups.tried
         origin = start if from_start else best
         found = anneal(groups, origin, random, int(share * moves), hottest=hottest, coldest=coldest, stop=is_done)
         best = min(best, found, key=lambda candidate: candidate.latency)
+        if groups.tried == tried and not from_start:
+            break  # a whole round has met no execution that was new: there is nothing left to find
     return best
