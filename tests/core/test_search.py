@@ -45,6 +45,22 @@ def test_one_interrupt_ends_the_search_two_the_program() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_a_part_ends_with_the_whole_and_tells_its_progress() -> None:
+    out = io.StringIO()
+    with Budget(time_limit_s=100, seed=7, progress=Progress(out), started=time.monotonic() - 3) as whole:
+        part = whole.part(0.5)
+        assert part.seed == 7
+        assert part.time_limit_s is not None
+        assert 40 < part.time_limit_s < 50
+        part.report(best=5, bound=4, what="inside")
+        assert "inside" in out.getvalue()
+        os.kill(os.getpid(), signal.SIGINT)
+        assert part.interrupted
+        assert part.expired()
+    assert Budget().part(0.5).time_limit_s is None
+    assert Budget().part(0.5, endless_s=9).time_limit_s == 9
+
+
 def test_progress_is_quiet_at_first_and_plain_without_a_terminal() -> None:
     out = io.StringIO()
     progress = Progress(out)

@@ -98,10 +98,30 @@ class Budget:
         self.seed = seed
         self.workers = usable_cores() if workers is None else workers
         self.started = time.monotonic() if started is None else started
-        self.interrupted = False
+        self._stopped = False
+        self._whole: Budget | None = None
         self._kept_back_s = 0.0
         self._progress = progress
         self._previous: object = None
+
+    @property
+    def interrupted(self) -> bool:
+        """True after Ctrl-C."""
+        return self._stopped or (self._whole is not None and self._whole.interrupted)
+
+    def part(self, share: float, *, endless_s: float | None = None) -> Budget:
+        """Return the budget of a part of the search: this share of the time left, from now.
+
+        Without a time limit it lasts ``endless_s`` (None: no limit). It ends with Ctrl-C as this one does, and tells
+        the same progress line.
+
+        >>> Budget(time_limit_s=10).part(0.5).time_limit_s <= 5
+        True
+        """
+        limit = endless_s if self.time_limit_s is None else max(share * self.remaining_s(), 0.02)
+        part = Budget(time_limit_s=limit, seed=self.seed, workers=self.workers)
+        part._whole = self
+        return part
 
     @property
     def deadline(self) -> float:
@@ -134,6 +154,8 @@ class Budget:
 
     def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:
         """Tell the progress line where the search stands."""
+        if self._whole is not None:
+            self._whole.report(best=best, bound=bound, what=what)
         if self._progress is not None:
             self._progress.show(self.elapsed_s(), best, bound, what)
 
@@ -152,7 +174,7 @@ class Budget:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
-        self.interrupted = True
+        self._stopped = True
 
 
 def process_start() -> float:

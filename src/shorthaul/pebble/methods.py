@@ -6,11 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
-from shorthaul.pebble import dwt, layer_by_layer, memory_states, mvm_tiling, tree, tree_cuts
+from shorthaul.pebble import (
+    beam,
+    belady,
+    dwt,
+    exact,
+    layer_by_layer,
+    local_search,
+    memory_states,
+    mvm_tiling,
+    tree,
+    tree_cuts,
+)
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
+
+#: How long ``auto`` and ``beam`` search where there is no time limit, in seconds.
+AUTO_S = 20.0
+#: Up to this many nodes ``auto`` tries to prove an optimum, and above the second number it no longer searches.
+MOST_FOR_EXACT = 400
+MOST_FOR_LOCAL_SEARCH = 50_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +80,37 @@ def recursion_bound(traffic: int) -> Bound:
     )
 
 
+def search_bound(cdag: Cdag, traffic: int) -> Bound:
+    """Return the bound that an exhausted search proves."""
+    if traffic <= cdag.algorithmic_bound():
+        return algorithmic_bound(cdag)
+    return Bound(
+        of="traffic",
+        value=traffic,
+        method="exhausted search",
+        proof=(
+            "Every schedule computes the nodes in some order, loads what is missing and lets go an inclusion-minimal "
+            "set of values, stored as late as possible. All of those that move less were looked through, downset by "
+            "downset; only positions were dropped that another of the same downset reaches at no greater cost."
+        ),
+    )
+
+
 def lower_bound(request: Request) -> Bound:
-    """Return the best lower bound on the traffic."""
-    if as_forest(request.cdag) is not None:
+    """Return the best lower bound on the traffic in the time given."""
+    cdag = request.cdag
+    if as_forest(cdag) is not None:
         return _auto(request).bound
-    return algorithmic_bound(request.cdag)
+    best = algorithmic_bound(cdag)
+    if request.recompute or cdag.n > MOST_FOR_EXACT:
+        return best
+    search = request.search.part(0.8, endless_s=AUTO_S / 2)
+    _, value, _ = exact.solve(cdag, request.budget, search=search)
+    return max(best, search_bound(cdag, value), key=_value)
+
+
+def _value(bound: Bound) -> float:
+    return bound.value
 
 
 Planner = Callable[[Request], Found]
@@ -114,13 +158,78 @@ def _layer_by_layer_freeing(request: Request) -> Found:
     return Found(found, "layer-by-layer-freeing", algorithmic_bound(request.cdag))
 
 
+def _belady(request: Request) -> Found:
+    found = belady.plan(request.cdag, request.budget, search=request.search)
+    return Found(found, "belady", algorithmic_bound(request.cdag))
+
+
+def _local_search(request: Request) -> Found:
+    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
+    found = local_search.improve(request.cdag, request.budget, start, search=request.search)
+    return Found(found, "local-search", algorithmic_bound(request.cdag))
+
+
+def _beam(request: Request) -> Found:
+    search = request.search.part(1.0, endless_s=AUTO_S)
+    start = belady.plan(request.cdag, request.budget, search=search.part(0.2))
+    found = beam.plan(request.cdag, request.budget, search=search, incumbent=start)
+    return Found(found, "beam", algorithmic_bound(request.cdag))
+
+
+def _exact(request: Request) -> Found:
+    if request.recompute:
+        raise InputError(
+            "does not recompute", place="--method exact", value="--recompute", cure="leave one of the two out"
+        )
+    cdag = request.cdag
+    start = belady.plan(cdag, request.budget, search=request.search.part(0.2))
+    found, value, _ = exact.solve(cdag, request.budget, search=request.search.part(1.0), incumbent=start)
+    return Found(found, "exact", search_bound(cdag, value))
+
+
+def _liu(request: Request) -> Found:
+    """Liu's order of each whole tree; where it does not fit, the cheapest cuts, with Liu's order of every piece."""
+    return _tree_cuts(request)
+
+
 def _auto(request: Request) -> Found:
-    forest = as_forest(request.cdag)
+    cdag = request.cdag
+    forest = as_forest(cdag)
     if forest is not None:
-        return _tree(request) if recursion_is_optimal(request.cdag, forest) else _tree_cuts(request)
-    if mvm_tiling.recognise(request.cdag) is not None:
-        return _mvm_tiling(request)
-    return _layer_by_layer_freeing(request)
+        return _tree(request) if recursion_is_optimal(cdag, forest) else _tree_cuts(request)
+    best = _quick(request)
+    if best.bound.is_met_by(best.plan.traffic(cdag.weights)) or request.search.expired():
+        return best
+    if cdag.n > MOST_FOR_LOCAL_SEARCH:
+        return best
+    search = request.search.part(1.0, endless_s=AUTO_S)
+    if cdag.n <= MOST_FOR_EXACT:
+        best = _searched(request, best, search.part(0.7))
+        if best.bound.is_met_by(best.plan.traffic(cdag.weights)):
+            return best
+    found = local_search.improve(cdag, request.budget, best.plan, search=search)
+    return _cheaper(cdag, best, Found(found, "local-search", best.bound))
+
+
+def _quick(request: Request) -> Found:
+    """Return the best of the planners that take no search."""
+    cdag = request.cdag
+    best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))
+    if mvm_tiling.recognise(cdag) is not None:
+        best = _cheaper(cdag, best, _mvm_tiling(request))
+    return best
+
+
+def _searched(request: Request, best: Found, search: Budget) -> Found:
+    """Return what the exact solver makes of the best plan so far, its bound only where nothing may be recomputed."""
+    cdag = request.cdag
+    found, value, _ = exact.solve(cdag, request.budget, search=search, incumbent=best.plan)
+    proven = best.bound if request.recompute else max(best.bound, search_bound(cdag, value), key=_value)
+    return _cheaper(cdag, Found(best.plan, best.method, proven), Found(found, "exact", proven))
+
+
+def _cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
+    return second if second.plan.traffic(cdag.weights) < first.plan.traffic(cdag.weights) else first
 
 
 PLANNERS: dict[str, Planner] = {
@@ -130,6 +239,11 @@ PLANNERS: dict[str, Planner] = {
     "tree-cuts": _tree_cuts,
     "memory-states": _memory_states,
     "mvm-tiling": _mvm_tiling,
+    "liu": _liu,
+    "belady": _belady,
+    "local-search": _local_search,
+    "beam": _beam,
+    "exact": _exact,
     "layer-by-layer": _layer_by_layer,
     "layer-by-layer-freeing": _layer_by_layer_freeing,
 }

@@ -24,6 +24,8 @@ from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.run import FloatArray, execute
 
 KIND = "shorthaul/pebble-result"
+#: Seconds that replaying and showing a plan takes per node and edge, kept back from the time limit.
+REPLAY_S = 2e-6
 
 
 def case(text: str) -> Source[Cdag]:
@@ -66,6 +68,7 @@ def plan(
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
+    search.keep_back(min(REPLAY_S * (cdag.n + cdag.edges), 0.2 * (search.time_limit_s or 0.0)))
     with search:
         found = find_plan(Request(cdag, budget, options.recompute, search), options.method)
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
