@@ -1,0 +1,81 @@
+"""The wavefront bound without recomputation: minimum convex cuts, summed over parts (Elango et al. 2014)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.graphs.csr import layers
+from shorthaul.pebble import wavefront_kernels as kernels
+from shorthaul.pebble.model import Cdag, IntArray
+
+_COMPILE_S = 10
+#: Graphs above this many nodes are not cut into parts, and wavefronts are taken at some nodes only.
+_MOST_PARTED = 400
+_MOST_CHOSEN = 64
+#: Above this many nodes no minimum cuts are computed at all.
+_MOST_NODES = 20_000
+_PIECES = 12
+
+
+def excess(cdag: Cdag, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
+
+    While a node is computed, whatever is computed before it and read after it is in the room that is left, or is
+    charged: an input its load once more, any other value a store and a load. The least charge over all sets that can
+    have been computed by then is a minimum cut. Charges of the values of disjoint parts add up.
+    """
+    if cdag.n > _MOST_NODES:
+        return 0
+    announce("shorthaul.pebble.wavefront_kernels", _COMPILE_S)
+    if cdag.n > _MOST_PARTED:
+        return _sampled(cdag, budget, search)
+    return max(_parted(cdag, budget, order, search) for order in _orders(cdag))
+
+
+def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:
+    value, _ = kernels.best_wavefront(
+        part, chosen, cdag.weights, cdag.needs(), cdag.parents.starts, cdag.parents.targets, budget
+    )
+    return int(value)
+
+
+def _sampled(cdag: Cdag, budget: int, search: Budget) -> int:
+    everything = np.arange(cdag.n, dtype=np.int64)
+    nodes = np.flatnonzero(~cdag.is_input())
+    chosen = search.generator().permutation(nodes)[:_MOST_CHOSEN]
+    best = 0
+    for node in chosen:
+        if search.expired():
+            break
+        best = max(best, _best(cdag, budget, everything, np.array([node])))
+    return best
+
+
+def _orders(cdag: Cdag) -> list[IntArray]:
+    """Return two orders to cut into parts: as given and by layers, inputs just before what reads them first."""
+    depth = layers(cdag.children, cdag.order)
+    position = np.empty(cdag.n, dtype=np.int64)
+    position[cdag.order] = np.arange(cdag.n)
+    orders = []
+    for key in (position, depth * cdag.n + position):
+        first = key.astype(np.float64)
+        for node in cdag.inputs().tolist():
+            first[node] = key[cdag.children.neighbours(node)].min() - 0.5
+        orders.append(np.argsort(first, kind="stable"))
+    return orders
+
+
+def _parted(cdag: Cdag, budget: int, order: IntArray, search: Budget) -> int:
+    """Return the largest sum of bounds over a partition of ``order`` into pieces of consecutive nodes."""
+    ends = np.unique(np.linspace(0, cdag.n, min(_PIECES, cdag.n) + 1).astype(np.int64)).tolist()
+    best = [0] * len(ends)
+    for stop in range(1, len(ends)):
+        best[stop] = best[stop - 1]
+        for start in range(stop):
+            if search.expired():
+                break
+            part = order[ends[start] : ends[stop]]
+            best[stop] = max(best[stop], best[start] + _best(cdag, budget, part, part))
+    return best[-1]

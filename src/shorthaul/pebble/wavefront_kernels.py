@@ -1,0 +1,110 @@
+"""Wavefronts of a set of nodes: the least charge of what is live while one node is computed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.jit import kernel
+from shorthaul.graphs.mincut_kernels import max_flow
+
+IntArray = npt.NDArray[np.int64]
+
+
+@kernel
+def wavefront(
+    node: int,
+    part: IntArray,
+    inside: IntArray,
+    starts: IntArray,
+    parents: IntArray,
+    charges: IntArray,
+    most: int,
+) -> int:
+    """Return the least charge of values computed before ``node``, read after it and no operands of it.
+
+    Only the nodes of ``part`` count, and the reads among them; ``inside`` gives their positions in it (-1 elsewhere).
+    ``charges`` (shape (n,)) are counted where a value is live. The least is over all closed sets that hold the
+    ancestors of ``node`` and none of its descendants: a minimum cut. It stops at ``most``.
+    """
+    size = len(part)
+    arcs = 0
+    for u in part:
+        arcs += 2 * (starts[u + 1] - starts[u]) + 3
+    tails = np.empty(2 * arcs, dtype=np.int64)
+    heads = np.empty(2 * arcs, dtype=np.int64)
+    capacities = np.zeros(2 * arcs, dtype=np.int64)
+    source, sink = 2 * size, 2 * size + 1
+    endless = np.int64(2**60)
+    count = 0
+    for i in range(size):
+        child = part[i]
+        for e in range(starts[child], starts[child + 1]):
+            p = inside[parents[e]]
+            if p < 0:
+                continue
+            # A computed child has computed parents; a value with a child to come is live.
+            tails[count], heads[count], capacities[count] = i, p, endless
+            tails[count + 1], heads[count + 1] = p, i
+            count += 2
+            if child != node:
+                tails[count], heads[count], capacities[count] = size + p, i, endless
+                tails[count + 1], heads[count + 1] = i, size + p
+                count += 2
+            else:
+                tails[count], heads[count], capacities[count] = source, p, endless
+                tails[count + 1], heads[count + 1] = p, source
+                count += 2
+    for i in range(size):
+        if part[i] != node:
+            tails[count], heads[count], capacities[count] = i, size + i, charges[part[i]]
+            tails[count + 1], heads[count + 1] = size + i, i
+            count += 2
+    for e in range(starts[node], starts[node + 1]):  # operands of the node are in fast memory, whatever follows
+        p = inside[parents[e]]
+        if p >= 0:
+            for arc in range(0, count, 2):
+                if tails[arc] == p and heads[arc] == size + p:
+                    capacities[arc] = 0
+    own = inside[node]
+    tails[count], heads[count], capacities[count] = own, sink, endless
+    tails[count + 1], heads[count + 1] = sink, own
+    count += 2
+    return max_flow(2 * size + 2, tails[:count], heads[:count], capacities[:count], source, sink, most)
+
+
+@kernel
+def best_wavefront(
+    part: IntArray,
+    chosen: IntArray,
+    weights: IntArray,
+    needs: IntArray,
+    starts: IntArray,
+    parents: IntArray,
+    budget: int,
+) -> tuple[int, int]:
+    """Return the largest excess that a wavefront at a node of ``chosen`` proves within ``part``, and the node (-1: 0).
+
+    While the node is computed, budget minus its need is left for what is live. A live value elsewhere is charged its
+    weight if it is an input, twice that if not; so the room saves at most twice its size, or at most its size where
+    all values are charged once.
+    """
+    n = len(weights)
+    inside = np.full(n, -1, dtype=np.int64)
+    charges = np.empty(n, dtype=np.int64)
+    for i in range(len(part)):
+        inside[part[i]] = i
+    for v in range(n):
+        charges[v] = weights[v] if starts[v + 1] == starts[v] else 2 * weights[v]
+    best, where = 0, -1
+    for node in chosen:
+        if inside[node] < 0 or starts[node + 1] == starts[node]:
+            continue
+        room = budget - needs[node]
+        for times in range(1, 3):
+            bound = (
+                wavefront(node, part, inside, starts, parents, weights if times == 1 else charges, 2**59) - times * room
+            )
+            if bound > best:
+                best, where = bound, node
+    return best, where

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.pebble.test_exact import random_cdag, sample
+from tests.reference.pebble_game import least_traffic
+
+from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.search import Budget
+from shorthaul.pebble import generators
+from shorthaul.pebble.bound import best_bound
+from shorthaul.pebble.downsets import layered
+
+
+def test_no_bound_exceeds_an_optimum_of_the_game() -> None:
+    lifted = 0
+    for seed in range(120):
+        cdag, budget = sample(seed, 8)
+        optimum = least_traffic(cdag, budget, recompute=False)
+        found = best_bound(cdag, budget)
+        assert optimum is not None
+        assert max(found.details["bounds"].values()) <= optimum, (seed, found.details)
+        assert found.value == max(found.details["bounds"].values())
+        lifted += found.value > cdag.algorithmic_bound()
+        again = least_traffic(cdag, budget, recompute=True)
+        assert again is not None
+        assert best_bound(cdag, budget, recompute=True).value <= again <= optimum
+    assert lifted > 0
+
+
+def test_no_bound_exceeds_an_optimum_of_larger_graphs() -> None:
+    lifted = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, int(rng.integers(10, 18)), int(rng.choice([1, 3])))
+        budget = cdag.least_budget() + int(rng.integers(0, 2))
+        outcome = layered(cdag, budget, limit=10**9, search=Budget())
+        assert outcome.excess is not None
+        found = best_bound(cdag, budget)
+        assert max(found.details["bounds"].values()) <= cdag.algorithmic_bound() + outcome.excess, seed
+        lifted += found.value > cdag.algorithmic_bound()
+    assert lifted > 10
+
+
+@pytest.mark.parametrize(("budget", "optimum"), [(3, 40), (6, 24), (9, 18)])
+def test_bounds_of_the_butterfly_stay_below_its_optima(budget: int, optimum: int) -> None:
+    assert 16 <= best_bound(generators.fft(n=8, word=1), budget).value <= optimum
+
+
+def test_the_spectral_bound_rises_with_expansion() -> None:
+    rng = np.random.default_rng(0)
+    n = 300
+    edges = {(int(p), v) for v in range(6, n) for p in rng.choice(v, size=5, replace=False)}
+    from shorthaul.pebble.model import from_pairs
+
+    cdag = from_pairs(np.ones(n, dtype=np.int64), sorted(edges))
+    assert best_bound(cdag, 6).details["bounds"]["spectral"] > cdag.algorithmic_bound()
+
+
+def test_too_small_a_budget_has_no_bound() -> None:
+    with pytest.raises(InfeasibleError, match="fast memory"):
+        best_bound(generators.fft(n=8, word=1), 2)
