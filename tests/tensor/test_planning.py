@@ -123,6 +123,21 @@ class TestSweep:
         found = shorthaul.tensor.sweep(example_3(), over="bandwidth", least=5, most=20, points=3, search=serial())
         assert [point["bandwidth"] for point in found.extra["points"]] == pytest.approx([5, 10, 20])
 
+    def test_a_plan_better_on_the_machine_beside_is_taken_over(self, monkeypatch):
+        from shorthaul.tensor import planning
+
+        search = planning.improve
+
+        def lazy(problem, rules, budget):
+            return search(problem, rules, budget) if problem.machine.capacity < 12_000 else slow(problem, rules)
+
+        def slow(problem, rules):
+            return one_operator_per_subgraph(problem, rules)
+
+        monkeypatch.setattr(planning, "improve", lazy)
+        found = shorthaul.tensor.sweep(example_1(), least=10_000, most=40_000, points=3, search=serial())
+        assert [point["latency"] for point in found.extra["points"]] == pytest.approx([4400] * 3)
+
     def test_a_capacity_that_holds_nothing(self):
         found = shorthaul.tensor.sweep(example_1(), least=1, most=1, points=1, search=serial())
         (point,) = found.extra["points"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from shorthaul.core.amounts import gap
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.options import chosen
@@ -14,7 +16,7 @@ from shorthaul.core.search import Budget
 from shorthaul.tensor.bound import lower_bound
 from shorthaul.tensor.cases import CASES
 from shorthaul.tensor.check import Replay, replay
-from shorthaul.tensor.model import RULES, Problem
+from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import PlanOptions, SweepOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search import improve
@@ -199,18 +201,26 @@ def sweep(
     evenly by the points.
     """
     options = chosen(options, SweepOptions, fields)
+    rules = RULES[options.rules]
     with search or Budget() as budget:
         amounts = _amounts(problem, options)
-        points: list[dict[str, Any]] = []
-        for number, amount in enumerate(amounts):
+        machines = [_with_machine(problem, options.over, amount) for amount in amounts]
+        found: list[_Found] = []
+        for number, machine in enumerate(machines):
             share = None
             if budget.time_limit_s is not None:
-                share = max(0.01, budget.remaining_s() / (len(amounts) - number))
+                share = max(0.01, budget.remaining_s() / (len(machines) - number))
             inner = Budget(time_limit_s=share, seed=budget.seed, workers=budget.workers)
-            points.append(_point(_with_machine(problem, options.over, amount), options, inner, amount))
-            budget.report(best=points[-1]["latency"], bound=points[-1]["bound"], what=f"{options.over} {amount:g}")
-            if budget.interrupted:
+            found.append(_planned(machine, rules, inner))
+            budget.report(what=f"{options.over} {amounts[number]:g}")
+            if inner.interrupted:
+                budget.interrupted = True
                 break
+        _take_over(machines, found, rules)
+        points = [
+            {options.over: amount, **_point(machine, rules, item)}
+            for amount, machine, item in zip(amounts, machines, found, strict=False)
+        ]
         return Result(
             kind=_KIND,
             status=None,
@@ -218,6 +228,56 @@ def sweep(
             extra={"rules": options.rules, "over": options.over, "points": points},
             figures=(_curve(options, points),),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a point of a sweep has: a plan as replayed on its machine, or why there is none."""
+
+    plan: Plan | None
+    replayed: Replay | None
+    failure: Status | None = None
+
+    @property
+    def latency(self) -> float:
+        cost = None if self.replayed is None else self.replayed.cost
+        return math.inf if cost is None else cost["latency"]
+
+
+def _planned(problem: Problem, rules: Rules, budget: Budget) -> _Found:
+    try:
+        made = plan(problem, PlanOptions(rules=rules.name), search=budget).plan
+    except InfeasibleError:
+        return _Found(None, None, Status.INFEASIBLE)
+    except NoPlanError:
+        return _Found(None, None, Status.TIMEOUT)
+    assert made is not None
+    return _Found(made, replay(problem, made, rules))
+
+
+def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> None:
+    """Put the plan of a machine beside in place of a worse one, upwards and then downwards."""
+    pairs = [(number, number + 1) for number in range(len(found) - 1)]
+    for source, target in [*pairs, *((b, a) for a, b in reversed(pairs))]:
+        other = found[source].plan
+        if other is not None and found[target].failure is not Status.INFEASIBLE:
+            moved = _Found(other, replay(machines[target], other, rules))
+            if moved.replayed is not None and not moved.replayed.violations and moved.latency < found[target].latency:
+                found[target] = moved
+
+
+def _point(problem: Problem, rules: Rules, item: _Found) -> dict[str, Any]:
+    if item.replayed is None or item.replayed.cost is None:
+        failure = Status.TIMEOUT if item.failure is None else item.failure
+        return {"latency": None, "traffic": None, "bound": None, "gap": None, "status": failure.value}
+    cost, floor = item.replayed.cost, lower_bound(problem, rules)
+    return {
+        "latency": cost["latency"],
+        "traffic": cost["traffic"],
+        "bound": floor.value,
+        "gap": gap(cost["latency"], floor.value),
+        "status": (Status.OPTIMAL if floor.is_met_by(cost["latency"]) else Status.FEASIBLE).value,
+    }
 
 
 def _with_machine(problem: Problem, over: str, amount: float) -> Problem:
@@ -239,25 +299,6 @@ def _amounts(problem: Problem, options: SweepOptions) -> list[float]:
     if options.over == "capacity":
         return sorted({max(1, round(value)) for value in values.tolist()})
     return sorted({float(value) for value in values})
-
-
-def _point(problem: Problem, options: SweepOptions, budget: Budget, amount: float) -> dict[str, Any]:
-    try:
-        found = plan(problem, PlanOptions(rules=options.rules), search=budget)
-    except (InfeasibleError, NoPlanError) as error:
-        status = Status.INFEASIBLE if isinstance(error, InfeasibleError) else Status.TIMEOUT
-        return {options.over: amount, "latency": None, "bound": None, "gap": None, "status": status.value}
-    assert found.cost is not None
-    assert found.bound is not None
-    assert found.status is not None
-    return {
-        options.over: amount,
-        "latency": found.cost["latency"],
-        "traffic": found.cost["traffic"],
-        "bound": found.bound.value,
-        "gap": found.gap,
-        "status": found.status.value,
-    }
 
 
 def _curve(options: SweepOptions, points: list[dict[str, Any]]) -> Series:
