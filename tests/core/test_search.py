@@ -91,6 +91,15 @@ def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
     assert 0 < len(answers) < 30
 
 
+def test_an_interrupt_within_a_part_ends_the_whole() -> None:
+    whole = Budget(time_limit_s=100)
+    with whole.part(0.5) as part:
+        signal.raise_signal(signal.SIGINT)
+        assert part.interrupted
+    assert whole.interrupted
+    assert whole.part(0.5).expired()
+
+
 def test_interrupt_in_a_real_process() -> None:
     code = (
         "import time\n"

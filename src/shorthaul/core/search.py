@@ -174,7 +174,10 @@ class Budget:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
-        self._stopped = True
+        budget: Budget | None = self
+        while budget is not None:  # a part that is interrupted ends the whole
+            budget._stopped = True
+            budget = budget._whole
 
 
 def process_start() -> float:

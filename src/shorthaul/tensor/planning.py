@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from shorthaul.core.cases import Case, Source
 
 _KIND: Final = "shorthaul/tensor-result"
-#: Seconds kept back from a search for checking its plan and writing the answer, and the most of its limit.
-_FINISH_S: Final = 0.5
-_FINISH_SHARE: Final = 0.25
 
 
 def case(text: str) -> Source[Problem]:
@@ -79,8 +76,6 @@ def plan(
     options = chosen(options, PlanOptions, fields)
     rules = RULES[options.rules]
     with search or Budget() as budget:
-        if budget.time_limit_s is not None:
-            budget.keep_back(min(_FINISH_S, _FINISH_SHARE * budget.time_limit_s))
         found = improve(problem, rules, budget)
         replayed = replay(problem, found, rules)
         if replayed.violations:
@@ -207,14 +202,9 @@ def sweep(
         machines = [_with_machine(problem, options.over, amount) for amount in amounts]
         found: list[_Found] = []
         for number, machine in enumerate(machines):
-            share = None
-            if budget.time_limit_s is not None:
-                share = max(0.01, budget.remaining_s() / (len(machines) - number))
-            inner = Budget(time_limit_s=share, seed=budget.seed, workers=budget.workers)
-            found.append(_planned(machine, rules, inner))
             budget.report(what=f"{options.over} {amounts[number]:g}")
-            if inner.interrupted:
-                budget.interrupted = True
+            found.append(_planned(machine, rules, budget.part(1 / (len(machines) - number))))
+            if budget.interrupted:
                 break
         _take_over(machines, found, rules)
         points = [
