@@ -82,13 +82,8 @@ def ratio(found: sympy.Expr, published: sympy.Expr) -> float:
     return float(quotient.subs(values).subs(S, 10**6))
 
 
-BELOW_TABLE_1 = {"symm": "the published sum counts the loads of A and B twice: both parts share these inputs"}
-
-
 @pytest.mark.parametrize("name", POLYBENCH)
-def test_iolb_is_at_least_table_1(name: str, request: pytest.FixtureRequest) -> None:
-    if name in BELOW_TABLE_1:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=BELOW_TABLE_1[name]))
+def test_iolb_is_at_least_table_1(name: str) -> None:
     assert ratio(bound_of(name, "iolb").leading, TABLE_1[name]) >= 1 - 1e-9
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 import sympy
@@ -13,8 +13,9 @@ from shorthaul.affine.brascamp_lieb import least_sum
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded, rational
-from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness
+from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
+from shorthaul.affine.mirrored import away_from_diagonal
 from shorthaul.affine.paths import Path, paths_into
 from shorthaul.affine.proof import Projection, SubBound
 from shorthaul.affine.subspaces import integer_rows
@@ -146,6 +147,7 @@ def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
             parts = (one, Part(other.statement, other.domain, paths, order))
             argument = partition(parts, nothing(), symmetric=False)
             if argument is not None and len(argument.parts) == 2:
+                argument = replace(argument, alternative=away_from_diagonal(argument))
                 worth = score(argument, flow)
                 if best is None or worth > best.score:
                     best = Candidate(argument, worth)
@@ -206,6 +208,12 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
         U /= sympy.sqrt(2)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     value = T * sympy.floor(size / U) - sources
+    steps = _steps(argument)
+    if argument.alternative is not None:
+        other = counted(argument.alternative, flow)
+        value = sympy.Max(value, other.value)
+        steps = (*steps, "Or, away from the diagonal (|o - b| > K), as if no vertex served two classes:", *other.steps)
+        steps = (*steps, *(f"there {name} = {fact}" for name, fact in other.facts.items()))
     method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
     if len(argument.parts) > 1:
         method += ", statements merged"
@@ -216,8 +224,10 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
         value,
         argument.spill,
         {"|D|": size, "K": K, "T": T, "U": U, "sources": sources},
-        _steps(argument),
+        steps,
         _projections(argument),
+        union_of(part.domain for part in argument.parts),
+        argument.sources,
     )
 
 

@@ -21,7 +21,7 @@ is charged to the computation of that line's first instance, and is not in L.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -69,7 +69,9 @@ class Partition:
     """A K-partition argument, ready to be counted.
 
     ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
-    ``cliques`` the sets of families with disjoint vertices. ``sources`` and ``spill`` are the sets of the argument.
+    ``cliques`` the sets of families with disjoint vertices.
+    ``sources`` and ``spill`` are the sets of the argument.
+    An ``alternative`` on part of the instances may be better for large sizes.
     """
 
     parts: tuple[Part, ...]
@@ -80,6 +82,7 @@ class Partition:
     sources: isl.UnionSet
     spill: isl.UnionSet
     symmetry: Symmetry | None = None
+    alternative: Partition | None = None
 
     @property
     def dimensions(self) -> int:
@@ -89,12 +92,21 @@ class Partition:
     def coefficient(self) -> float:
         """Return c such that the bound behaves like c |D| / S^(sigma - 1)."""
         factor = 2**0.5 if self.symmetry is not None else 1.0
-        return self.exponents.coefficient() * factor
+        own = self.exponents.coefficient() * factor
+        return own if self.alternative is None else max(own, self.alternative.coefficient())
 
 
 def as_union(points: isl.Set) -> isl.UnionSet:
     """Return a set as a union set."""
     return isl.UnionSet.from_set(points)
+
+
+def union_of(sets: Iterable[isl.Set]) -> isl.UnionSet:
+    """Return the union of sets of any spaces."""
+    result = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for item in sets:
+        result = result.union(as_union(item))
+    return result
 
 
 def sets_of(union: isl.UnionSet) -> list[isl.Set]:
@@ -141,7 +153,7 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
         if fold is None:
             return None
         folds.append(fold)
-    vertices = [_vertices(trimmed, family) for family in range(count)]
+    vertices = [vertices_of(trimmed, family) for family in range(count)]
     apart = {
         (a, b) for a, b in itertools.combinations(range(count), 2) if vertices[a].intersect(vertices[b]).is_empty()
     }
@@ -150,7 +162,7 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
     if exponents is None:
         return None
     exponents = Exponents(exponents.s, tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True)))
-    sources, kept = _sources(trimmed, vertices)
+    sources, kept = sources_and_spill(trimmed, vertices)
     spill = kept.coalesce()
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill)
     if symmetric:
@@ -162,7 +174,7 @@ def _placed(part: Part, family: int) -> Subspace:
     return span([[row[at] for at in part.order] for row in part.paths[family].kernel])
 
 
-def _vertices(parts: Sequence[Part], family: int) -> isl.UnionSet:
+def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
     """Return every vertex of the family's paths, all levels."""
     sets = [part.level(family, at).range() for part in parts for at in range(len(part.paths[family].levels))]
     result = sets[0]
@@ -180,7 +192,7 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
     for _ in range(3):
         changed = False
         for first, second in itertools.permutations(range(count), 2):
-            shared = _vertices(current, first).intersect(_vertices(current, second))
+            shared = vertices_of(current, first).intersect(vertices_of(current, second))
             if shared.is_empty():
                 continue
             smaller = tuple(_without(part, first, shared) for part in current)
@@ -238,14 +250,14 @@ def _fold(parts: Sequence[Part], family: int) -> int | None:
     return None if parts[0].paths[family].is_chain else len(parts)
 
 
-def _sources(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
+def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
     """Return the sources, and the may-spill set: all vertices less the starts of single lines."""
     sources = spare = None
     for part in parts:
         for family, path in enumerate(part.paths):
             last = part.level(family, len(path.levels) - 1)
             if path.is_chain:
-                within = last.intersect(_translation(part, path))
+                within = last.intersect(translation(part, path))
                 starting = last.subtract(within)
                 found = starting.range()
                 if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
@@ -264,7 +276,7 @@ def _sources(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[i
     return sources, spill if spare is None else spill.subtract(spare)
 
 
-def _translation(part: Part, path: Path) -> isl.UnionMap:
+def translation(part: Part, path: Path) -> isl.UnionMap:
     """Return p -> p - delta inside the part."""
     assert path.delta is not None
     names = [f"x{at}" for at in range(len(path.delta))]

@@ -40,7 +40,8 @@ class Projection:
 class SubBound:
     """A lower bound ``value`` on the loads of ``spill`` beyond the first load of every input in it.
 
-    ``facts`` are the named quantities of the argument in order (|D|, U, T, ...), ``steps`` its sentences.
+    ``facts`` are the named quantities of the argument in order (|D|, U, T, ...), ``steps`` its sentences. Where there
+    is a U(K), ``points`` are the instances D and ``sources`` the vertices that count as available whenever computed.
     """
 
     method: str
@@ -51,6 +52,8 @@ class SubBound:
     facts: Mapping[str, sympy.Expr]
     steps: tuple[str, ...]
     projections: tuple[Projection, ...] = ()
+    points: isl.UnionSet | None = None
+    sources: isl.UnionSet | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the argument as JSON."""

@@ -38,7 +38,7 @@ import sympy
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
-from shorthaul.affine.k_partition import as_union, sets_of, thickness
+from shorthaul.affine.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.paths import Step, affine_steps
 from shorthaul.affine.proof import SubBound
@@ -97,9 +97,7 @@ def _stencil(flow: DataFlow, names: Sequence[str]) -> Stencil | None:
         if thickness(domain) < domain.dim(_SET):
             return None
         domains.append(domain.coalesce())
-    inside = as_union(domains[0])
-    for item in domains[1:]:
-        inside = inside.union(as_union(item))
+    inside = union_of(domains)
     spill = ends = None
     for at, name in enumerate(names):
         before, after = (at - 1) % len(names), (at + 1) % len(names)
@@ -195,4 +193,6 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     steps.append("Loads of the may-spill set beyond the first of each input >= T times whole segments - sources.")
     steps.append(f"sources (read by D, not in D): {item.sources}")
     domain = "; ".join(str(part) for part in item.domains)
-    return SubBound(method, item.statements, domain, value, item.spill, {**facts, "sources": sources}, tuple(steps))
+    facts["sources"] = sources
+    points = union_of(item.domains)
+    return SubBound(method, item.statements, domain, value, item.spill, facts, tuple(steps), (), points, item.sources)
