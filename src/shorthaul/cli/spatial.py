@@ -83,7 +83,7 @@ def check(
 def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: Search, output: Output) -> None:
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     source = _load(tree, read)
-    from shorthaul.spatial.treefix import treefix as run
+    from shorthaul.spatial.treefix_sums import treefix as run
 
     _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output)
 
@@ -114,8 +114,8 @@ def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: 
 
     from shorthaul.report.text import print_table
     from shorthaul.spatial.cases import CASES
-    from shorthaul.spatial.sweep import grown
-    from shorthaul.spatial.sweep import sweep as compare
+    from shorthaul.spatial.growth import grown
+    from shorthaul.spatial.growth import sweep as compare
 
     sources = grown(tree, CASES, options) or [_load(tree, read)]
     result = compare(sources, options, search=search.budget())

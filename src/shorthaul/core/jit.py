@@ -63,6 +63,8 @@ def announce(module: str, seconds: int) -> None:
     if module in _announced or not ENABLED:
         return
     _announced.add(module)
-    if not is_warm(module):
+    kernels = _kernels.get(module, ())
+    # A module some of whose kernels were compiled before has little left to compile: not worth a line.
+    if kernels and not any(_kernel_is_warm(compiled) for compiled in kernels):
         name = module.removeprefix("shorthaul.")
         print(f"compiling the kernels of {name}: about {seconds} s, only this first time", file=sys.stderr, flush=True)

@@ -9,20 +9,20 @@ from shorthaul.core.lazy import attach
 if TYPE_CHECKING:
     from shorthaul.spatial.ancestors import lca
     from shorthaul.spatial.formats import newick_from_tree, tree_from_newick
+    from shorthaul.spatial.growth import sweep
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
     from shorthaul.spatial.operators import Operator
     from shorthaul.spatial.options import PlanOptions
     from shorthaul.spatial.plan import Layout
     from shorthaul.spatial.planning import bound, check, plan
-    from shorthaul.spatial.sweep import sweep
-    from shorthaul.spatial.treefix import treefix
+    from shorthaul.spatial.treefix_sums import treefix
 
 _NAMES = {
     **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats"),
     **dict.fromkeys(("Grid", "Tree", "tree_from_parents"), "shorthaul.spatial.model"),
     "lca": "shorthaul.spatial.ancestors",
-    "sweep": "shorthaul.spatial.sweep",
-    "treefix": "shorthaul.spatial.treefix",
+    "sweep": "shorthaul.spatial.growth",
+    "treefix": "shorthaul.spatial.treefix_sums",
     "Operator": "shorthaul.spatial.operators",
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",

@@ -25,7 +25,7 @@ from shorthaul.spatial.options import LcaOptions
 from shorthaul.spatial.plan import VertexTable
 from shorthaul.spatial.planning import KIND, as_tree, place
 from shorthaul.spatial.stored import store
-from shorthaul.spatial.treefix import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
+from shorthaul.spatial.treefix_sums import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
 
 Index = npt.NDArray[np.int32]
 

@@ -54,9 +54,9 @@ def plan(
     of one message from every parent to each of its children. Raises :class:`InputError` and
     :class:`InfeasibleError` (grid too small).
 
-    >>> result = plan([-1, 0, 0, 1, 1, 2, 2])
+    >>> result = plan([-1, 0, 1, 2])
     >>> result.cost["energy_hops"], result.bound.value
-    (6, 6)
+    (3, 3)
     """
     options = PlanOptions(**fields) if options is None else dataclasses.replace(options, **fields)
     budget = Budget() if search is None else search

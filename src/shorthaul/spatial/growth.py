@@ -16,7 +16,7 @@ from shorthaul.spatial.cost import local_messaging
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import CURVES, ORDERS, PlacingOptions, SweepOptions
 from shorthaul.spatial.planning import KIND, as_tree, place
-from shorthaul.spatial.treefix import treefix
+from shorthaul.spatial.treefix_sums import treefix
 
 
 def grown(text: str, cases: Sequence[Case[Tree]], options: SweepOptions) -> list[Source[Tree]]:

@@ -1,0 +1,49 @@
+"""Fitted scikit-learn trees and forests as trees to lay out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InputError
+from shorthaul.spatial.model import Tree, tree_from_parents
+
+
+def tree_from_sklearn(estimator: Any) -> Tree:
+    """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
+
+    Vertices keep scikit-learn's node numbers, those of later trees follow. Raises :class:`InputError` for anything
+    that holds no fitted tree. scikit-learn itself is not imported.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> fitted = DecisionTreeClassifier().fit([[0], [1]], [0, 1])
+    >>> tree_from_sklearn(fitted).parent.tolist()
+    [-1, 0, 0]
+    """
+    parents, offset = [], 0
+    for fitted in _fitted(estimator):
+        parent = _parents(fitted)
+        parents.append(np.where(parent >= 0, parent + offset, -1))
+        offset += len(parent)
+    if not parents:
+        raise InputError("holds no fitted tree", value=type(estimator).__name__, cure="call fit first")
+    return tree_from_parents(np.concatenate(parents).astype(np.int64), forest=len(parents) > 1)
+
+
+def _fitted(estimator: Any) -> Iterator[Any]:
+    if hasattr(estimator, "tree_"):
+        yield estimator.tree_
+    elif hasattr(estimator, "estimators_"):
+        for inner in np.asarray(estimator.estimators_, dtype=object).ravel():
+            yield from _fitted(inner)
+
+
+def _parents(fitted: Any) -> npt.NDArray[np.int64]:
+    parent = np.full(int(fitted.node_count), -1, np.int64)
+    for side in (fitted.children_left, fitted.children_right):
+        inner = np.flatnonzero(side >= 0)
+        parent[side[inner]] = inner
+    return parent

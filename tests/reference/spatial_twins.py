@@ -1,0 +1,128 @@
+"""Slow, obvious twins of the spatial engine's fast algorithms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from shorthaul.spatial.model import Tree, tree_from_parents
+
+
+def children_lists(parent: Sequence[int]) -> list[list[int]]:
+    kids: list[list[int]] = [[] for _ in parent]
+    for v, p in enumerate(parent):
+        if p >= 0:
+            kids[p].append(v)
+    return kids
+
+
+def sizes(parent: Sequence[int]) -> list[int]:
+    """Subtree sizes by walking up from every vertex."""
+    size = [0] * len(parent)
+    for v in range(len(parent)):
+        while v >= 0:
+            size[v] += 1
+            v = parent[v]
+    return size
+
+
+def preorder(parent: Sequence[int], key: Callable[[int], int]) -> list[int]:
+    """The vertices in preorder, children (and roots) sorted by key, ties as stored."""
+    kids = children_lists(parent)
+    stack = sorted((v for v, p in enumerate(parent) if p < 0), key=key)[::-1]
+    order = []
+    while stack:
+        v = stack.pop()
+        order.append(v)
+        stack.extend(sorted(kids[v], key=key)[::-1])
+    return order
+
+
+def subtree_fold(parent: Sequence[int], values: Sequence, combine: Callable) -> list:
+    """Fold of every subtree, for commutative operators."""
+    result = []
+    for u in range(len(parent)):
+        total = values[u]
+        for v in range(len(parent)):
+            w = parent[v]
+            while w >= 0 and w != u:
+                w = parent[w]
+            if w == u and v != u:
+                total = combine(total, values[v])
+        result.append(total)
+    return result
+
+
+def root_path(parent: Sequence[int], v: int) -> list[int]:
+    path = [v]
+    while parent[path[-1]] >= 0:
+        path.append(parent[path[-1]])
+    return path[::-1]
+
+
+def path_fold(parent: Sequence[int], values: Sequence, combine: Callable) -> list:
+    """Fold along the path from the root to every vertex, in order."""
+    result = []
+    for v in range(len(parent)):
+        path = root_path(parent, v)
+        total = values[path[0]]
+        for w in path[1:]:
+            total = combine(total, values[w])
+        result.append(total)
+    return result
+
+
+def lca(parent: Sequence[int], u: int, v: int) -> int:
+    above = root_path(parent, u)
+    common = [w for w in above if w in set(root_path(parent, v))]
+    return common[-1] if common else -1
+
+
+def energy(parent: Sequence[int], x: Sequence[int], y: Sequence[int]) -> int:
+    return sum(abs(x[v] - x[p]) + abs(y[v] - y[p]) for v, p in enumerate(parent) if p >= 0)
+
+
+def link_loads(messages: Sequence[tuple[tuple[int, int], tuple[int, int]]]) -> dict[tuple, int]:
+    """Load of every directed link, each message walked hop by hop: along the row first."""
+    loads: dict[tuple, int] = {}
+    for (sx, sy), (tx, ty) in messages:
+        x, y = sx, sy
+        while (x, y) != (tx, ty):
+            nx, ny = (x + (1 if tx > x else -1), y) if x != tx else (x, y + (1 if ty > y else -1))
+            loads[(x, y), (nx, ny)] = loads.get(((x, y), (nx, ny)), 0) + 1
+            x, y = nx, ny
+    return loads
+
+
+def least_energy(tree: Tree, width: int, height: int) -> int:
+    """Least energy over all placements on the grid."""
+    cells = [(i % width, i // width) for i in range(width * height)]
+    parent = tree.parent.tolist()
+    return min(
+        energy(parent, [c[0] for c in placed], [c[1] for c in placed])
+        for placed in itertools.permutations(cells, tree.n)
+    )
+
+
+def random_tree(rng: np.random.Generator, largest: int = 40) -> Tree:
+    """A random tree of one of five shapes, its vertices stored in random order."""
+    n = int(rng.integers(1, largest + 1))
+    shape = int(rng.integers(5))
+    reach = {0: 1, 1: 3, 2: n, 3: n, 4: n}[shape]
+    parent = [-1]
+    for v in range(1, n):
+        low = max(0, v - reach)
+        parent.append(int(rng.integers(0, min(v, 2))) if shape == 3 else int(rng.integers(low, v)))
+    name = rng.permutation(n)
+    shuffled = np.full(n, -1)
+    for v in range(1, n):
+        shuffled[name[v]] = name[parent[v]]
+    return tree_from_parents(shuffled)
+
+
+def random_forest(rng: np.random.Generator, largest: int = 30) -> Tree:
+    n = int(rng.integers(1, largest + 1))
+    parent = [-1 if v == 0 or rng.random() < 0.2 else int(rng.integers(0, v)) for v in range(n)]
+    return tree_from_parents(np.array(parent), forest=True)

@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from tests.reference import spatial_twins as twins
+
+import shorthaul.spatial as engine
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.figure import figure_document
+from shorthaul.core.search import Budget
+from shorthaul.spatial import generators
+from shorthaul.spatial.bound import distance_bound, energy_bound
+from shorthaul.spatial.check import check_layout
+from shorthaul.spatial.cost import link_loads
+from shorthaul.spatial.curves import choose
+from shorthaul.spatial.formats import layout_bytes, layout_from_bytes
+from shorthaul.spatial.model import Grid, tree_from_parents
+from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.planning import as_tree
+
+
+def all_trees(n: int) -> list:
+    """Every rooted tree with parents before children, as parent arrays (with repetitions up to isomorphism)."""
+    return [tree_from_parents(np.array([-1, *rest])) for rest in itertools.product(*(range(v) for v in range(1, n)))]
+
+
+def test_no_placement_beats_the_bound() -> None:
+    for n, (width, height) in [
+        (1, (1, 1)),
+        (2, (2, 1)),
+        (3, (3, 1)),
+        (4, (2, 2)),
+        (5, (3, 2)),
+        (6, (3, 2)),
+        (5, (5, 1)),
+    ]:
+        for tree in all_trees(n):
+            least = twins.least_energy(tree, width, height)
+            assert energy_bound(tree, Grid(width, height)).value <= least
+
+
+def test_no_placement_beats_the_distance_bound() -> None:
+    for width, height in ((3, 3), (4, 2)):
+        cells = [(i % width, i // width) for i in range(width * height)]
+        for tree in (generators.star(6), generators.perfect_binary(7), generators.path(5), generators.caterpillar(6)):
+            edges = [(v, p) for v, p in enumerate(tree.parent.tolist()) if p >= 0]
+            least = min(
+                max(abs(c[v][0] - c[p][0]) + abs(c[v][1] - c[p][1]) for v, p in edges)
+                for c in itertools.permutations(cells, tree.n)
+            )
+            assert distance_bound(tree) <= least
+
+
+def test_the_star_is_laid_out_optimally_by_hand() -> None:
+    # 13 vertices fill the diamond of radius 2: four at distance 1, eight at distance 2.
+    star = generators.star(13)
+    diamond = [(x, y) for x in range(5) for y in range(5) if 0 < abs(x - 2) + abs(y - 2) <= 2]
+    x, y = (np.array([2, *axis], np.int32) for axis in zip(*diamond, strict=True))
+    report = check_layout(Layout(star.parent, x, y, Grid(5, 5)), star)
+    assert report.ok
+    assert report.cost is not None
+    assert report.cost["energy_hops"] == energy_bound(star, Grid(5, 5)).value == 20
+    assert report.cost["distance_hops"] == distance_bound(star) == 2
+
+
+def test_bounds_hold_on_large_trees_and_any_grid() -> None:
+    rng = np.random.default_rng(0)
+    for grid in ("64x64", "37x120", "4096x1"):
+        for case in (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2)):
+            for order in ("light-first", "dfs", "bfs", "random"):
+                result = engine.plan(case, grid=grid, order=order, baselines=False, search=Budget(seed=1))
+                assert result.gap is not None
+                assert result.gap >= 0
+                assert result.cost["distance_hops"] >= distance_bound(case)
+    for _ in range(30):
+        tree = twins.random_forest(rng)
+        result = engine.plan(tree)
+        assert result.bound.value == tree.n - len(tree.roots()) or result.bound.method == "stars"
+
+
+@pytest.mark.parametrize("curve", ["hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"])
+@pytest.mark.parametrize("order", ["light-first", "heavy-first", "dfs", "bfs", "random"])
+def test_every_order_on_every_curve(order: str, curve: str) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        tree = twins.random_tree(rng)
+        result = engine.plan(tree, order=order, curve=curve, baselines=False)
+        layout = result.plan
+        assert result.check.ok
+        parent, x, y = layout.parent.tolist(), layout.x.tolist(), layout.y.tolist()
+        assert result.cost["energy_hops"] == twins.energy(parent, x, y)
+        messages = [((x[p], y[p]), (x[v], y[v])) for v, p in enumerate(parent) if p >= 0]
+        assert result.cost["link_load"] == max(twins.link_loads(messages).values(), default=0)
+
+
+def test_link_loads_hop_by_hop() -> None:
+    rng = np.random.default_rng(7)
+    x, y = rng.integers(0, 6, 30).astype(np.int32), rng.integers(0, 5, 30).astype(np.int32)
+    source, target = rng.integers(0, 30, (2, 80)).astype(np.int32)
+    loads = link_loads(source, target, x, y, Grid(6, 5))
+    walked = twins.link_loads([((x[s], y[s]), (x[t], y[t])) for s, t in zip(source, target, strict=True)])
+    found = {}
+    steps = {0: ((0, 0), (1, 0)), 1: ((1, 0), (0, 0)), 2: ((0, 0), (0, 1)), 3: ((0, 1), (0, 0))}
+    for way, j, i in np.argwhere(loads > 0).tolist():
+        (ax, ay), (bx, by) = steps[way]
+        found[(i + ax, j + ay), (i + bx, j + by)] = int(loads[way, j, i])
+    assert found == walked
+
+
+def test_every_violation_is_found() -> None:
+    tree = as_tree([-1, 0, 0])
+    good = engine.plan(tree).plan
+    broken = {
+        "processor-shared": dataclasses.replace(good, x=np.array([0, 0, 1], np.int32), y=np.zeros(3, np.int32)),
+        "outside-grid": dataclasses.replace(good, x=np.array([0, 5, 1], np.int32)),
+        "wrong-parent": dataclasses.replace(good, parent=np.array([-1, 0, 1], np.int32)),
+        "wrong-size": Layout(good.parent[:2], good.x[:2], good.y[:2], good.grid),
+    }
+    for rule, layout in broken.items():
+        result = engine.check(layout, tree)
+        assert result.status == "invalid"
+        assert {violation.rule for violation in result.check.violations} == {rule}
+
+
+def test_layouts_come_back_from_their_file() -> None:
+    layout = engine.plan(generators.yule(101, 1), grid="40x3").plan
+    again = layout_from_bytes(layout_bytes(layout))
+    assert again.grid == layout.grid
+    for name in ("parent", "x", "y"):
+        assert (getattr(again, name) == getattr(layout, name)).all()
+    for data in (
+        b"PK\x03\x04",
+        b"{}",
+        b"[]",
+        b'{"parent":[-1],"x":[0],"y":["a"]}',
+        b'{"parent":[-1],"x":[0,1],"y":[0]}',
+    ):
+        with pytest.raises(InputError):
+            layout_from_bytes(data)
+
+
+def test_several_trees_on_one_grid() -> None:
+    tree = tree_from_parents(np.array([-1, 0, 0, -1, 3, -1]), forest=True)
+    result = engine.plan(tree, grid="3x2")
+    assert result.bound.value == 3
+    with pytest.raises(InputError, match="several roots"):
+        engine.plan([-1, -1])
+
+
+def test_wrong_options() -> None:
+    for fields in ({"order": "lightfirst"}, {"curve": "hilbrt"}, {"grid": "3"}, {"refine": -1}):
+        with pytest.raises(InputError):
+            engine.plan([-1, 0], **fields)
+    with pytest.raises(InfeasibleError):
+        engine.plan([-1, 0, 1], grid="2x1")
+
+
+def test_refinement_never_loses_and_often_wins() -> None:
+    tree = generators.yule(511, 1)
+    before = engine.plan(tree, baselines=False).cost["energy_hops"]
+    result = engine.plan(tree, baselines=False, refine=1.0)
+    assert result.check.ok
+    assert result.cost["energy_hops"] < before
+    assert engine.plan([-1], refine=0.1).cost["energy_hops"] == 0
+
+
+def test_figures_stay_small_and_say_what_they_show() -> None:
+    result = engine.plan(generators.yule(30_001, 1))
+    titles = [figure.title for figure in result.figures]
+    assert len(titles) == 4
+    grid = figure_document(result.figures[0])
+    assert len(grid["values"]) <= 64
+    assert len(grid["paths"]) <= 1500
+    histogram = result.figures[1]
+    assert sum(histogram.lines[0].y) == 30_000
+
+
+def test_default_grid_is_the_smallest_square() -> None:
+    for n in (1, 2, 4, 5, 10, 17):
+        _, grid = choose("auto", n, None)
+        assert grid.width == grid.height
+        assert (grid.width - 1) ** 2 < n <= grid.cells

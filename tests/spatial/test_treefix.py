@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.reference import spatial_twins as twins
+
+import shorthaul.spatial as engine
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Budget
+from shorthaul.spatial import generators
+from shorthaul.spatial.check import CODES, check_lca, check_treefix
+from shorthaul.spatial.computer import SpatialComputer
+from shorthaul.spatial.model import tree_from_parents
+from shorthaul.spatial.operators import OPERATORS, Operator
+from shorthaul.spatial.options import METHODS, PlacingOptions
+from shorthaul.spatial.options import OPERATORS as NAMES
+from shorthaul.spatial.planning import place
+from shorthaul.spatial.stored import store
+from shorthaul.spatial.treefix_sums import run_treefix
+
+RUNS = [("rake-compress", "local-maximum"), ("rake-compress", "random-mate"), ("convergecast", ""), ("heavy-path", "")]
+
+
+def combine(op: str):
+    operator = OPERATORS[op]
+    return lambda a, b: operator.combine(np.asarray(a), np.asarray(b))
+
+
+def random_values(rng: np.random.Generator, n: int, op: str) -> np.ndarray:
+    return rng.integers(0, 2**31 - 1, (n, 2)) if op == "affine" else rng.integers(-100, 100, n)
+
+
+@pytest.mark.parametrize(("method", "coins"), RUNS)
+def test_two_thousand_random_trees(method: str, coins: str) -> None:
+    # Spec section 1: literal readings of the treefix section give wrong sums on 2 000 random trees.
+    rng = np.random.default_rng(len(method) + len(coins))
+    for turn in range(500):
+        tree = twins.random_tree(rng, 24)
+        op = NAMES[turn % 7]
+        values = random_values(rng, tree.n, op)
+        for direction, fold, chosen in (("up", twins.subtree_fold, op), ("down", twins.path_fold, "affine")):
+            given = values if chosen == op else random_values(rng, tree.n, chosen)
+            stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+            computer = SpatialComputer(stored.x, stored.y, stored.grid)
+            held = np.empty_like(given)
+            held[stored.position] = given
+            sums = run_treefix(
+                computer,
+                stored.virtual(),
+                held,
+                OPERATORS[chosen],
+                direction=direction,
+                method=method,
+                kind=coins,
+                seed=turn,
+            )
+            expected = fold(tree.parent.tolist(), list(given), combine(chosen))
+            assert (sums[stored.position] == np.array(expected)).all(), tree.parent
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_large_trees_and_every_message_replayed(method: str, direction: str) -> None:
+    trees = [
+        generators.yule(3001, 1),
+        generators.path(900),
+        generators.star(2000),
+        generators.caterpillar(1500),
+        generators.preferential_attachment(2500, 2),
+        generators.random_recursive(2500, 2),
+        generators.random_path(700, 1),
+    ]
+    rng = np.random.default_rng(0)
+    for tree in trees:
+        op = "sum" if direction == "up" else "affine"
+        result = engine.treefix(tree, random_values(rng, tree.n, op), op=op, direction=direction, method=method)
+        assert result.check.ok
+        assert result.check.details["messages_replayed"]
+        assert result.gap >= 0
+
+
+def test_forests_and_rectangles_and_curves() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        tree = twins.random_forest(rng)
+        for method in METHODS:
+            for direction in ("up", "down"):
+                assert engine.treefix(tree, grid="6x5", method=method, direction=direction, curve="snake").check.ok
+
+
+def test_any_associative_operator() -> None:
+    # 2 x 2 integer matrices: not commutative, not built in.
+    def multiply(a, b):
+        return np.einsum("...ij,...jk->...ik", a.reshape(*a.shape[:-1], 2, 2), b.reshape(*b.shape[:-1], 2, 2)).reshape(
+            a.shape
+        )
+
+    matrices = Operator("matrices", multiply, (1, 0, 0, 1), commutative=False, words=4)
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        tree = twins.random_tree(rng, 30)
+        values = rng.integers(-2, 3, (tree.n, 4))
+        expected = twins.path_fold(tree.parent.tolist(), list(values), multiply)
+        for method in METHODS:
+            result = engine.treefix(tree, values, operator=matrices, direction="down", method=method, words=96)
+            assert (result.plan.arrays["value"] == np.array(expected)).all()
+    lengths = Operator("longest", np.maximum, -np.inf)
+    tree = generators.yule(501, 1)
+    heights = np.random.default_rng(3).random(tree.n)
+    expected = twins.subtree_fold(tree.parent.tolist(), heights.tolist(), max)
+    for method in METHODS:
+        assert (engine.treefix(tree, heights, operator=lengths, method=method).plan.arrays["value"] == expected).all()
+
+
+def test_sums_over_subtrees_need_a_commutative_operator() -> None:
+    for method in METHODS:
+        with pytest.raises(InputError, match="not commutative"):
+            engine.treefix([-1, 0], op="affine", direction="up", method=method)
+
+
+def test_wrong_values() -> None:
+    for values, says in (([1], "does not match"), ([1.5, 2], "not integers"), ([[1, 2], [3, 4]], "does not match")):
+        with pytest.raises(InputError, match=says):
+            engine.treefix([-1, 0], values)
+    with pytest.raises(InputError, match="out of range"):
+        engine.treefix([-1, 0], [[1, -1], [0, 0]], op="affine", direction="down")
+
+
+def test_a_program_over_its_words_is_refused() -> None:
+    with pytest.raises(InfeasibleError, match="memory of a processor"):
+        engine.treefix(generators.yule(101, 1), method="rake-compress", words=4)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_the_same_sums() -> None:
+    tree = generators.uniform_binary(2001, 1)
+    runs = [engine.treefix(tree, method="rake-compress", search=Budget(seed=seed)) for seed in (1, 1, 2)]
+    assert dict(runs[0].cost) == dict(runs[1].cost) != dict(runs[2].cost)
+    assert (runs[0].plan.arrays["value"] == runs[2].plan.arrays["value"]).all()
+
+
+def test_memory_does_not_grow_with_the_tree() -> None:
+    for method in METHODS[1:]:
+        for direction in ("up", "down"):
+            words = {
+                engine.treefix(shape(n), method=method, direction=direction).extra["words_per_processor"]
+                for n in (500, 5000)
+                for shape in (generators.star, generators.path, lambda n: generators.preferential_attachment(n, 1))
+            }
+            assert max(words) <= 64
+
+
+def test_auto_takes_the_wave_on_shallow_and_contraction_on_deep_trees() -> None:
+    assert engine.treefix(generators.perfect_binary(4095)).extra["method"] == "convergecast"
+    assert engine.treefix(generators.path(20_000)).extra["method"] == "rake-compress"
+
+
+class Influence:
+    """Follows which processors a change at one of them can have reached through the messages."""
+
+    def __init__(self, n: int, start: int) -> None:
+        self.reached = np.zeros(n, bool)
+        self.reached[start] = True
+
+    def round(self, sender: np.ndarray, receiver: np.ndarray) -> None:
+        self.reached[receiver[self.reached[sender]]] = True
+
+
+@pytest.mark.parametrize(("method", "coins"), RUNS)
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_nothing_is_read_but_by_messages(method: str, coins: str, direction: str) -> None:
+    # A value changed at one processor may change only what messages from there can have reached.
+    rng = np.random.default_rng(4)
+    for turn in range(60):
+        tree = twins.random_tree(rng)
+        stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+        values = rng.integers(0, 1000, tree.n)
+        changed = values.copy()
+        start = int(rng.integers(tree.n))
+        changed[start] += 1
+        sums = []
+        for given in (values, changed):
+            influence = Influence(tree.n, start)
+            computer = SpatialComputer(stored.x, stored.y, stored.grid, listener=influence)
+            sums.append(
+                run_treefix(
+                    computer,
+                    stored.virtual(),
+                    given,
+                    OPERATORS["sum"],
+                    direction=direction,
+                    method=method,
+                    kind=coins,
+                    seed=turn,
+                )
+            )
+        assert not ((sums[0] != sums[1]) & ~influence.reached).any()
+
+
+def test_the_checker_finds_wrong_sums_and_ancestors() -> None:
+    tree = tree_from_parents([-1, 0, 0])
+    ones = np.ones((3, 1), np.int64)
+    assert check_treefix(tree, ones, "sum", "up", np.array([[3], [1], [1]])).ok
+    wrong = check_treefix(tree, ones, "sum", "up", np.array([[3], [1], [2]]))
+    assert [violation.place for violation in wrong.violations] == ["vertex 2"]
+    queries = np.array([[1, 2], [0, 1]], np.int32)
+    assert check_lca(tree, queries, np.array([0, 0], np.int32)).ok
+    assert [v.rule for v in check_lca(tree, queries, np.array([1, 0], np.int32)).violations] == ["wrong-ancestor"]
+    assert set(CODES) == set(OPERATORS) == set(NAMES)
+
+
+def test_the_checkers_own_folds_against_the_twins() -> None:
+    rng = np.random.default_rng(5)
+    for turn in range(100):
+        tree = twins.random_tree(rng, 20)
+        op = NAMES[turn % 7]
+        values = random_values(rng, tree.n, op)
+        for direction, fold in (("up", twins.subtree_fold), ("down", twins.path_fold)):
+            expected = np.array(fold(tree.parent.tolist(), list(values), combine(op)))
+            assert check_treefix(tree, values.reshape(-1, 1), op, direction, expected.reshape(-1, 1)).ok
+        maps = random_values(rng, tree.n, "affine")
+        expected = np.array(twins.path_fold(tree.parent.tolist(), list(maps), combine("affine")))
+        assert check_treefix(tree, maps, "affine", "down", expected).ok
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("barriers", [False, True])
+def test_lowest_common_ancestors(method: str, barriers: bool) -> None:
+    rng = np.random.default_rng(6)
+    for turn in range(120):
+        tree = twins.random_tree(rng) if turn % 5 else twins.random_forest(rng)
+        queries = rng.integers(0, tree.n, (30, 2))
+        result = engine.lca(tree, queries, method=method, barriers=barriers)
+        expected = [twins.lca(tree.parent.tolist(), u, v) for u, v in queries.tolist()]
+        assert result.plan.arrays["ancestor"].tolist() == expected
+        assert result.check.ok
+
+
+def test_lca_on_large_trees_and_repeated_queries() -> None:
+    for tree in (generators.yule(5001, 1), generators.star(2000), generators.path(1500)):
+        result = engine.lca(tree, random=4000, search=Budget(seed=3))
+        assert result.check.ok
+        assert result.check.details["messages_replayed"]
+    same = engine.lca(generators.yule(101, 1), np.tile([[3, 90]], (50, 1)))
+    assert len(set(same.plan.arrays["ancestor"].tolist())) == 1
+
+
+def test_wrong_queries() -> None:
+    for queries, says in (
+        ([[0, 5]], "names no vertex"),
+        ([[0]], "pairs"),
+        ([[0.5, 1]], "pairs"),
+        ([0, 1], "pairs"),
+        ([[-1, 0]], "names no vertex"),
+    ):
+        with pytest.raises(InputError, match=says):
+            engine.lca([-1, 0, 0], np.array(queries))
+    with pytest.raises(InputError, match="no queries"):
+        engine.lca([-1, 0])
