@@ -29,11 +29,9 @@ TreeArgument = Annotated[
 
 
 def _load(text: str, options: TreeOptions) -> Source[Tree]:
-    from shorthaul.core.cases import resolve
-    from shorthaul.spatial.cases import CASES
-    from shorthaul.spatial.formats import tree_from_file
+    from shorthaul.spatial.planning import case
 
-    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=options.forest))
+    return case(text, forest=options.forest)
 
 
 @verb(app, "plan")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.cases import Source
 from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
@@ -47,7 +47,7 @@ def lca(
     >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
     [1, 0]
     """
-    options = LcaOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    options = chosen_options(options, LcaOptions, fields)
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     asked = _queries(queries, tree, options, budget)

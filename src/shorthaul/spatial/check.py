@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.spatial.check_kernels import (
@@ -75,7 +74,6 @@ class Replay:
     """Plays a log of messages between processors at (x, y) of ``grid`` and recounts what it costs."""
 
     def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True) -> None:
-        jit.announce("shorthaul.spatial.check_kernels", 8)
         self._x, self._y = x, y
         self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int64)
         self._totals = np.zeros(3, np.int64)

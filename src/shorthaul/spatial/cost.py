@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.amounts import Cost
 from shorthaul.spatial.cost_kernels import add_routes, edge_energy, sum_routes
 from shorthaul.spatial.model import Grid
@@ -28,7 +27,6 @@ def link_loads(source: Index, target: Index, x: Index, y: Index, grid: Grid) -> 
 
 def local_messaging(parent: Index, x: Index, y: Index, grid: Grid) -> Cost:
     """Return energy, depth, longest distance and link load of one message from every parent to each child."""
-    jit.announce("shorthaul.spatial.cost_kernels", 6)
     energy, longest = edge_energy(parent, x, y)
     loads = np.zeros((4, grid.cells), np.int64)
     _add_downward(parent, x, y, grid, loads)

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.errors import InfeasibleError, InputError, unknown_name
 from shorthaul.spatial import curve_kernels
 from shorthaul.spatial.model import Grid
@@ -72,7 +71,6 @@ def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Inde
     """
     count = grid.cells if count is None else count
     curve, grid = choose(curve, count, grid)
-    jit.announce("shorthaul.spatial.curve_kernels", 8)
     match curve:
         case "hilbert":
             return curve_kernels.hilbert(grid.width, count)

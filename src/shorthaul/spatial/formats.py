@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.document import decode_text, digest, parse_json, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial import newick_kernels
@@ -108,7 +107,6 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False) -> Tree:
     """
     raw = data.encode() if isinstance(data, str) else data.removeprefix(b"\xef\xbb\xbf")
     text = np.frombuffer(raw, np.uint8)
-    jit.announce("shorthaul.spatial.newick_kernels", 6)
     most = raw.count(b"(") + raw.count(b",") + raw.count(b";") + 2
     problem, offset, n, parent, name, length = newick_kernels.parse(text, most)
     if problem != newick_kernels.FINE:
@@ -129,7 +127,6 @@ def newick_from_tree(tree: Tree) -> bytes:
     """
     labels = tree.labels or _numbered(tree.n)
     starts, kids = children(tree.parent, np.empty(0, np.int32))
-    jit.announce("shorthaul.spatial.newick_kernels", 6)
     room = int(np.diff(labels.name).sum() + np.diff(labels.length).sum()) + 4 * tree.n + 2
     out = np.empty(room, np.uint8)
     return out[: newick_kernels.write(starts, kids, labels.text, labels.name, labels.length, out)].tobytes()

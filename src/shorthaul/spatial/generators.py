@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.spatial import generator_kernels
 from shorthaul.spatial.model import Tree, tree_from_parents
 
@@ -56,7 +55,6 @@ def uniform_binary(n: int, seed: int) -> Tree:
     inner = (n - 1) // 2
     degree = np.zeros(2 * inner + 1, np.int32)
     degree[:inner] = 2
-    jit.announce("shorthaul.spatial.generator_kernels", 4)
     return tree_from_parents(generator_kernels.from_degrees(np.random.default_rng(seed).permutation(degree)))
 
 
@@ -83,5 +81,4 @@ def random_path(n: int, seed: int) -> Tree:
 
 
 def _grown(kernel: Callable[[Draws], Index], draws: int, seed: int) -> Index:
-    jit.announce("shorthaul.spatial.generator_kernels", 4)
     return kernel(np.random.default_rng(seed).random(draws))

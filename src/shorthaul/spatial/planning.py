@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
-from shorthaul.core.cases import Source
+from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.errors import DefectError
+from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
 from shorthaul.spatial import curves, orders, views
 from shorthaul.spatial.bound import energy_bound
+from shorthaul.spatial.cases import CASES
 from shorthaul.spatial.check import check_layout
 from shorthaul.spatial.cost import local_messaging
 from shorthaul.spatial.cost_kernels import edge_energy
+from shorthaul.spatial.formats import tree_from_file
 from shorthaul.spatial.model import Grid, Tree, grid_from_text, tree_from_parents
 from shorthaul.spatial.options import PlacingOptions, PlanOptions
 from shorthaul.spatial.plan import Layout
@@ -29,6 +31,22 @@ KIND = "shorthaul/spatial-result"
 def as_tree(workload: Tree | npt.ArrayLike) -> Tree:
     """Return ``workload`` as a tree: it may be a parent array."""
     return workload if isinstance(workload, Tree) else tree_from_parents(workload)
+
+
+def case(text: str, *, forest: bool = False) -> Source[Tree]:
+    """Return the tree that ``text`` names, a file or a built-in case, with its source.
+
+    Raises :class:`InputError` that names file, place, value and cure.
+
+    >>> case("star:n=5").workload.parent.tolist()
+    [-1, 0, 0, 0, 0]
+    """
+    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest))
+
+
+def cases() -> tuple[Case[Tree], ...]:
+    """Return the built-in trees."""
+    return CASES
 
 
 def place(tree: Tree, options: PlacingOptions, budget: Budget) -> tuple[Layout, str]:
@@ -58,7 +76,7 @@ def plan(
     >>> result.cost["energy_hops"], result.bound.value
     (3, 3)
     """
-    options = PlanOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    options = chosen_options(options, PlanOptions, fields)
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     with budget:
@@ -140,7 +158,7 @@ def bound(
     >>> bound([-1, *[0] * 12]).bound.value
     20
     """
-    options = PlacingOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    options = chosen_options(options, PlacingOptions, fields)
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     grid = None if options.grid is None else grid_from_text(options.grid)

@@ -16,6 +16,7 @@ from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure
+from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
@@ -133,7 +134,7 @@ def treefix(
     >>> treefix([-1, 0, 0, 1]).plan.arrays["value"].tolist()
     [4, 2, 1, 1]
     """
-    options = TreefixOptions(**fields) if options is None else dataclasses.replace(options, **fields)
+    options = chosen_options(options, TreefixOptions, fields)
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     chosen = operator_named(options.op) if operator is None else operator

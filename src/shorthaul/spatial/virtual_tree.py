@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.orders import sizes
 from shorthaul.spatial.tree_kernels import children, sorted_by
@@ -46,6 +45,5 @@ def virtual_tree(tree: Tree, *, size: Index | None = None) -> VirtualTree:
     """
     size = sizes(tree) if size is None else size
     starts, kids = children(tree.parent, sorted_by(size, int(size.max())))
-    jit.announce("shorthaul.spatial.virtual_tree_kernels", 3)
     parent, host, slot, _ = transform(starts, kids)
     return VirtualTree(parent, host, slot)
