@@ -14,6 +14,7 @@ from shorthaul.dataflow.options import (
     BoundOptions,
     CheckOptions,
     PlanOptions,
+    RunOptions,
     ScheduleOptions,
     SweepOptions,
 )
@@ -95,6 +96,15 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Output
         rows = result.extra["runs"]
         print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], file=sys.stdout)
     _finish(result, output)
+
+
+@verb(app, "run")
+def run(workload: Input, options: RunOptions, search: Search, output: Output) -> None:
+    """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
+    from shorthaul.dataflow.execution import run as execute
+
+    source = _case(workload)
+    _finish(execute(source.workload, options, search=search.budget(), source=source), output)
 
 
 @verb(app, "cases")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
+    from shorthaul.dataflow.execution import run
     from shorthaul.dataflow.expansion import marked_graph
     from shorthaul.dataflow.formats import load_application, load_platform, load_points, save_plan, write_sdf3
     from shorthaul.dataflow.generators import multicamera, platform24, sobel, sobel4
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.expansion",
+    "run": "shorthaul.dataflow.execution",
     **dict.fromkeys(
         ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"), "shorthaul.dataflow.formats"
     ),
@@ -75,6 +77,7 @@ __all__ = [
     "multicamera",
     "plan",
     "platform24",
+    "run",
     "save_plan",
     "schedule",
     "sobel",

@@ -113,13 +113,15 @@ class SweepOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What the mapped network is fed with."""
+    """What is executed, and on what."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: 24 cores).")
-    width: int = option(96, "Width of the frames in pixels.", least=4, most=10**4)
-    height: int = option(64, "Height of the frames in pixels.", least=4, most=10**4)
-    frames: int = option(8, "Frames sent through the network.", least=1, most=10**4)
-    generations: int = option(20, "Generations of the exploration that maps it.", least=0, most=10**5)
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    plan: Path | None = option(None, "Execute the points of this plan (default: explore some).")
+    images: Path | None = option(
+        None, "Colour images for the Sobel filter, a .npy array (n, height, width, 3) (default: drawn ones)."
+    )
+    iterations: int = option(8, "How often every actor fires.", least=1, most=10**5)
+    generations: int = option(20, "Generations of the exploration, without --plan.", least=0, most=10**5)
 
     def __post_init__(self) -> None:
         validate(self)

@@ -79,8 +79,8 @@ def plan(
     """
     options = dataclasses.replace(options or PlanOptions(), **fields)
     budget = search or Budget()
-    problem = _ready(workload, platform, options.platform)
-    application, machine = problem.application, _machine(problem)
+    problem = ready(workload, platform, options.platform)
+    application, machine = problem.application, machine_of(problem)
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
     with budget:
@@ -146,8 +146,8 @@ def schedule(
     """
     options = dataclasses.replace(options or ScheduleOptions(), **fields)
     budget = search or Budget()
-    problem = _ready(workload, platform, options.platform)
-    application, machine = problem.application, _machine(problem)
+    problem = ready(workload, platform, options.platform)
+    application, machine = problem.application, machine_of(problem)
     decisions = mapping or _mapping(problem, options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
@@ -203,8 +203,8 @@ def bound(
     """
     options = dataclasses.replace(options or BoundOptions(), **fields)
     budget = search or Budget()
-    problem = _ready(workload, platform, options.platform)
-    application, machine = problem.application, _machine(problem)
+    problem = ready(workload, platform, options.platform)
+    application, machine = problem.application, machine_of(problem)
     decisions = mapping or _mapping(problem, options.mapping, 0)
     extra: dict[str, Any] = {}
     if decisions is None:
@@ -239,8 +239,8 @@ def check(
     """Replay points; the status is ``invalid`` if one of them breaks a rule."""
     options = dataclasses.replace(options or CheckOptions(), **fields)
     budget = search or Budget()
-    problem = _ready(workload, platform, options.platform)
-    application, machine = problem.application, _machine(problem)
+    problem = ready(workload, platform, options.platform)
+    application, machine = problem.application, machine_of(problem)
     for number, point in enumerate(points):
         for name in point.xi:
             if name not in application.multicasts:
@@ -275,8 +275,8 @@ def sweep(
     """
     options = dataclasses.replace(options or SweepOptions(), **fields)
     budget = search or Budget()
-    problem = _ready(workload, platform, options.platform)
-    application, machine = problem.application, _machine(problem)
+    problem = ready(workload, platform, options.platform)
+    application, machine = problem.application, machine_of(problem)
     tasks = [
         (problem, strategy, budget.seed + number, options, budget.deadline)
         for strategy in STRATEGIES
@@ -389,8 +389,8 @@ def default_platform(application: Application) -> Platform:
     )
 
 
-def _ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
-    """The problem as a marked graph with a platform that can run it."""
+def ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
+    """Return the problem as a marked graph with a platform that can run it: given, on file, its own or the default."""
     problem = workload if isinstance(workload, Problem) else Problem(workload)
     application = marked_graph(problem.application)
     machine = platform or (load_platform(path) if path is not None else problem.platform)
@@ -399,7 +399,8 @@ def _ready(workload: Workload, platform: Platform | None, path: Path | None) -> 
     return Problem(application, machine, problem.mapping)
 
 
-def _machine(problem: Problem) -> Platform:
+def machine_of(problem: Problem) -> Platform:
+    """Return the platform of a problem made ready."""
     assert problem.platform is not None
     return problem.platform
 
@@ -449,7 +450,7 @@ def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
 
 def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
     """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
-    application, machine = problem.application, _machine(problem)
+    application, machine = problem.application, machine_of(problem)
     xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
     total = [limit for limit in machine.memories.values() if limit is not None]
     bounds = _bounds(application, machine, options.strategy)
@@ -473,7 +474,7 @@ def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
 
 def chrome_trace_of(workload: Workload, result: Result[Plan], path: Path | None = None) -> dict[str, object]:
     """Return the Chrome trace of the first point of ``result``."""
-    problem = _ready(workload, None, path)
+    problem = ready(workload, None, path)
     assert result.plan is not None
     point = result.plan.front[0]
-    return chrome_trace(problem.application, mapped_point(problem.application, _machine(problem), point), point)
+    return chrome_trace(problem.application, mapped_point(problem.application, machine_of(problem), point), point)
