@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.commands import shorthaul
 
@@ -15,6 +16,28 @@ def test_dot_becomes_a_cdag_document(tmp_path: Path) -> None:
     assert document["kind"] == "shorthaul/cdag"
     assert len(document["nodes"]) == 3
     assert len(document["edges"]) == 2
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_sdf3_there_and_back(tmp_path: Path) -> None:
+    source = str(EXAMPLES / "cd2dat.xml")
+    for first, second in ((source, "app.json"), ("app.json", "again.xml"), ("again.xml", "again.json")):
+        done = shorthaul("convert", first, second, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    first, again = (json.loads(tmp_path.joinpath(name).read_text()) for name in ("app.json", "again.json"))
+    assert first["channels"] == again["channels"]
+    assert [actor["tau"] for actor in first["actors"]] == [actor["tau"] for actor in again["actors"]]
+
+
+def test_newick_there_and_back(tmp_path: Path) -> None:
+    source = str(EXAMPLES / "apes.nwk")
+    for first, second in ((source, "tree.npz"), ("tree.npz", "again.nwk"), ("again.nwk", "again.npz")):
+        done = shorthaul("convert", first, second, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "tree.npz") as first, np.load(tmp_path / "again.npz") as again:
+        assert first["parent"].tolist() == again["parent"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shorthaul.core.document import read_bytes, save_json
+from shorthaul.core.document import read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 
 
@@ -42,7 +42,30 @@ def _cdag(source: Path, data: bytes, target: Path) -> None:
     save_json(target, cdag_document(load_cdag(source, data)), indent=None)
 
 
+def _from_sdf3(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.dataflow.formats import application_document, load_application
+
+    save_json(target, application_document(load_application(source, data)))
+
+
+def _to_sdf3(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.dataflow.formats import load_application, write_sdf3
+
+    write_text(target, write_sdf3(load_application(source, data)))
+
+
+def _tree(source: Path, data: bytes, target: Path) -> None:
+    from shorthaul.spatial.formats import save_tree, tree_from_file
+
+    save_tree(target, tree_from_file(source, data))
+
+
+_TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
+
 CONVERSIONS = (
+    Conversion("streaming network: SDF3 to an application document", (".xml",), (".json",), _from_sdf3),
+    Conversion("streaming network: an application document to SDF3", (".json",), (".xml",), _to_sdf3),
+    Conversion("tree: Newick, NumPy or a list of parents", _TREES, (".nwk", ".newick", ".npy", ".npz"), _tree),
     Conversion(
         "computation DAG: HyperDAG, DOT, MatrixMarket or dependencies to a CDAG document",
         (".hdag", ".txt", ".dot", ".gv", ".mtx", ".json"),
