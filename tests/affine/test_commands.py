@@ -1,0 +1,106 @@
+"""The command line of the affine engine, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.commands import shorthaul, shorthaul_json
+
+KERNEL = """void f(int n, float a[n], double b[n]) {
+#pragma scop
+  for (int i = 0; i < n; i++) a[i] = 2.0 * b[i];
+#pragma endscop
+}
+void g(int m, double c[m]) {
+#pragma scop
+  for (int i = 1; i < m; i++) c[i] += c[i - 1];
+#pragma endscop
+}
+"""
+
+
+def test_bound_prints_formula_model_and_proof() -> None:
+    done = shorthaul("affine", "bound", "gemm")
+    assert done.returncode == 0, done.stderr
+    assert "2*NI*NJ*NK/sqrt(S)" in done.stdout
+    assert "ed-white pebble game" in done.stdout
+
+
+def test_bound_document_with_and_without_sizes() -> None:
+    document = shorthaul_json("affine", "bound", "matvec")
+    assert document["bound"]["value"] is None
+    assert document["bound"]["inputs"].replace(" ", "") in {"M*N+N", "N+M*N"}
+    assert document["status"] is None
+    sized = shorthaul_json("affine", "bound", "matvec", "--size", "M=10,N=20,S=8")
+    assert sized["bound"]["value"] >= 220
+    assert sized["bound"]["formula"] == document["bound"]["formula"]
+    assert set(sized["bound"]) >= {"of", "value", "method", "proof", "leading", "operations", "oi_limit"}
+
+
+def test_other_ways_to_print() -> None:
+    assert "\\sqrt{S}" in shorthaul("affine", "bound", "gemm", "--format", "latex").stdout
+    assert "formula = " in shorthaul("affine", "bound", "gemm", "--format", "sympy").stdout
+
+
+def test_a_function_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "two.c").write_text(KERNEL)
+    assert shorthaul("affine", "bound", "two.c", cwd=tmp_path).returncode == 2
+    document = shorthaul_json("affine", "bound", "two.c", "--function", "g", cwd=tmp_path)
+    assert document["program"]["parameters"] == ["m"]
+
+
+def test_check_runs_the_oracle(tmp_path: Path) -> None:
+    (tmp_path / "two.c").write_text(KERNEL)
+    document = shorthaul_json("affine", "check", "two.c", "--function", "g", "--size", "m=9", cwd=tmp_path)
+    assert document["check"]["ok"] is True
+    assert {item["how"] for item in document["check"]["comparisons"]} == {"exact play"}
+    assert all(item["bound"] <= item["loads"] for item in document["check"]["comparisons"])
+
+
+def test_sweep_over_the_fast_memory() -> None:
+    arguments = (
+        "affine",
+        "sweep",
+        "matmul",
+        "--size",
+        "M=64,N=64,K=64",
+        "--least",
+        "16",
+        "--most",
+        "1024",
+        "--points",
+        "4",
+    )
+    document = shorthaul_json(*arguments, "--balance", "5")
+    values = [point["bound"] for point in document["points"]]
+    assert [point["S"] for point in document["points"]] == [16, 64, 256, 1024]
+    assert values == sorted(values, reverse=True)
+    assert all("may_be_compute_bound" in point for point in document["points"])
+
+
+def test_cdag_is_read_by_the_pebble_engine(tmp_path: Path) -> None:
+    done = shorthaul("affine", "cdag", "cholesky", "--size", "N=4", "-o", "cdag.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads((tmp_path / "cdag.json").read_text())
+    assert len(document["nodes"]) == 30
+    assert {node["weight"] for node in document["nodes"]} == {8}
+    planned = shorthaul_json("pebble", "plan", "cdag.json", "--budget", "64", cwd=tmp_path)
+    assert planned["check"]["ok"] is True
+
+
+def test_kernels_are_listed() -> None:
+    done = shorthaul("affine", "cases")
+    assert "floyd-warshall" in done.stdout
+    assert "attention" in done.stdout
+
+
+def test_a_wrong_plan_is_found(tmp_path: Path) -> None:
+    arguments = ("affine", "plan", "trisolv", "--size", "N=3,S=4", "-o", "plan.json")
+    assert shorthaul(*arguments, cwd=tmp_path).returncode == 0
+    document = json.loads((tmp_path / "plan.json").read_text())
+    document["order"].reverse()
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    checked = shorthaul_json("affine", "check", "trisolv", "plan.json", cwd=tmp_path, status=1)
+    assert checked["status"] == "invalid"
+    assert {item["rule"] for item in checked["check"]["violations"]} == {"before-operand"}
