@@ -43,12 +43,14 @@ def fixed(points: isl.Set, sizes: dict[str, int]) -> isl.Set:
 def compare(text: str, high: int = 11) -> None:
     points = isl.Set(text)
     found = card(points)
+    positive = found.positive()
     names = points.get_var_names(isl.dim_type.param)
     for values in product(range(-1, high), repeat=len(names)):
         sizes = dict(zip(names, values, strict=True))
         exact = fixed(points, sizes).count_val().to_python()
         assert found.at(sizes) == exact, (text, sizes)
         if all(value > 0 for value in values):
+            assert positive.at(sizes) == exact, (text, sizes)
             formula = found.expression().subs({symbol(name): value for name, value in sizes.items()})
             assert formula == exact, (text, sizes)
 
@@ -118,3 +120,10 @@ def test_domains_and_inputs_of_the_kernels(case: object) -> None:
         for points in [*(item.domain for item in program.statements), *flow.inputs.values()]:
             mine = {name: sizes[name] for name in points.get_var_names(isl.dim_type.param)}
             assert card(points).at(mine) == fixed(points, mine).count_val().to_python()
+
+
+def test_a_polynomial_takes_over_its_neighbours() -> None:
+    assert len(card(isl.Set(SETS["two parameters"])).pieces) == 3
+    assert len(card(isl.Set(SETS["two parameters"])).positive().pieces) == 2
+    found = card(isl.Set("[N, T] -> { S[t, i] : 0 <= t < T and 1 <= i < N }")).positive()
+    assert found.pieces[0].where.plain_is_universe()

@@ -61,7 +61,7 @@ CONTRACT = Contract(
         Broken("size-huge", (*CDAG, "--size", "n=100000"), ("too many points",)),
         Broken("small", ("bound", "scan.c", "--small", "k"), ("--small", "unknown parameter")),
         Broken("profile", ("bound", "scan.c", "--profile", "bets"), ("--profile", "best")),
-        Broken("nothing", ("plan", "scan.c", "--size", "n=0,S=8"), ("nothing is executed",)),
+        Broken("nothing", ("plan", "seidel-2d", "--size", "TSTEPS=1,N=2,S=16"), ("nothing is executed",)),
         Broken("fits-not", ("plan", "scan.c", "--size", "n=9,S=2"), ("fast memory", "needs 3"), status=3),
         Broken("plan-kind", CHECK, ("broken.json", "kind"), plan(kind="shorthaul/cdag")),
         Broken("plan-sizes", CHECK, ("broken.json", "sizes"), plan(sizes={"N": 2})),

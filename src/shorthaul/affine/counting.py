@@ -17,6 +17,8 @@ import sympy
 
 from shorthaul.affine.polynomial import Polynomial, sum_between
 
+#: Over so many values of a parameter two formulas are compared one by one.
+_WIDEST = 12
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
 
@@ -55,6 +57,34 @@ class Cardinality:
             return self.pieces[0].value.sympy()
         branches = [(piece.value.sympy(), condition(piece.where)) for piece in self.pieces]
         return sympy.Piecewise(*branches, (sympy.Integer(0), True))
+
+    def positive(self) -> Cardinality:
+        """Return the same function for parameters from 1 on, in as few pieces as the polynomials allow.
+
+        A polynomial that happens to be right on a neighbouring piece takes it over: N (N - 1) / 2 is 0 at N = 1 too.
+
+        >>> card(isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")).positive().pieces[0].where
+        Set("[N] -> {  :  }")
+        """
+        names = sorted({name for piece in self.pieces for name in piece.where.get_var_names(_PARAM)})
+        limits = " and ".join(f"{name} >= 1" for name in names) or "0 = 0"
+        box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {limits} }}")
+        kept = [Piece(piece.where.intersect(box), piece.value) for piece in self.pieces]
+        kept = [piece for piece in kept if not piece.where.is_empty()]
+        rest = box
+        for piece in kept:
+            rest = rest.subtract(piece.where)
+        kept.sort(key=lambda piece: len(piece.where.get_basic_sets()[0].get_constraints()))
+        zero = Polynomial({})
+        todo = [Piece(isl.Set.from_basic_set(item), zero) for item in rest.make_disjoint().get_basic_sets()]
+        result: list[Piece] = []
+        for piece in [*kept, *todo]:
+            same = next((at for at, known in enumerate(result) if _agree(piece, known.value)), None)
+            if same is not None:
+                result[same] = Piece(result[same].where.union(piece.where).coalesce(), result[same].value)
+            elif not piece.value.is_zero():
+                result.append(piece)
+        return Cardinality(tuple(Piece(piece.where.coalesce().gist(box), piece.value) for piece in result))
 
     def large(self, least: int = 64) -> sympy.Expr:
         """Return the formula that holds where every parameter is large (from ``least`` on).
@@ -236,6 +266,53 @@ def _merged(chambers: Sequence[Piece], context: isl.Set | None) -> list[Piece]:
     if context is not None:
         tidy = [Piece(piece.where.gist(context), piece.value) for piece in tidy]
     return tidy
+
+
+def _agree(piece: Piece, other: Polynomial) -> bool:
+    """True if ``other`` has the value of ``piece`` on all of its set, as far as substitution can tell."""
+    difference = piece.value.plus(other.scaled(-1))
+    return all(
+        _vanishes(difference, isl.Set.from_basic_set(basic), piece.where.get_var_names(_PARAM))
+        for basic in piece.where.get_basic_sets()
+    )
+
+
+def _vanishes(value: Polynomial, where: isl.Set, names: Sequence[str]) -> bool:
+    if value.is_zero() or where.is_empty():
+        return True
+    for constraint in where.affine_hull().get_constraints():
+        aff = constraint.get_aff()
+        for name in names:
+            at = where.find_dim_by_name(_PARAM, name)
+            factor = aff.get_coefficient_val(_PARAM, at).to_python()
+            if abs(factor) == 1 and not aff.dim(_DIV):
+                # factor * name + rest = 0
+                rest = _polynomial(aff).plus(Polynomial.variable(name).scaled(-factor)).scaled(-factor)
+                reduced = value.substituted({name: rest})
+                if reduced.is_zero():
+                    return True
+    for name in names:
+        at = where.find_dim_by_name(_PARAM, name)
+        line = _only(where, at)
+        low, high = line.dim_min_val(0), line.dim_max_val(0)
+        if low.is_int() and high.is_int() and high.to_python() - low.to_python() < _WIDEST:
+            rest_names = [item for item in names if item != name]
+            return all(
+                _vanishes(
+                    value.substituted({name: Polynomial.number(number)}),
+                    where.fix_val(_PARAM, at, isl.Val(number)),
+                    rest_names,
+                )
+                for number in range(low.to_python(), high.to_python() + 1)
+            )
+    return False
+
+
+def _only(where: isl.Set, at: int) -> isl.Set:
+    """Return the values of one parameter as a set of one dimension."""
+    line = isl.Set.from_params(where) if where.is_params() else where
+    line = line.move_dims(_SET, 0, _PARAM, at, 1)
+    return line.project_out(_PARAM, 0, line.dim(_PARAM))
 
 
 def _holds(where: isl.Set, sizes: Mapping[str, int]) -> bool:

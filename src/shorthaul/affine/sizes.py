@@ -31,9 +31,8 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
             raise unknown_name("parameter", name, known, place="--size")
         if name in result:
             raise InputError("is given twice", place=f"--size {name}", value=item)
-        if not (1 if name == FAST_MEMORY else 0) <= int(value) <= _LARGEST:
-            least = 1 if name == FAST_MEMORY else 0
-            allowed = f"integers from {least} to {_LARGEST}"
+        if not 1 <= int(value) <= _LARGEST:  # formulas hold for parameters from 1 on
+            allowed = f"integers from 1 to {_LARGEST}"
             raise InputError("is out of range", place=f"--size {name}", value=int(value), allowed=allowed)
         result[name] = int(value)
     return result
