@@ -10,15 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.limits import limited
 from shorthaul.affine.polynomial import Polynomial, sum_between
 
 #: Over so many values of a parameter two formulas are compared one by one.
 _WIDEST = 12
+#: More pieces than this stay as they are.
+_MOST_PIECES = 16
+#: isl operations spent on taking pieces apart, or on joining them again.
+_MOST_OPERATIONS = 1_000_000
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
 
@@ -34,28 +40,28 @@ class Piece:
 class Cardinality:
     """A piecewise quasi-polynomial: the value of the piece that holds the parameters, 0 outside of all pieces.
 
-    The pieces are disjoint.
+    The pieces are disjoint, unless taking them apart would have cost isl too much: then those that hold add up.
     """
 
     pieces: tuple[Piece, ...]
+    disjoint: bool = True
 
     def at(self, sizes: Mapping[str, int]) -> int:
         """Return the value for the parameters ``sizes``."""
-        for piece in self.pieces:
-            if _holds(piece.where, sizes):
-                value = piece.value.at(sizes)
-                if value.denominator != 1:
-                    raise ArithmeticError(f"a count that is no integer: {value}")
-                return int(value)
-        return 0
+        value = sum((piece.value.at(sizes) for piece in self.pieces if _holds(piece.where, sizes)), Fraction(0))
+        if value.denominator != 1:
+            raise ArithmeticError(f"a count that is no integer: {value}")
+        return int(value)
 
     def expression(self) -> sympy.Expr:
-        """Return the formula: of the one piece there is, else a ``Piecewise`` that is 0 elsewhere."""
+        """Return the formula: a ``Piecewise`` that is 0 elsewhere, unless one piece holds everywhere."""
         if not self.pieces:
             return sympy.Integer(0)
-        if len(self.pieces) == 1:
+        if len(self.pieces) == 1 and self.pieces[0].where.plain_is_universe():
             return self.pieces[0].value.sympy()
         branches = [(piece.value.sympy(), condition(piece.where)) for piece in self.pieces]
+        if not self.disjoint:
+            return sympy.Add(*(sympy.Piecewise(branch, (sympy.Integer(0), True)) for branch in branches))
         return sympy.Piecewise(*branches, (sympy.Integer(0), True))
 
     def positive(self) -> Cardinality:
@@ -66,6 +72,15 @@ class Cardinality:
         >>> card(isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")).positive().pieces[0].where
         Set("[N] -> {  :  }")
         """
+        if not self.disjoint or len(self.pieces) > _MOST_PIECES:
+            return self
+        try:
+            with limited(_MOST_OPERATIONS):
+                return Cardinality(self._joined())
+        except isl.Error:
+            return self
+
+    def _joined(self) -> tuple[Piece, ...]:
         names = sorted({name for piece in self.pieces for name in piece.where.get_var_names(_PARAM)})
         limits = " and ".join(f"{name} >= 1" for name in names) or "0 = 0"
         box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {limits} }}")
@@ -84,7 +99,7 @@ class Cardinality:
                 result[same] = Piece(result[same].where.union(piece.where).coalesce(), result[same].value)
             elif not piece.value.is_zero():
                 result.append(piece)
-        return Cardinality(tuple(Piece(piece.where.coalesce().gist(box), piece.value) for piece in result))
+        return tuple(Piece(piece.where.coalesce().gist(box), piece.value) for piece in result)
 
     def large(self, least: int = 64) -> sympy.Expr:
         """Return the formula that holds where every parameter is large (from ``least`` on).
@@ -98,7 +113,7 @@ class Cardinality:
             box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {bounds or '0 = 0'} }}")
             if not piece.where.intersect(box).is_empty():
                 kept.append(Piece(piece.where.gist(box), piece.value))
-        return Cardinality(tuple(kept)).expression()
+        return Cardinality(tuple(kept), self.disjoint).expression()
 
 
 def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
@@ -108,7 +123,7 @@ def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     infinite.
 
     >>> triangle = isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")
-    >>> card(triangle).expression()
+    >>> card(triangle).positive().expression()
     N**2/2 - N/2
     """
     return total(points, Polynomial.number(1), context)
@@ -129,7 +144,11 @@ def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -
         flat = flat.set_dim_name(_SET, position, name)
     contributions: list[Piece] = []
     _sum(flat, renamed, names, contributions)
-    return Cardinality(_combined(contributions, context))
+    try:
+        with limited(_MOST_OPERATIONS):
+            return Cardinality(_combined(contributions, context))
+    except isl.Error:
+        return Cardinality(tuple(contributions), disjoint=False)
 
 
 def _sum(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[Piece]) -> None:
