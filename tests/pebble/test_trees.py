@@ -159,3 +159,34 @@ def test_tree_methods_refuse_other_graphs() -> None:
         memory_states.plan(generators.kary(k=3, depth=1), 640)
     with pytest.raises(InputError, match="without outputs on the way"):
         memory_states.plan(generators.dwt(n=4, d=1), 640)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    n=st.integers(5, 60),
+    k=st.integers(1, 4),
+    most=st.integers(2, 1000),
+    seed=st.integers(0, 10**6),
+    width=st.integers(2, 8),
+)
+def test_what_a_narrow_search_leaves_out_never_raises_the_bound(
+    n: int, k: int, most: int, seed: int, width: int
+) -> None:
+    cdag = generators.random_tree(n=n, k=k, most=most, seed=seed)
+    budget = cdag.least_budget()
+    full = tree_cuts.plan(cdag, budget)
+    assert full.complete
+    optimum = full.plan.traffic(cdag.weights)
+    narrow = tree_cuts.plan(cdag, budget, widths=(width,))
+    assert narrow.least <= optimum <= narrow.plan.traffic(cdag.weights)
+
+
+def test_a_wide_star_stays_light() -> None:
+    k = 3000
+    generator = np.random.default_rng(0)
+    sources = np.concatenate([np.arange(k), np.arange(k, 2 * k)])
+    targets = np.concatenate([np.arange(k, 2 * k), np.full(k, 2 * k)])
+    cdag = build(generator.integers(1, 100, 2 * k + 1), sources, targets)
+    found = tree_cuts.plan(cdag, cdag.least_budget())
+    assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
+    assert found.complete

@@ -133,10 +133,9 @@ def _recursion(request: Request, found: Plan, method: str) -> Found:
 
 
 def _tree_cuts(request: Request) -> Found:
-    found = tree_cuts.plan(request.cdag, request.budget, search=request.search)
-    if found.complete:
-        return Found(found.plan, "tree-cuts", tree_cuts.exact_bound(found.plan.traffic(request.cdag.weights)))
-    return Found(found.plan, "tree-cuts", algorithmic_bound(request.cdag))
+    found = tree_cuts.plan(request.cdag, request.budget, search=request.search.part(1.0, endless_s=AUTO_S))
+    least = algorithmic_bound(request.cdag)
+    return Found(found.plan, "tree-cuts", tree_cuts.bound_of(found) if found.least > least.value else least)
 
 
 def _memory_states(request: Request) -> Found:

@@ -10,6 +10,7 @@ the subtree's own value spilled, which keeps them few.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,14 +27,20 @@ from shorthaul.pebble.plan import Move, Plan, plan_of
 _COMPILE_S = 25
 #: Partial answers kept per node, tried one after another until none has to be dropped.
 WIDTHS = (64, 512, 4096)
+#: How many times as long the next width may take.
+_GROWTH = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """A schedule of a weighted tree; ``complete`` if the search left nothing out, so that it is optimal."""
+    """A schedule of a weighted tree, and what it is known to be.
+
+    ``complete`` if the search left nothing out, so that it is optimal; ``least`` bounds the traffic of any schedule.
+    """
 
     plan: Plan
     complete: bool
+    least: int
 
 
 def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Budget | None = None) -> Cuts:
@@ -49,18 +56,35 @@ def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Bud
     """
     require_budget(cdag, budget)
     forest = require_forest(cdag, "tree-cuts")
-    best = Cuts(tree.plan(cdag, budget), complete=False)
+    light = twins_are_light(cdag, forest)
+    best = Cuts(tree.plan(cdag, budget), complete=False, least=cdag.algorithmic_bound())
     for width in widths:
+        began = time.monotonic()
         found = _with_width(cdag, forest, budget, width)
-        if found is not None and found.plan.traffic(cdag.weights) <= best.plan.traffic(cdag.weights):
+        if found.plan.traffic(cdag.weights) <= best.plan.traffic(cdag.weights):
             best = found
-        if best.complete or (search is not None and search.expired()):
+        # The next width takes up to so many times as long, and the bound as long again.
+        if best.complete or (search is not None and search.remaining_s() < _GROWTH * (time.monotonic() - began)):
             break
-    return Cuts(best.plan, best.complete and twins_are_light(cdag, forest))
+    if not light:
+        return Cuts(best.plan, complete=False, least=cdag.algorithmic_bound())
+    if best.complete:
+        return Cuts(best.plan, complete=True, least=best.plan.traffic(cdag.weights))
+    return Cuts(best.plan, complete=False, least=_relaxed(cdag, forest, budget, width))
 
 
-def _with_width(cdag: Cdag, forest: Forest, budget: int, width: int) -> Cuts | None:
-    """Return the best plan with at most ``width`` partial answers per node, None if they did not suffice for one."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Problem:
+    """What the kernels are given: the forest, needs, and costs above which an answer is of no use."""
+
+    common: tuple[IntArray, IntArray, IntArray]
+    operands: IntArray
+    twin_needs: IntArray
+    is_root: IntArray
+    limits: IntArray
+
+
+def _problem(cdag: Cdag, forest: Forest, budget: int) -> _Problem:
     found = tree.recursion(cdag, largest=budget)
     announce("shorthaul.pebble.tree_cuts_kernels", _COMPILE_S)
     is_root = np.zeros(cdag.n, dtype=np.int64)
@@ -69,15 +93,35 @@ def _with_width(cdag: Cdag, forest: Forest, budget: int, width: int) -> Cuts | N
     limits = np.where(is_root == 1, 0, 2 * cdag.weights - 1)
     limits[forest.order] += found.costs[found.stops[forest.order] - 1]
     operands, twin_needs = _needs(cdag, forest)
-    common = (forest.order, forest.parents.starts, forest.parents.targets)
-    starts, _, cut_flags, choice_starts, choices, complete = tree_cuts_kernels.cut_states(
-        *common, cdag.weights, operands, twin_needs, is_root, limits, budget, width
+    return _Problem(
+        (forest.order, forest.parents.starts, forest.parents.targets), operands, twin_needs, is_root, limits
     )
-    if bool((np.diff(starts)[is_root[forest.order] == 1] == 0).any()):
-        return None
-    cut = tree_cuts_kernels.chosen_cuts(*common, is_root, starts, cut_flags, choice_starts, choices)
-    following, first, _ = tree_cuts_kernels.liu_order(*common, cdag.weights, operands, twin_needs, cut)
-    return Cuts(_moves(cdag, forest, cut, following.tolist(), first.tolist()), complete)
+
+
+def _with_width(cdag: Cdag, forest: Forest, budget: int, width: int) -> Cuts:
+    """Return the best plan with at most ``width`` partial answers per node, the recursion's if they do not suffice."""
+    given = _problem(cdag, forest, budget)
+    starts, _, spilled, choice_starts, choices, complete = tree_cuts_kernels.cut_states(
+        *given.common, cdag.weights, given.operands, given.twin_needs, given.is_root, given.limits, budget, width, False
+    )
+    least = cdag.algorithmic_bound()
+    if bool((np.diff(starts)[given.is_root[forest.order] == 1] == 0).any()):
+        return Cuts(tree.plan(cdag, budget), complete=False, least=least)
+    cut = tree_cuts_kernels.chosen_cuts(*given.common, given.is_root, starts, spilled, choice_starts, choices)
+    following, first, _ = tree_cuts_kernels.liu_order(
+        *given.common, cdag.weights, given.operands, given.twin_needs, cut
+    )
+    return Cuts(_moves(cdag, forest, cut, following.tolist(), first.tolist()), complete, least)
+
+
+def _relaxed(cdag: Cdag, forest: Forest, budget: int, width: int) -> int:
+    """Return a lower bound on the traffic: what is beyond ``width`` is replaced by something better."""
+    given = _problem(cdag, forest, budget)
+    starts, costs, *_ = tree_cuts_kernels.cut_states(
+        *given.common, cdag.weights, given.operands, given.twin_needs, given.is_root, given.limits, budget, width, True
+    )
+    roots = starts[:-1][given.is_root[forest.order] == 1]
+    return cdag.algorithmic_bound() + int(costs[roots].sum())
 
 
 def least_memory(cdag: Cdag) -> int:
@@ -136,17 +180,22 @@ def _moves(cdag: Cdag, forest: Forest, cut: IntArray, following: list[int], firs
     return plan_of(moves)
 
 
-def exact_bound(traffic: int) -> Bound:
-    """Return the bound that a complete search proves."""
+def bound_of(found: Cuts) -> Bound:
+    """Return the bound that the search proves, complete or not."""
+    end = (
+        "only dominated ones were dropped."
+        if found.complete
+        else "where there were too many, one that is better than all that were dropped stood in for them."
+    )
     return Bound(
         of="traffic",
-        value=traffic,
-        method="spilled sets of a tree, exhausted",
+        value=found.least,
+        method="spilled sets of a tree" + (", exhausted" if found.complete else ", relaxed"),
         proof=(
             "The moves below the first value stored can go first, in an empty memory; so some optimal schedule "
             "computes the pieces that the spilled values leave one after another, each without storing anything but "
-            "its result. A piece fits if Liu's order of it does. All sets of spilled values were compared, subtree by "
-            "subtree, by cost and by Liu's profile; only dominated ones were dropped. Computing a value again never "
-            "helps, since only one computation reads it."
+            "its result. A piece fits if Liu's order of it does. Sets of spilled values were compared subtree by "
+            f"subtree, by cost and by Liu's profile; {end} Computing a value again never helps, since only one "
+            "computation reads it."
         ),
     )

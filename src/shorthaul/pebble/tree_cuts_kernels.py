@@ -85,6 +85,7 @@ def cut_states(
     limits: IntArray,
     budget: int,
     width: int,
+    relaxed: bool,
 ) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, bool]:
     """Return the states of every node: (starts, costs, spilled, choice starts, choices, complete).
 
@@ -92,6 +93,7 @@ def cut_states(
     the node itself is spilled, and the state of each computed parent. ``operands`` is the weight of all parents,
     ``twin_needs`` what the outputs computed beside a node take (0: none). Costs above ``limits`` are of no use.
     ``complete`` is False if more than ``width`` states were worth keeping somewhere; then the best state may be lost.
+    With ``relaxed``, a state that is better than all of those stands in for them: costs are then lower bounds.
     """
     n = len(weights)
     count = len(order)
@@ -173,6 +175,15 @@ def cut_states(
                     continue
                 if following == width:
                     complete = False
+                    if relaxed:
+                        held = 0
+                        for other in range(step + 1):
+                            held += weights[parents[first_parent + other]]
+                        following -= 1
+                        next_size[following] = append_segment(
+                            next_hills[following], next_valleys[following], 0, held, held
+                        )
+                        following += 1
                     break
                 next_cost[following] = pair_cost[pair]
                 next_size[following] = size
@@ -217,7 +228,9 @@ def cut_states(
                 cheapest = i
             if made == width - 1:
                 complete = False
-                break
+                if not relaxed:
+                    break
+                size = append_segment(hills, valleys, 0, max(twin_needs[v], operands[v] + weights[v]), weights[v])
             while states + 3 > len(costs):
                 costs = np.concatenate((costs, np.empty(len(costs), dtype=np.int64)))
                 spilled = np.concatenate((spilled, np.empty(len(spilled), dtype=np.int64)))
@@ -239,7 +252,7 @@ def cut_states(
             states += 1
             profile_starts[states] = pooled
             made += 1
-            if is_root[v]:
+            if is_root[v] or made == width:
                 break
         if made > 0 and not is_root[v]:
             first = starts[position]

@@ -14,6 +14,7 @@ INFINITE = 2**62
 MOST_ORDERED = 10
 #: Labels kept per node with more parents than that.
 MOST_LABELS = 4096
+ALL_LABELS = 2**21
 
 # Tasks of the emission beyond the four moves.
 _EVALUATE = 4
@@ -137,7 +138,7 @@ def best_choice_ordered(
     for i in range(count):
         excess[i] = weights[parents[i]] - bounds[stops[parents[i]] - 1]
     order = np.argsort(excess)
-    width = MOST_LABELS
+    width = max(16, min(MOST_LABELS, ALL_LABELS // count))
     held = np.zeros((count + 1, width), dtype=np.int64)
     cost = np.zeros((count + 1, width), dtype=np.int64)
     least = np.full((count + 1, width), need, dtype=np.int64)
