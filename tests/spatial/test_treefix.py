@@ -151,7 +151,8 @@ def test_memory_does_not_grow_with_the_tree() -> None:
 
 def test_auto_takes_the_wave_on_shallow_and_contraction_on_deep_trees() -> None:
     assert engine.treefix(generators.perfect_binary(4095)).extra["method"] == "convergecast"
-    assert engine.treefix(generators.path(20_000)).extra["method"] == "rake-compress"
+    assert engine.treefix(generators.path(20_000)).extra["method"] == "heavy-path"
+    assert engine.treefix(generators.uniform_binary(60_001, 1)).extra["method"] == "rake-compress"
 
 
 class Influence:

@@ -75,7 +75,7 @@ class Replay:
 
     def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True) -> None:
         self._x, self._y = x, y
-        self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int64)
+        self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int32)
         self._totals = np.zeros(3, np.int64)
         self._clock = np.zeros(len(x), np.int64)
         self._far = np.zeros(len(x), np.int64)

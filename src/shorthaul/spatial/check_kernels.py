@@ -9,6 +9,7 @@ from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
 Values = npt.NDArray[np.int64]
+Loads = npt.NDArray[np.int32]
 
 #: Affine maps are composed modulo this prime.
 PRIME = 2147483647
@@ -29,7 +30,7 @@ def earlier_holders(x: Index, y: Index, width: int, cells: int) -> Index:
 
 @kernel
 def tally(
-    sender: Index, receiver: Index, x: Index, y: Index, loads: Values, totals: Values, clock: Values, far: Values
+    sender: Index, receiver: Index, x: Index, y: Index, loads: Loads, totals: Values, clock: Values, far: Values
 ) -> None:
     """Replay one round of messages from processor to processor, all sent before any arrives.
 
@@ -64,7 +65,7 @@ def tally(
 
 
 @kernel
-def largest_load(loads: Values) -> int:
+def largest_load(loads: Loads) -> int:
     """Return the largest load that the marks of ``tally`` stand for."""
     height, width = loads.shape[0], loads.shape[1]
     most = 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.signedinteger[Any]]
 
 
 @kernel
@@ -44,7 +46,7 @@ def add_routes(source: Index, target: Index, x: Index, y: Index, width: int, cha
     """
     for i in range(source.size):
         s, t = source[i], target[i]
-        if t < 0:
+        if s < 0 or t < 0:
             continue
         sx, sy, tx, ty = x[s], y[s], x[t], y[t]
         if tx > sx:

@@ -52,7 +52,7 @@ def sweep(
             for order in orders:
                 placing = PlacingOptions(order=order, curve=curve)
                 layout, named = place(tree, placing, budget)
-                cost = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+                cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
                 bound = energy_bound(tree, layout.grid).value
                 points.append(_point(tree.n, f"{order} + {named}", cost, bound))
                 lines.setdefault(f"{order} + {curve}", []).append((tree.n, cost["energy_hops"] / tree.n))

@@ -87,7 +87,7 @@ def plan(
 
             layout = refine(tree, layout, seconds=float(options.refine or 0), budget=budget)
     report = check_layout(layout, tree)
-    cost = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+    cost, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     bound = energy_bound(tree, layout.grid)
@@ -112,7 +112,7 @@ def plan(
             "virtual_tree": _virtual(tree, layout),
             "baselines": rows[1:],
         },
-        figures=views.layout_figures(tree, layout, rows),
+        figures=views.layout_figures(tree, layout, rows, loads),
     )
 
 
@@ -127,7 +127,8 @@ def _baselines(tree: Tree, grid: Grid, curve: str, budget: Budget, *, skip: str)
         name = f"{order} + {curve}"
         if name != skip:
             position = orders.positions(tree, order, generator=budget.generator())
-            rows.append(_row(name, local_messaging(tree.parent, x[position], y[position], grid), tree.n))
+            cost, _ = local_messaging(tree.parent, x[position], y[position], grid)
+            rows.append(_row(name, cost, tree.n))
     return rows
 
 
@@ -188,6 +189,7 @@ def check(
     found = energy_bound(tree, layout.grid)
     cost = report.cost
     status = Status.OPTIMAL if cost is not None and found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
+    _, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
     rows = [] if cost is None else [_row("given", cost, tree.n)]
     return Result(
         KIND,
@@ -198,7 +200,7 @@ def check(
         plan=layout,
         provenance=_checked(source, budget),
         extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
-        figures=views.layout_figures(tree, layout, rows),
+        figures=views.layout_figures(tree, layout, rows, loads),
     )
 
 

@@ -26,7 +26,7 @@ from shorthaul.spatial.computer import SpatialComputer
 from shorthaul.spatial.contraction import coins, contract, expand_down, expand_up, prepare
 from shorthaul.spatial.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.formats import array_from_bytes
-from shorthaul.spatial.heavy_path import scan_down, scan_up
+from shorthaul.spatial.heavy_path import heavy_paths, scan_down, scan_up
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.operators import Operator, operator_named
 from shorthaul.spatial.options import MachineOptions, TreefixOptions
@@ -98,19 +98,20 @@ def run_treefix(
 def predicted_cycles(stored: StoredTree, tree: VirtualTree, direction: str) -> dict[str, float]:
     """Return the predicted wafer-scale cycles of each method: exact for convergecast, fitted for the others.
 
-    The others take a depth near c log2 n and chains near c' sqrt(n) hops, c and c' measured on the built-in trees at
-    n = 2^20; only the comparison with a wave over a deep or shallow tree matters.
+    The others take a depth near c log2 n and chains near c' sqrt(n) hops, heavy-path scans the more the more layers
+    there are; c and c' were fitted to runs on the built-in trees.
     """
     root, log = math.sqrt(stored.n), math.log2(stored.n + 1)
     wave = SpatialComputer(stored.x, stored.y, stored.grid, count_links=False, words=2**30)
     run_treefix(
         wave, tree, np.zeros(stored.n, np.int64), operator_named("sum"), direction=direction, method="convergecast"
     )
+    layers = int(heavy_paths(tree).layer.max(initial=0)) + 1
     chains, depth = (8.0, 3.2) if direction == "up" else (13.0, 4.6)
     return {
         "convergecast": wave.figures()["cycles"],
         "rake-compress": chains * root + 5 * depth * log,
-        "heavy-path": 1.4 * chains * root + 5 * depth * log,
+        "heavy-path": (chains / 2 + 0.6 * layers) * root + 5 * (2 * log + layers),
     }
 
 

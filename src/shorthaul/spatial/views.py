@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
-from shorthaul.spatial.cost import link_loads
 from shorthaul.spatial.cost_kernels import distance_counts, edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.tree_kernels import depths, sorted_by
+
+Counts = npt.NDArray[Any]
 
 #: Cells a side of a picture, at most; larger grids are coarsened.
 _SIDE = 64
@@ -21,13 +23,15 @@ _SIDE = 64
 _EDGES = 1500
 
 
-def layout_figures(tree: Tree, layout: Layout, rows: Sequence[Mapping[str, float | str]]) -> tuple[Figure, ...]:
+def layout_figures(
+    tree: Tree, layout: Layout, rows: Sequence[Mapping[str, float | str]], loads: Counts
+) -> tuple[Figure, ...]:
     """Return the picture of the layout, its distance histogram, its link loads and the table of baselines."""
     x, y = layout.x, layout.y
     return (
         placement(tree, x, y, layout.grid),
         distances(tree, x, y),
-        load_map(_downward_loads(tree, x, y, layout.grid), "Link load: one message from every parent to each child"),
+        load_map(loads, "Link load: one message from every parent to each child"),
         comparison("Placements compared", rows),
     )
 
@@ -84,14 +88,7 @@ def distances(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) ->
     return Series("Edge lengths", "hops", "edges", (line,), log_x=longest > 16, log_y=longest > 16, note=note)
 
 
-def _downward_loads(
-    tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], grid: Grid
-) -> npt.NDArray[np.int64]:
-    child = np.flatnonzero(tree.parent >= 0).astype(np.int32)
-    return link_loads(tree.parent[child], child, x, y, grid)
-
-
-def load_map(loads: npt.NDArray[np.int64], title: str) -> GridFigure:
+def load_map(loads: Counts, title: str) -> GridFigure:
     """Return the largest load of a link at each processor (four directions together), coarsened by the maximum."""
     worst = loads.max(axis=0)
     height, width = worst.shape

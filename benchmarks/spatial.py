@@ -1,0 +1,256 @@
+"""Measures the spatial engine's figures: energies of layouts and algorithms beside their baselines, and speed.
+
+``python benchmarks/spatial.py [--quick]`` prints tables and writes ``benchmarks/results/spatial.json``. Times are user
+CPU seconds of one process with kernels already compiled, the best of three.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import shorthaul.spatial as engine
+from shorthaul.core.search import Budget
+from shorthaul.report.text import print_table
+from shorthaul.spatial import curves, generators, orders
+from shorthaul.spatial.computer import SpatialComputer
+from shorthaul.spatial.cost_kernels import edge_energy
+from shorthaul.spatial.euler_tour import links
+from shorthaul.spatial.layout_creation import create_layout
+from shorthaul.spatial.list_ranking import rank_list
+from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.tree_kernels import children
+
+RESULTS = Path(__file__).parent / "results" / "spatial.json"
+QUICK = "--quick" in sys.argv
+POWER = 16 if QUICK else 20
+N = 2**POWER
+
+
+def shapes(n: int) -> dict[str, Tree]:
+    return {
+        "path": generators.path(n),
+        "caterpillar": generators.caterpillar(n),
+        "perfect-binary": generators.perfect_binary(n),
+        "yule": generators.yule(n, 1),
+        "uniform-binary": generators.uniform_binary(n, 1),
+        "random-recursive": generators.random_recursive(n, 1),
+        "preferential-attachment": generators.preferential_attachment(n, 1),
+        "star": generators.star(n),
+    }
+
+
+def cpu(function: Callable[[], Any], repeat: int = 3) -> float:
+    """The least user CPU time of one call, in seconds."""
+    best = math.inf
+    for _ in range(repeat):
+        gc.collect()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        function()
+        best = min(best, resource.getrusage(resource.RUSAGE_SELF).ru_utime - before)
+    return best
+
+
+def layouts() -> list[dict[str, Any]]:
+    rows = []
+    for name, tree in shapes(N).items():
+        result = engine.plan(tree)
+        extra = result.extra
+        row = {"tree": name, "light-first": extra["energy_per_vertex"]}
+        row["through the virtual tree"] = extra["virtual_tree"]["energy_per_vertex"]
+        for baseline in extra["baselines"]:
+            row[baseline["placement"].split(" + ")[0]] = baseline["energy_per_vertex"]
+        row["bound"] = result.bound.value / tree.n
+        row["bound by"] = result.bound.method
+        rows.append(row)
+    return rows
+
+
+def treefix_runs() -> list[dict[str, Any]]:
+    rows = []
+    variants = [
+        ("rake-compress", "random-mate"),
+        ("rake-compress", "local-maximum"),
+        ("heavy-path", ""),
+        ("convergecast", ""),
+    ]
+    for name, tree in shapes(N).items():
+        for direction in ("up", "down"):
+            for method, coins in variants:
+                chosen = {"coins": coins} if coins else {}
+                result = engine.treefix(tree, direction=direction, method=method, **chosen)
+                rows.append(
+                    {
+                        "tree": name,
+                        "direction": direction,
+                        "method": f"{method} {coins}".strip(),
+                        "energy/n": result.cost["energy_hops"] / tree.n,
+                        "depth/log2 n": result.cost["depth"] / math.log2(tree.n),
+                        "distance": result.cost["distance_hops"],
+                        "link load": result.cost["link_load"],
+                        "rounds": result.extra["rounds"],
+                        "words": result.extra["words_per_processor"],
+                        "cycles": result.extra["cycles"],
+                    }
+                )
+    return rows
+
+
+def growth() -> list[dict[str, Any]]:
+    """Energy/n and depth of rake and compress on Yule trees over n, and the fitted powers of n."""
+    rows = []
+    for direction in ("up", "down"):
+        points = []
+        for power in range(10, POWER + 1, 2):
+            tree = generators.yule(2**power, 1)
+            result = engine.treefix(tree, direction=direction, method="rake-compress")
+            points.append((tree.n, result.cost["energy_hops"], result.cost["depth"]))
+            rows.append(
+                {"direction": direction, "n": tree.n, "energy/n": points[-1][1] / tree.n, "depth": points[-1][2]}
+            )
+        size, energy, depth = np.array(points, float).T
+        power = np.polyfit(np.log(size), np.log(energy), 1)[0]
+        doubling = round(np.polyfit(np.log2(size), depth, 1)[0], 2)
+        fitted = {"energy/n": f"energy ~ n^{power:.3f}", "depth": f"{doubling} log2 n"}
+        rows.append({"direction": direction, "n": "fit", **fitted})
+    return rows
+
+
+def other_algorithms() -> list[dict[str, Any]]:
+    rows = []
+    for power in (12, 16, POWER):
+        n, grid = 2**power, Grid(2 ** (power // 2), 2 ** (power // 2))
+        order = np.random.default_rng(0).permutation(n).astype(np.int32)
+        following = np.full(n, -1, np.int32)
+        following[order[:-1]] = order[1:]
+        for kind in ("random-mate", "local-maximum"):
+            computer = SpatialComputer(*curves.cells("hilbert", grid), grid)
+            rank_list(computer, following, np.arange(n, dtype=np.int32), np.ones(n, np.int64), kind=kind)
+            rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5"))
+    for power in (10, 12, 14):
+        tree, grid = generators.yule(2**power, 1), Grid(2 ** (power // 2), 2 ** (power // 2))
+        computer = SpatialComputer(*curves.cells("hilbert", grid, tree.n), grid)
+        create_layout(computer, links(tree.parent, *children(tree.parent, np.empty(0, np.int32))))
+        rows.append(_algorithm("layout creation, yule", tree.n, computer.cost(), tree.n**1.5, "n^1.5"))
+    tree = generators.yule(N, 1)
+    for method in ("convergecast", "rake-compress"):
+        for barriers in (False, True):
+            result = engine.lca(tree, random=N // 2, method=method, barriers=barriers, search=Budget(seed=1))
+            what = f"lca of n/2 random pairs, yule, {method}{', barriers' if barriers else ''}"
+            rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n"))
+    return rows
+
+
+def _algorithm(what: str, n: int, cost: Any, unit: float, name: str) -> dict[str, Any]:
+    return {
+        "algorithm": what,
+        "n": n,
+        "energy": f"{cost['energy_hops'] / unit:.2f} {name}",
+        "depth": cost["depth"],
+        "distance": cost["distance_hops"],
+    }
+
+
+def refinement() -> list[dict[str, Any]]:
+    rows = []
+    seconds = 5.0 if QUICK else 55.0
+    for name, tree in {
+        "perfect-binary": generators.perfect_binary(4096),
+        "yule": generators.yule(4096, 1),
+        "uniform-binary": generators.uniform_binary(4096, 1),
+        "caterpillar": generators.caterpillar(4096),
+    }.items():
+        before = engine.plan(tree, baselines=False).extra["energy_per_edge"]
+        after = engine.plan(tree, baselines=False, refine=seconds).extra["energy_per_edge"]
+        rows.append({"tree": name, "n": tree.n, "light-first": before, "refined": after, "seconds": seconds})
+    return rows
+
+
+def speeds() -> list[dict[str, Any]]:
+    rows = []
+    yule = generators.yule(N, 1)
+    grid = curves.choose("auto", yule.n, None)[1]
+
+    def place() -> None:
+        x, y = curves.cells("auto", grid, yule.n)
+        position = orders.positions(yule, "light-first")
+        edge_energy(yule.parent, x[position], y[position])
+
+    rows.append({"what": f"order + curve + energy, yule n = {yule.n}", "CPU s": cpu(place), "figure": 0.2})
+    for links_too, figure in ((False, 0.7), (True, 1.5)):
+        for direction in ("up", "down"):
+            timed = _treefix_time(yule, direction, links_too)
+            what = f"treefix {direction} run{' with link load and words' if links_too else ''}, n = {yule.n}"
+            rows.append({"what": what, "CPU s": timed, "figure": figure})
+    large = generators.random_recursive(2_600_000 // (16 if QUICK else 1), 1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tree.npy"
+        np.save(file, large.parent)
+        for baselines in (True, False):
+            what = f"plan from a NumPy file, n = {large.n}, {'all' if baselines else 'no'} baselines"
+            timed = cpu(partial(_plan, file, baselines=baselines))
+            rows.append({"what": what, "CPU s": timed, "figure": 3.0})
+    text = engine.newick_from_tree(generators.yule(200_001, 1))
+    tree = engine.tree_from_newick(text)
+    calls = {"read": partial(engine.tree_from_newick, text), "written": partial(engine.newick_from_tree, tree)}
+    for what, call in calls.items():
+        rows.append({"what": f"Newick {what}, {tree.n} vertices", "CPU s": cpu(call), "figure": 1.0})
+    return rows
+
+
+def _plan(file: Path, **options: Any) -> None:
+    engine.plan(engine.case(str(file)).workload, **options)
+
+
+def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
+    from shorthaul.spatial.operators import OPERATORS
+    from shorthaul.spatial.options import PlacingOptions
+    from shorthaul.spatial.planning import place
+    from shorthaul.spatial.stored import store
+    from shorthaul.spatial.treefix_sums import run_treefix
+
+    stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+    virtual = stored.virtual()
+    values = np.ones(tree.n, np.int64)
+
+    def run() -> None:
+        computer = SpatialComputer(stored.x, stored.y, stored.grid, count_links=count_links)
+        run_treefix(computer, virtual, values, OPERATORS["sum"], direction=direction, method="rake-compress")
+        computer.cost()
+
+    return cpu(run)
+
+
+def main() -> None:
+    sections = {
+        f"Energy per vertex, one message from every parent to each child, n = 2^{POWER}": layouts,
+        f"Treefix sums, n = 2^{POWER}": treefix_runs,
+        "Growth of rake and compress on Yule trees": growth,
+        "Other algorithms": other_algorithms,
+        "Refinement, energy per edge": refinement,
+        "Speed": speeds,
+    }
+    document: dict[str, Any] = {"quick": QUICK, "date": time.strftime("%Y-%m-%d")}
+    for title, measure in sections.items():
+        rows = measure()
+        document[title] = rows
+        print_table(list(rows[0]), [[row.get(name) for name in rows[0]] for row in rows], file=sys.stdout, title=title)
+        sys.stdout.flush()
+    if not QUICK:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
