@@ -43,12 +43,12 @@ def anneal(
     """Return the best solution of an annealing of ``moves`` moves.
 
     The temperature falls geometrically from ``hottest`` to ``coldest``, both as fractions of the start's latency;
-    ``stop``, asked now and then with the best latency, ends it early.
+    ``stop``, asked before every move with the best latency, ends it early.
     """
     current = best = start
     ratio = coldest / hottest
     for number in range(moves):
-        if number % 16 == 0 and stop(best.latency):
+        if stop(best.latency):
             break
         changed = neighbour(groups, current.sequence, random)
         if changed is None or changed == current.sequence:

@@ -11,6 +11,7 @@ coincide by chance in some steps; the classes take them as distinct, which is ne
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -71,6 +72,11 @@ def step_costs(profile: Profile, machine: Machine, w: Integers, h: Integers, k: 
     return _Classes(profile, machine, w, h, k).evaluate()
 
 
+def peaks(profile: Profile, machine: Machine, w: Integers, h: Integers, k: Integers) -> Floats:
+    """Return the largest working sets only, as :attr:`StepCosts.peak`."""
+    return _Classes(profile, machine, w, h, k).peak()
+
+
 class _Classes:
     """The step classes of one profile. Arrays have the shape [row class, column class, granularity]."""
 
@@ -94,34 +100,36 @@ class _Classes:
     def evaluate(self) -> StepCosts:
         tile = self.tall * self.wide
         bandwidth = self.machine.bandwidth
-        held = float(self.profile.held)
         stored = tile * self.profile.stored
         shape = (2, 2, len(self.k))
 
         zero = np.zeros_like(self.k)
-        compute = self.compute(zero)
-        moved, slices = self.first_loads()
         stores = np.where(self.steps == 1, stored, 0)
-        first = np.maximum(compute, (moved + stores) / bandwidth)
-        peak = slices
+        first = np.maximum(self.compute(zero), (self.first_loads() + stores) / bandwidth)
         rest = np.zeros(shape)
+        for step, count in self.later_steps():
+            stores = np.where(step == self.steps - 1, stored, 0)
+            rest += count * np.maximum(self.compute(step), (self.later_loads(step) + stores) / bandwidth)
+        full = np.broadcast_to(first, (4, *shape))
+        return StepCosts(full, rest, self.peak(), self.rows, self.columns, self.steps)
+
+    def peak(self) -> Floats:
+        slices: Floats | Integers = self.slices(np.zeros_like(self.k))
+        for step, count in self.later_steps():
+            slices = np.maximum(slices, np.where(count > 0, self.slices(step), 0))
+        tiles = self.tall * self.wide * self.profile.stored
+        largest: Floats = (np.broadcast_to(slices, tiles.shape) + tiles).max(axis=(0, 1)) + float(self.profile.held)
+        return largest
+
+    def later_steps(self) -> Iterator[tuple[Integers, Integers]]:
+        """Yield a step of each class but a tile's first one, and how many of them there are."""
         begins = [np.ones_like(self.k)]
         for steps in self.steps_of:
             begins += [np.maximum(steps - 1, 1), steps]
-        edges = np.sort(np.stack(begins), axis=0)
-        for begin, end in pairwise(edges):
+        for begin, end in pairwise(np.sort(np.stack(begins), axis=0)):
             count = end - begin
-            if not count.any():
-                continue
-            step = np.minimum(begin, self.steps - 1)
-            compute = self.compute(step)
-            loads, slices = self.later_loads(step)
-            stores = np.where(step == self.steps - 1, stored, 0)
-            rest += count * np.maximum(compute, (loads + stores) / bandwidth)
-            peak = np.maximum(peak, np.where(count > 0, slices, 0))
-        largest = (np.broadcast_to(peak, shape) + stored).max(axis=(0, 1)) + held
-        full = np.broadcast_to(first, (4, *shape))
-        return StepCosts(full, rest, largest, self.rows, self.columns, self.steps)
+            if count.any():
+                yield np.minimum(begin, self.steps - 1), count
 
     def extent(self, axis: int, tile: Integers, length: int, part: Integers | None) -> Integers | int:
         if axis == FULL:
@@ -200,23 +208,33 @@ class _Classes:
         size: Integers = np.where(self.is_asked(load.group, step), np.multiply(rows, columns), 0)
         return size
 
-    def first_loads(self) -> tuple[Floats, Floats]:
-        """Return the elements loaded in a tile's first step, by move, and those that its slices take."""
-        zero, last = np.zeros_like(self.k), self.steps - 1
-        loads = np.zeros((4, 1, 1, len(self.k)))
-        slices = np.zeros((1, 1, len(self.k)))
+    def distinct(self, step: Integers) -> Iterator[tuple[Load, tuple[Load, ...], Integers]]:
+        """Yield every slice asked for in ``step``, with all slices of its tensor, and its size (0 if it is another)."""
         for group, number in self.tensors():
             for position, load in enumerate(group):
-                size = number * self.size(load, zero)
+                size = number * self.size(load, step)
                 for earlier in group[:position]:
-                    size = np.where(self.same(load, earlier) & self.is_asked(earlier.group, zero), 0, size)
-                kept = np.zeros((4, len(self.k)), dtype=np.bool_)
-                for other in group:
-                    kept |= self.survivors(other, last) & (self.same(load, other) | self.is_whole(other))
-                loads = loads + np.where(kept[:, None, None, :], 0, size)
-                if not load.is_held:
-                    slices = slices + size
-        return loads, slices
+                    size = np.where(self.same(load, earlier) & self.is_asked(earlier.group, step), 0, size)
+                yield load, group, size
+
+    def slices(self, step: Integers) -> Integers:
+        """Return the elements that the input slices of ``step`` take in fast memory."""
+        slices = np.zeros((1, 1, len(self.k)), dtype=np.int64)
+        for load, _, size in self.distinct(step):
+            if not load.is_held:
+                slices = slices + size
+        return slices
+
+    def first_loads(self) -> Integers:
+        """Return the elements loaded in a tile's first step, by move."""
+        last = self.steps - 1
+        loads = np.zeros((4, 1, 1, len(self.k)), dtype=np.int64)
+        for load, group, size in self.distinct(np.zeros_like(self.k)):
+            kept = np.zeros((4, len(self.k)), dtype=np.bool_)
+            for other in group:
+                kept |= self.survivors(other, last) & (self.same(load, other) | self.is_whole(other))
+            loads = loads + np.where(kept[:, None, None, :], 0, size)
+        return loads
 
     def survivors(self, load: Load, last: Integers) -> Mask:
         """Return by move where the next tile's slice is the one that the last step of a tile used."""
@@ -231,25 +249,17 @@ class _Classes:
         whole: Mask = (rows == FULL) & (columns == FULL)
         return whole
 
-    def later_loads(self, step: Integers) -> tuple[Floats, Floats]:
-        """Return the elements loaded in ``step`` (not a tile's first), and those that its slices take."""
-        loads = np.zeros((1, 1, len(self.k)))
-        slices = np.zeros((1, 1, len(self.k)))
-        before = step - 1
-        for group, number in self.tensors():
-            for position, load in enumerate(group):
-                size = number * self.size(load, step)
-                for earlier in group[:position]:
-                    size = np.where(self.same(load, earlier) & self.is_asked(earlier.group, step), 0, size)
-                kept = np.zeros(len(self.k), dtype=np.bool_)
-                for other in group:
-                    rows, columns = self.codes(other)
-                    still = self.is_asked(other.group, before) & (rows != STEP) & (columns != STEP)
-                    kept |= still & (self.same(load, other) | self.is_whole(other))
-                loads = loads + np.where(kept, 0, size)
-                if not load.is_held:
-                    slices = slices + size
-        return loads, slices
+    def later_loads(self, step: Integers) -> Integers:
+        """Return the elements loaded in ``step``, not a tile's first one."""
+        loads = np.zeros((1, 1, len(self.k)), dtype=np.int64)
+        for load, group, size in self.distinct(step):
+            kept = np.zeros(len(self.k), dtype=np.bool_)
+            for other in group:
+                rows, columns = self.codes(other)
+                still = self.is_asked(other.group, step - 1) & (rows != STEP) & (columns != STEP)
+                kept |= still & (self.same(load, other) | self.is_whole(other))
+            loads = loads + np.where(kept, 0, size)
+        return loads
 
     def tensors(self) -> list[tuple[tuple[Load, ...], int]]:
         """Return the slices asked of each tensor, and of how many tensors alike."""

@@ -1,0 +1,102 @@
+"""The tensor engine on the contest's instances and the built-in cases: quality, bound, and time on the wall.
+
+    python benchmarks/tensor.py [FOLDER] [--rules contest|spec] [--share 1.0]
+
+``FOLDER`` holds the contest's files ``mlsys-2026-N.json`` (they are not part of the project); without them only the
+built-in cases are measured. Every plan comes from the command line, in a process of its own, within the instance's
+time limit times ``--share``; the latency is the replay's. Beside it stand one operator per subgraph and the figures
+known from the contest. Prints a table and writes ``benchmarks/results/tensor.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from shorthaul.tensor.baseline import one_operator_per_subgraph
+from shorthaul.tensor.check import replay
+from shorthaul.tensor.model import RULES
+from shorthaul.tensor.planning import case
+
+HERE = Path(__file__).parent
+#: Instance: time limit in seconds, and under each set of rules the best latency known.
+KNOWN = {
+    1: (2, {"contest": 367_002, "spec": 322_008}),
+    5: (5, {"contest": 775_100, "spec": 492_614}),
+    9: (15, {"contest": 44_694_500, "spec": 20_411_920}),
+    13: (30, {"contest": 16_509_200, "spec": 15_297_786}),
+    17: (60, {"contest": 4_966_400, "spec": 4_966_400}),
+}
+CASES = {"transformer-block": 10, "mlp-chain": 10, "resnet": 10}
+
+
+def measure(workload: str, rules: str, limit: float) -> dict[str, object]:
+    """Plan ``workload`` through the command line and return what came of it."""
+    problem = case(workload).workload
+    alone = replay(problem, one_operator_per_subgraph(problem, RULES[rules]), RULES[rules]).cost
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "shorthaul", "tensor", "plan", workload, "--rules", rules]
+        command += ["--time-limit", str(limit), "--json", "-o", str(Path(folder) / "plan.json")]
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        began = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        wall_s = time.monotonic() - began
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = json.loads(done.stdout)
+    return {
+        "workload": Path(workload).stem,
+        "operators": len(problem.operators),
+        "rules": rules,
+        "limit_s": limit,
+        "wall_s": round(wall_s, 2),
+        "cpu_s": round(after.ru_utime - used.ru_utime + after.ru_stime - used.ru_stime, 2),
+        "latency": result["cost"]["latency"],
+        "bound": result["bound"]["value"],
+        "bound_method": result["bound"]["method"],
+        "gap": result["gap"],
+        "status": result["status"],
+        "check": result["check"]["ok"],
+        "one_operator_per_subgraph": alone["latency"] if alone else None,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=HERE.parents[1] / "shared" / "data" / "tensor")
+    parser.add_argument("--rules", choices=list(RULES), action="append")
+    parser.add_argument("--share", type=float, default=1.0)
+    options = parser.parse_args()
+    rows = []
+    head = f"{'workload':<22}{'rules':<9}{'limit':>6}{'wall':>7}"
+    print(f"{head}{'alone':>14}{'latency':>14}{'known best':>13}{'bound':>13}")
+    for rules in options.rules or ["contest", "spec"]:
+        jobs = [
+            (str(path), limit * options.share, best[rules])
+            for number, (limit, best) in KNOWN.items()
+            if (path := options.folder / f"mlsys-2026-{number}.json").is_file()
+        ]
+        jobs += [(name, limit * options.share, None) for name, limit in CASES.items()]
+        for workload, limit, best in jobs:
+            row = measure(workload, rules, limit) | {"known_best": best}
+            rows.append(row)
+            known = "" if best is None else f"{best:,}"
+            print(
+                f"{row['workload']:<22}{rules:<9}{limit:>6g}{row['wall_s']:>7}{row['one_operator_per_subgraph']:>14,.0f}"
+                f"{row['latency']:>14,.0f}{known:>13}{row['bound']:>13,.0f}",
+                flush=True,
+            )
+    document = {"cores": len(os.sched_getaffinity(0)), "load_before": os.getloadavg()[0], "rows": rows}
+    target = HERE / "results" / "tensor.json"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
