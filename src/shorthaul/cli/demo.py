@@ -64,11 +64,13 @@ def _row(engine: str, document: Mapping[str, Any]) -> tuple[Any, ...]:
     from shorthaul.report.text import amount
 
     bound, cost, gap = document["bound"], document["cost"], document["gap"]
-    if bound is not None:
-        of = bound["of"]
-        cost_text = "-" if cost is None else f"{of} {amount(cost[of])}"
+    plan = document["plan"]
+    if isinstance(plan, dict) and "front" in plan:
+        cost_text = f"a front of {len(plan['front'])} points, each with its bound"
+    elif bound is None or cost is None:
+        cost_text = "-"
     else:
-        cost_text = "" if cost is None else ", ".join(f"{name} {amount(value)}" for name, value in cost.items())
+        cost_text = f"{bound['of']} {amount(cost[bound['of']])}"
     return (
         engine,
         document["provenance"]["input"],

@@ -1,0 +1,25 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.commands import shorthaul
+
+
+def test_demo_runs_every_engine_and_draws_a_report(tmp_path: Path) -> None:
+    done = shorthaul("demo", "-o", "shown", cwd=tmp_path, timeout=290)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1] == f"report: {tmp_path / 'shown' / 'demo.html'}"
+    for engine in ("tensor", "pebble", "affine", "dataflow", "spatial"):
+        assert any(line.startswith(f"$ shorthaul {engine}") for line in lines)
+        document = json.loads(tmp_path.joinpath("shown", f"{engine}.json").read_text())
+        assert document["check"] is None or document["check"]["ok"]
+    assert "Side by side" in tmp_path.joinpath("shown", "demo.html").read_text()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    tmp_path.joinpath("file").write_text("")
+    done = shorthaul("demo", "-o", "file/below", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "file/below" in done.stderr
