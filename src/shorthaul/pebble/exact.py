@@ -59,10 +59,8 @@ def solve(
 
 
 def _slice(search: Budget, share: float) -> Budget:
-    """Return a budget of a part of the remaining time, and no limit where there is none."""
-    if search.time_limit_s is None:
-        return Budget(time_limit_s=_ENDLESS_SLICE_S, seed=search.seed)
-    return Budget(time_limit_s=max(search.remaining_s() * share, 0.02), seed=search.seed)
+    """Return a budget of a part of the remaining time, and some time where there is no limit."""
+    return search.part(share, endless_s=_ENDLESS_SLICE_S)
 
 
 def _closed(cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget, given: Tables) -> tuple[Plan, int]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
 from shorthaul.pebble import (
     beam,
@@ -17,9 +16,11 @@ from shorthaul.pebble import (
     local_search,
     memory_states,
     mvm_tiling,
+    recomputation,
     tree,
     tree_cuts,
 )
+from shorthaul.pebble.bound import best_bound, exhausted
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
@@ -80,37 +81,30 @@ def recursion_bound(traffic: int) -> Bound:
     )
 
 
-def search_bound(cdag: Cdag, traffic: int) -> Bound:
-    """Return the bound that an exhausted search proves."""
-    if traffic <= cdag.algorithmic_bound():
-        return algorithmic_bound(cdag)
-    return Bound(
-        of="traffic",
-        value=traffic,
-        method="exhausted search",
-        proof=(
-            "Every schedule computes the nodes in some order, loads what is missing and lets go an inclusion-minimal "
-            "set of values, stored as late as possible. All of those that move less were looked through, downset by "
-            "downset; only positions were dropped that another of the same downset reaches at no greater cost."
-        ),
-    )
-
-
 def lower_bound(request: Request) -> Bound:
-    """Return the best lower bound on the traffic in the time given."""
+    """Return the best lower bound on the traffic in the time given: formulas and cuts, then searches if it is small."""
     cdag = request.cdag
     if as_forest(cdag) is not None:
         return _auto(request).bound
-    best = algorithmic_bound(cdag)
-    if request.recompute or cdag.n > MOST_FOR_EXACT:
+    best = _computed_bound(request)
+    start = _quick(request)
+    if cdag.n > MOST_FOR_EXACT or best.is_met_by(start.plan.traffic(cdag.weights)):
         return best
-    search = request.search.part(0.8, endless_s=AUTO_S / 2)
-    _, value, _ = exact.solve(cdag, request.budget, search=search)
-    return max(best, search_bound(cdag, value), key=_value)
+    search = request.search.part(0.9, endless_s=AUTO_S / 2)
+    return _searched(request, Found(start.plan, start.method, best), search).bound
 
 
-def _value(bound: Bound) -> float:
-    return bound.value
+def _computed_bound(request: Request) -> Bound:
+    """Return the best bound that no search has to prove."""
+    search = request.search.part(0.2, endless_s=AUTO_S / 4)
+    return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search)
+
+
+def _better(first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
+    """Return the higher of a bound and what a search has proven."""
+    if value <= first.value:
+        return first
+    return exhausted(int(value), proven_optimal=proven, recompute=recompute)
 
 
 Planner = Callable[[Request], Found]
@@ -176,14 +170,9 @@ def _beam(request: Request) -> Found:
 
 
 def _exact(request: Request) -> Found:
-    if request.recompute:
-        raise InputError(
-            "does not recompute", place="--method exact", value="--recompute", cure="leave one of the two out"
-        )
-    cdag = request.cdag
-    start = belady.plan(cdag, request.budget, search=request.search.part(0.2))
-    found, value, _ = exact.solve(cdag, request.budget, search=request.search.part(1.0), incumbent=start)
-    return Found(found, "exact", search_bound(cdag, value))
+    start = _quick(request)
+    given = Found(start.plan, "exact", _computed_bound(request))
+    return _searched(request, given, request.search.part(1.0))
 
 
 def _liu(request: Request) -> Found:
@@ -197,17 +186,22 @@ def _auto(request: Request) -> Found:
     if forest is not None:
         return _tree(request) if recursion_is_optimal(cdag, forest) else _tree_cuts(request)
     best = _quick(request)
-    if best.bound.is_met_by(best.plan.traffic(cdag.weights)) or request.search.expired():
+    if _is_met(cdag, best) or request.search.expired():
         return best
-    if cdag.n > MOST_FOR_LOCAL_SEARCH:
+    best = Found(best.plan, best.method, _computed_bound(request))
+    if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
     if cdag.n <= MOST_FOR_EXACT:
         best = _searched(request, best, search.part(0.7))
-        if best.bound.is_met_by(best.plan.traffic(cdag.weights)):
+        if _is_met(cdag, best):
             return best
     found = local_search.improve(cdag, request.budget, best.plan, search=search)
     return _cheaper(cdag, best, Found(found, "local-search", best.bound))
+
+
+def _is_met(cdag: Cdag, found: Found) -> bool:
+    return found.bound.is_met_by(found.plan.traffic(cdag.weights))
 
 
 def _quick(request: Request) -> Found:
@@ -220,11 +214,22 @@ def _quick(request: Request) -> Found:
 
 
 def _searched(request: Request, best: Found, search: Budget) -> Found:
-    """Return what the exact solver makes of the best plan so far, its bound only where nothing may be recomputed."""
-    cdag = request.cdag
-    found, value, _ = exact.solve(cdag, request.budget, search=search, incumbent=best.plan)
-    proven = best.bound if request.recompute else max(best.bound, search_bound(cdag, value), key=_value)
-    return _cheaper(cdag, Found(best.plan, best.method, proven), Found(found, "exact", proven))
+    """Return what the exact solvers make of the best plan and bound so far.
+
+    With recomputation, the solver without it still gives plans, but its bound does not hold.
+    """
+    cdag, budget = request.cdag, request.budget
+    if not request.recompute:
+        found, value, proven = exact.solve(
+            cdag, budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
+        )
+        bound = _better(best.bound, value, proven=proven, recompute=False)
+        return _cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
+    found, _, _ = exact.solve(cdag, budget, search=search.part(0.4), incumbent=best.plan)
+    best = _cheaper(cdag, best, Found(found, "exact", best.bound))
+    found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
+    bound = _better(best.bound, value, proven=proven, recompute=True)
+    return _cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
 
 
 def _cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
