@@ -65,6 +65,8 @@ FURTHER = {
     "heat-3d": 6 * sympy.cbrt(sympy.Rational(1, 3)) * N**3 * T / sympy.cbrt(S),
     "jacobi-1d": 3 * N * T / S,
     "jacobi-2d": 4 * sympy.sqrt(sympy.Rational(2, 3)) * N**2 * T / root,
+    "nussinov": N**3 / 6,
+    "symm": 2 * M**2 * N / root,
     "syr2k": sympy.sqrt(2) * M * N**2 / root,
     "syrk": M * N**2 / (sympy.sqrt(2) * root),
 }

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import stencil, wavefront
+from shorthaul.affine import intervals, stencil, wavefront
 from shorthaul.affine.combination import INSTANCE_S, INSTANCE_SIZE, Candidate, Fixed, candidates, combine
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -83,8 +83,11 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     covered = frozenset(name for item in levels for name in item.statements)
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     instance = {**dict.fromkeys(program.parameters, INSTANCE_SIZE), "S": INSTANCE_S}
-    fronts = [(item, item.at(instance)) for item in wavefront.wavefronts(flow)]
-    pool.extend(Fixed(wavefront.counted(item), float(worth)) for item, worth in fronts if worth > 0)
+    found_fronts = wavefront.wavefronts(flow)
+    if symmetric:
+        found_fronts += intervals.intervals(flow)
+    fronts = [(item, item.at(instance)) for item in found_fronts]
+    pool.extend(Fixed(wavefront.counted(item), worth) for item, worth in fronts if worth > 0)
     for found in levels:
         made = stencil.counted(found, flow, balanced=symmetric)
         pool.append(Fixed(made, float(made.value.subs({symbol(name): value for name, value in instance.items()}))))

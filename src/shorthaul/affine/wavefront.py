@@ -38,15 +38,16 @@ class Wavefront:
     alive: isl.UnionMap
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
+    times: int = 1
 
-    def at(self, sizes: dict[str, int]) -> int:
+    def at(self, sizes: dict[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""
-        return sum(item.at(sizes) for item in self.sums)
+        return sum(item.at(sizes) for item in self.sums) / self.times
 
 
 def wavefronts(flow: DataFlow) -> list[Wavefront]:
     """Return a wavefront argument for every family of events that has one."""
-    search = _Search(flow)
+    search = Search(flow)
     found: list[Wavefront] = []
     for statement in flow.program.statements:
         for why, later in search.descendants(statement.name):
@@ -58,13 +59,13 @@ def wavefronts(flow: DataFlow) -> list[Wavefront]:
             if operands is None:
                 continue
             needed = later.apply_range(operands).intersect(search.ancestors(statement.name))
-            made = _argument(flow, statement.name, why, needed)
-            if made is not None:
-                found.append(made)
+            alive = _disjoint(needed.coalesce())
+            if alive is not None:
+                found.append(argument(flow, statement.name, why, alive))
     return found
 
 
-class _Search:
+class Search:
     """Flows of a program turned round, closures of its chains, ancestors by statement."""
 
     def __init__(self, flow: DataFlow) -> None:
@@ -72,18 +73,20 @@ class _Search:
         self._ancestors: dict[str, isl.UnionMap] = {}
         self._closures: dict[str, isl.UnionMap | None] = {}
 
-    def reads(self, statement: str) -> isl.UnionMap:
-        """Return instances of the statement -> what they read."""
+    def reads(self, statement: str, tag: str | None = None) -> isl.UnionMap:
+        """Return instances of the statement -> what they read (by the reference ``tag``)."""
         result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
         for item in self.flow.into(statement):
-            result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
+            if tag is None or item.reference.tag == tag:
+                result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
         return result
 
     def closure(self, statement: str) -> isl.UnionMap | None:
         """Return instance -> later instances along the statement's own chain, if isl knows it exactly."""
         if statement not in self._closures:
             own = [item.relation for item in self.flow.into(statement) if item.source == statement]
-            self._closures[statement] = _exact_closure(own)
+            even = [item for item in own if item.deltas().is_singleton()]
+            self._closures[statement] = exact_closure(even) or exact_closure(even[:1])
         return self._closures[statement]
 
     def descendants(self, event: str) -> Iterator[tuple[str, isl.UnionMap]]:
@@ -96,14 +99,14 @@ class _Search:
             first = closure.domain().subtract(closure.range())
             yield "first of its chain", closure.intersect_domain(first)
 
-    def ancestors(self, event: str) -> isl.UnionMap:
-        """Return event -> ancestors, as far as a few compositions see."""
-        if event in self._ancestors:
+    def ancestors(self, event: str, only: isl.UnionSet | None = None, *, steps: int = _DEPTH) -> isl.UnionMap:
+        """Return event -> ancestors, as far as a few compositions see; for the events ``only`` if given."""
+        if only is None and event in self._ancestors:
             return self._ancestors[event]
-        domain = self.flow.program.by_name[event].domain
-        front = isl.UnionMap.from_map(isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain))
+        domain = isl.UnionSet.from_set(self.flow.program.by_name[event].domain) if only is None else only
+        front = domain.identity()
         result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        for _ in range(_DEPTH):
+        for _ in range(steps):
             widened = front
             for name in sorted(_names(front.range())):
                 closure = self.closure(name) if name in self.flow.program.by_name else None
@@ -117,11 +120,13 @@ class _Search:
             front = following.coalesce()
             if result.n_map() > _MOST_MAPS or front.is_empty():
                 break
-        self._ancestors[event] = result
+        if only is None:
+            self._ancestors[event] = result
         return result
 
 
-def _exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
+def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
+    """Return the transitive closure of a union that is one translation, None if it is not or isl cannot be exact."""
     if not relations:
         return None
     whole = relations[0]
@@ -140,22 +145,28 @@ def _names(points: isl.UnionSet) -> set[str]:
     return names
 
 
-def _argument(flow: DataFlow, event: str, why: str, needed: isl.UnionMap) -> Wavefront | None:
-    alive = needed.coalesce()
-    if alive.is_empty() or not alive.reverse().is_single_valued():
-        maps: list[isl.Map] = []
-        alive.foreach_map(lambda item: maps.append(item.coalesce()))
-        apart = [isl.UnionMap.from_map(item) for item in sorted(maps, key=str) if item.is_injective()]
-        if not apart or len(apart) == len(maps):
-            return None
-        alive = apart[0]
-        for item in apart[1:]:
-            alive = alive.union(item)
-        if not alive.reverse().is_single_valued():
-            return None
+def _disjoint(alive: isl.UnionMap) -> isl.UnionMap | None:
+    """Return ``alive``, or the part of it by spaces, in which different events share no vertex."""
+    if alive.is_empty():
+        return None
+    if alive.reverse().is_single_valued():
+        return alive
+    maps: list[isl.Map] = []
+    alive.foreach_map(lambda item: maps.append(item.coalesce()))
+    apart = [isl.UnionMap.from_map(item) for item in sorted(maps, key=str) if item.is_injective()]
+    if not apart:
+        return None
+    result = apart[0]
+    for item in apart[1:]:
+        result = result.union(item)
+    return result if result.reverse().is_single_valued() else None
+
+
+def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: int = 1) -> Wavefront:
+    """Return the argument for what is alive, in which one load counts up to ``times`` times."""
     pieces = _alive_per_event(flow, alive)
     sums = tuple(_total(flow, event, where, count) for where, count in pieces)
-    return Wavefront(event, why, alive, tuple(pieces), sums)
+    return Wavefront(event, why, alive, tuple(pieces), sums, times)
 
 
 def _alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
@@ -233,16 +244,17 @@ def _at_least(points: isl.Set, count: Polynomial) -> isl.Set | None:
 
 def counted(item: Wavefront) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
-    value = sympy.Add(*(guarded(part) for part in item.sums))
+    value = sympy.Add(*(guarded(part) for part in item.sums)) / item.times
     facts = {f"|X| of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
+    apart = "disjoint for different e" if item.times == 1 else f"a load counts at most {item.times} times"
     steps = (
         f"Events: the vertices e of {item.event} ({item.why}); x0, x1, ... are the coordinates of e.",
-        f"X(e): ancestors of e that descendants of e read: {item.alive}; disjoint for different e.",
+        f"X(e): ancestors of e that descendants of e read: {item.alive}; {apart}.",
         "When e has just been computed it is in fast memory with at most S - 1 others, so |X(e)| - S + 1 loads follow.",
         *(f"piece {at}: {where}" for at, (where, _) in enumerate(item.pieces)),
     )
     return SubBound(
-        "wavefront",
+        "intervals of chains" if item.why.endswith("last") else "wavefront",
         (item.event,),
         str(item.alive.domain()),
         value,
