@@ -30,4 +30,4 @@ def local_messaging(parent: Index, x: Index, y: Index, grid: Grid) -> tuple[Cost
     energy, longest = edge_energy(parent, x, y)
     loads = link_loads(parent, np.arange(len(parent), dtype=np.int32), x, y, grid)
     depth = int(bool((parent >= 0).any()))
-    return Cost(energy_hops=energy, depth=depth, distance_hops=longest, link_load=int(loads.max())), loads
+    return Cost(energy_hops=int(energy), depth=depth, distance_hops=int(longest), link_load=int(loads.max())), loads

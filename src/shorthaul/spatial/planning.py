@@ -138,9 +138,9 @@ def _virtual(tree: Tree, layout: Layout) -> dict[str, float]:
     energy, longest = edge_energy(virtual.parent, x, y)
     most = int(tree.degrees().max())
     return {
-        "energy_hops": energy,
-        "energy_per_vertex": energy / tree.n,
-        "distance_hops": longest,
+        "energy_hops": int(energy),
+        "energy_per_vertex": float(energy / tree.n),
+        "distance_hops": int(longest),
         "depth": most.bit_length(),
         "nodes": virtual.nodes,
     }

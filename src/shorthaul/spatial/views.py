@@ -72,7 +72,7 @@ def _cells(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], .
 
 def distances(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) -> Series:
     """Return how many edges have which length, long ones gathered in doubling classes."""
-    _, longest = edge_energy(tree.parent, x, y)
+    longest = int(edge_energy(tree.parent, x, y)[1])
     counts = distance_counts(tree.parent, x, y, longest)
     edges = [*range(min(17, longest + 1))]
     while edges[-1] < longest:

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul, shorthaul_json
+from tests.reference import spatial_twins as twins
+
+
+def test_treefix_of_given_values_into_a_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    tree = twins.random_tree(rng)
+    values = rng.integers(-9, 9, tree.n)
+    np.save(tmp_path / "tree.npy", tree.parent)
+    np.save(tmp_path / "values.npy", values)
+    arguments = ("treefix", "tree.npy", "--values", "values.npy", "--op", "max", "-o", "sums.npz")
+    document = shorthaul_json("spatial", *arguments, cwd=tmp_path)
+    expected = twins.subtree_fold(tree.parent.tolist(), values.tolist(), max)
+    with np.load(tmp_path / "sums.npz") as found:
+        assert found["value"].tolist() == document["plan"]["value"] == expected
+    assert document["check"]["messages_replayed"] is True
+    assert {"rounds", "words_per_processor", "cycles", "method"} <= set(document)
+
+
+def test_lca_of_given_queries_into_a_file(tmp_path: Path) -> None:
+    tmp_path.joinpath("t.nwk").write_text("((a,b)c,(d,e)f)r;")
+    tmp_path.joinpath("q.txt").write_text("# pairs\n2 3\n2,5\n\n")
+    document = shorthaul_json("spatial", "lca", "t.nwk", "--queries", "q.txt", "-o", "a.npz", cwd=tmp_path)
+    with np.load(tmp_path / "a.npz") as found:
+        assert found["ancestor"].tolist() == document["plan"]["ancestor"] == [1, 0]
+
+
+def test_a_forest_needs_the_flag(tmp_path: Path) -> None:
+    tmp_path.joinpath("t.nwk").write_text("(a,b);\n(c,d);\n")
+    refused = shorthaul("spatial", "plan", "t.nwk", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--forest" in refused.stderr
+    document = shorthaul_json("spatial", "plan", "t.nwk", "--forest", cwd=tmp_path)
+    assert document["bound"]["value"] == 4
+
+
+def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
+    document = shorthaul_json("spatial", "plan", "yule:n=100001", "-o", "layout.npz", cwd=tmp_path)
+    assert set(document["plan"]) == {"grid", "n", "file", "digest"}
+    assert len(json.dumps(document)) < 400_000
+    with np.load(tmp_path / "layout.npz") as layout:
+        parent, x, y = layout["parent"], layout["x"].astype(int), layout["y"].astype(int)
+    child = parent >= 0
+    hops = np.abs(x[child] - x[parent[child]]) + np.abs(y[child] - y[parent[child]])
+    assert hops.sum() == document["cost"]["energy_hops"]
+    assert hops.max() == document["cost"]["distance_hops"]
+
+
+def test_sweep_over_sizes_orders_and_curves(tmp_path: Path) -> None:
+    arguments = ("sweep", "yule:seed=2", "--sizes", "64,256", "--orders", "light-first,dfs", "--curves", "hilbert,z")
+    document = shorthaul_json("spatial", *arguments, cwd=tmp_path)
+    assert len(document["points"]) == 2 * (4 + 2)
+    assert all(point["energy_hops"] >= point["bound"] for point in document["points"])
+    assert document["status"] is None
+
+
+@pytest.mark.parametrize("verb", [("plan", "yule:n=99"), ("treefix", "yule:n=99", "--method", "heavy-path")])
+def test_kernels_give_the_same_as_plain_python(
+    verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled = shorthaul_json("spatial", *verb, cwd=tmp_path)
+    monkeypatch.setenv("SHORTHAUL_JIT", "0")
+    plain = shorthaul_json("spatial", *verb, cwd=tmp_path)
+    assert plain["cost"] == compiled["cost"]
+    assert plain["plan"] == compiled["plan"]
