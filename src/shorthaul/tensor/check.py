@@ -278,8 +278,8 @@ def _totals(flow: _Flow, tiles: Grid, traces: Iterator[StepTrace]) -> SubgraphRe
     loads = stores = peak = 0
     kept: list[StepTrace] = []
     for trace in traces:
-        compute.append(math.fsum(trace.compute.tolist()))
-        latency.append(math.fsum(trace.latency.tolist()))
+        compute.append(float(trace.compute.sum()))
+        latency.append(float(trace.latency.sum()))
         loads += int(trace.loads.sum())
         stores += int(trace.stores.sum())
         peak = max(peak, int(trace.working_set.max()))
