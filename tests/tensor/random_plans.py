@@ -10,16 +10,16 @@ from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 SIZES = (3, 4, 6, 8, 12)
 
 
-def random_problem(rng: np.random.Generator, *, operators: int = 6) -> Problem:
+def random_problem(rng: np.random.Generator, *, operators: int = 6, sizes: tuple[int, ...] | None = None) -> Problem:
     """A connected-ish graph whose shapes fit; a few sizes, so that outputs often share a shape."""
-    sizes = rng.choice(SIZES, size=int(rng.integers(1, 4)), replace=False)
-    tensors = [Tensor(int(rng.choice(sizes)), int(rng.choice(sizes))) for _ in range(2)]
+    few = rng.choice(SIZES if sizes is None else sizes, size=int(rng.integers(1, 4)), replace=False)
+    tensors = [Tensor(int(rng.choice(few)), int(rng.choice(few))) for _ in range(2)]
     made: list[Operator] = []
     for _ in range(int(rng.integers(1, operators + 1))):
         first = int(rng.integers(len(tensors)))
         cost = float(rng.integers(0, 50))
         if rng.random() < 0.5:
-            made.append(_matmul(rng, tensors, sizes, first, cost))
+            made.append(_matmul(rng, tensors, few, first, cost))
         else:
             made.append(_pointwise(rng, tensors, first, cost))
     native = (int(rng.choice((2, 4, 8))), int(rng.choice((2, 4, 8))))
