@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -99,3 +100,11 @@ def test_wrong_flags_name_the_nearest() -> None:
     assert status == 2
     assert "--rounds" in err
     assert "1 to 9" in err
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_search(tmp_path: Path) -> None:
+    for flag, path in (("-o", "none/p.json"), ("--result", "none/r.json"), ("-o", ".")):
+        status, out, err = invoke("go", "x", flag, str(tmp_path / path))
+        assert status == 2
+        assert not out
+        assert "folder does not exist" in err or "is a directory" in err

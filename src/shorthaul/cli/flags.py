@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from shorthaul.core.errors import InputError
 from shorthaul.core.options import flag_name, option, validate
 
 if TYPE_CHECKING:
@@ -23,6 +24,16 @@ class Output:
     output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
     result: Path | None = option(None, "Write the result document (JSON) here.")
     json: bool = option(False, "Print the result document on standard output, everything else on standard error.")
+
+    def __post_init__(self) -> None:
+        # A search of minutes must not end in a file that cannot be written.
+        for flag, path in (("--output", self.output), ("--result", self.result)):
+            if path is not None and path.is_dir():
+                raise InputError("is a directory", place=flag, value=str(path), cure="name a file")
+            if path is not None and not path.parent.is_dir():
+                raise InputError(
+                    "its folder does not exist", place=flag, value=str(path), cure=f"make {path.parent} first"
+                )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

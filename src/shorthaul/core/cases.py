@@ -112,7 +112,7 @@ def _value(parameter: Parameter, text: str, place: str) -> Value:
             raise unknown_name("value", text, parameter.choices, place=place)
         return text
     kind = "an integer" if isinstance(parameter.default, int) else "a number"
-    allowed = f"{kind} from {parameter.least:g} to {parameter.most:g}"
+    allowed = f"{kind} from {parameter.least:.15g} to {parameter.most:.15g}"
     try:
         value = int(text) if isinstance(parameter.default, int) else float(text)
     except ValueError:
