@@ -104,3 +104,16 @@ def test_a_wrong_plan_is_found(tmp_path: Path) -> None:
     checked = shorthaul_json("affine", "check", "trisolv", "plan.json", cwd=tmp_path, status=1)
     assert checked["status"] == "invalid"
     assert {item["rule"] for item in checked["check"]["violations"]} == {"before-operand"}
+
+
+def test_the_oracle_compares_parts_too() -> None:
+    document = shorthaul_json("affine", "check", "cholesky", "--size", "N=5")
+    assert any("U(K)" in remark for remark in document["check"]["remarks"])
+
+
+def test_bytes_of_mixed_precision(tmp_path: Path) -> None:
+    text = "void f(int n, float a[n], double b[n], double c[n]) {\n#pragma scop\n"
+    text += "  for (int i = 0; i < n; i++) c[i] = a[i] * b[i];\n#pragma endscop\n}\n"
+    (tmp_path / "mixed.c").write_text(text)
+    document = shorthaul_json("affine", "bound", "mixed.c", "--size", "n=10,S=8", cwd=tmp_path)
+    assert (document["bound"]["value"], document["bound"]["value_bytes"]) == (20, 120)

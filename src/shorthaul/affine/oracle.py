@@ -1,22 +1,29 @@
 """The validity oracle: everything a bound rests on, compared with brute force at small sizes.
 
-(a) the bound against exact play on tiny CDAGs; (c) the bound against Belady's replacement on the program order and on
-tiled orders; (d) dependences, inputs and counts against execution. (b), the sizes of partition parts, is in
-:mod:`check_parts`.
+(a) the bound against exact play on tiny CDAGs; (b) every U(K) against the largest part that an integer program finds;
+(c) the bound against Belady's replacement on the program order and on tiled orders; (d) dependences, inputs and counts
+against execution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import islpy as isl
 import numpy as np
+import numpy.typing as npt
 
+from shorthaul.affine.bound import AffineBound
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.check import same_cdag
+from shorthaul.affine.check_parts import largest_part
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.k_partition import sets_of
+from shorthaul.affine.leading import S
+from shorthaul.affine.scan import points
 from shorthaul.affine.sizes import FAST_MEMORY, shown
 from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
 from shorthaul.core.amounts import TOLERANCE
@@ -30,7 +37,10 @@ MOST_STATES = 60_000
 LARGEST_EXECUTION = 4_000
 LARGEST_ORDER = 300_000
 
-Bound = Callable[[Mapping[str, int]], float]
+#: Partition parts are looked for on CDAGs of this many vertices, for these values of S.
+PART_VERTICES = range(40, 260)
+PART_CAPACITIES = (1, 2, 3)
+PART_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +68,12 @@ class Findings:
     remarks: tuple[str, ...]
 
 
-def examine(flow: DataFlow, bound: Bound, choices: Sequence[Mapping[str, int]], budget: Budget) -> Findings:
+def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, int]], budget: Budget) -> Findings:
     """Compare at every choice of sizes; where a choice gives no S, several values of S are tried."""
     comparisons: list[Comparison] = []
     violations: list[Violation] = []
     remarks: list[str] = []
+    parts_done = False
     for sizes in choices:
         if budget.expired():
             remarks.append(f"stopped before {shown(sizes)}")
@@ -73,12 +84,15 @@ def examine(flow: DataFlow, bound: Bound, choices: Sequence[Mapping[str, int]], 
             remarks.append(f"at {shown(parameters)} nothing is executed")
             continue
         violations += _dependences(flow, parameters, cdag, remarks)
+        if not parts_done and cdag.n in PART_VERTICES:
+            parts_done = True
+            violations += _parts(bound, parameters, cdag, remarks)
         for capacity in [sizes[FAST_MEMORY]] if FAST_MEMORY in sizes else _capacities(cdag):
             given = {**parameters, FAST_MEMORY: capacity}
             if capacity < least_capacity(cdag):
                 remarks.append(f"{shown(given)}: an operation needs {least_capacity(cdag)} words")
                 continue
-            for item in _plays(flow, given, cdag, bound(given), budget):
+            for item in _plays(flow, given, cdag, bound.value(given), budget):
                 comparisons.append(item)
                 if not item.holds:
                     message = f"{item.how} needs {item.loads} loads, the bound says {item.bound:g}"
@@ -116,6 +130,36 @@ def _dependences(
     edges = {(labels[a], labels[b]) for a, b in zip(cdag.operands.tolist(), sinks, strict=True)}
     for problem in same_cdag(flow.program, sizes, edges, set(labels[: cdag.inputs])):
         yield Violation("wrong-dependence", where, problem)
+
+
+def _parts(bound: AffineBound, sizes: Mapping[str, int], cdag: ConcreteCdag, remarks: list[str]) -> Iterator[Violation]:
+    """Compare U(K) of every partition argument with the exact maximum."""
+    where, compared = shown(sizes), 0
+    for number, part in enumerate(bound.proof.parts, 1):
+        if part.points is None or part.sources is None:
+            continue
+        counted = _members(part.points, sizes, cdag)
+        inside = ~_members(part.sources, sizes, cdag)
+        inside[: cdag.inputs] = False
+        for capacity in PART_CAPACITIES:
+            limit = int(part.facts["K"].subs(S, capacity))
+            most = float(part.facts["U"].subs(S, capacity))
+            found, proven = largest_part(cdag.starts, cdag.operands, inside, counted, limit, seconds=PART_SECONDS)
+            if proven and found > most + TOLERANCE:
+                message = f"part [{number}]: {found} instances fit into one segment of K = {limit}, U says {most:g}"
+                yield Violation("part-too-large", where, message, most, found)
+            compared += proven
+    if compared:
+        remarks.append(f"{where}: {compared} values of U(K) are at least the exact maximum")
+
+
+def _members(union: isl.UnionSet, sizes: Mapping[str, int], cdag: ConcreteCdag) -> npt.NDArray[np.bool_]:
+    number = {cdag.label(vertex): vertex for vertex in range(cdag.n)}
+    result = np.zeros(cdag.n, dtype=np.bool_)
+    for item in sets_of(union):
+        for row in points(item, sizes).tolist():
+            result[number[f"{item.get_tuple_name()}[{', '.join(map(str, row))}]"]] = True
+    return result
 
 
 def _plays(

@@ -15,6 +15,7 @@ from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import CASES
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.check import check_plan
+from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
@@ -110,9 +111,18 @@ def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] |
         "latex": found.latex(),
     }
     if value is not None and sizes is not None:
-        width = max((array.element_bytes for array in program.arrays.values()), default=8)
-        details["value_bytes"] = value * width
+        details["value_bytes"] = _least_bytes(program, value, sizes)
     return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
+
+
+def _least_bytes(program: Program, words: float, sizes: Mapping[str, int]) -> float:
+    """Every input is loaded once at its own width, every further load has at least the smallest width of all."""
+    flow = flow_dependences(program)
+    width = min(array.element_bytes for array in program.arrays.values())
+    surplus = sum(
+        card(item).at(sizes) * (program.arrays[array].element_bytes - width) for array, item in flow.inputs.items()
+    )
+    return words * width + surplus
 
 
 def shown_bound(made: Bound, form: str) -> str:
@@ -227,7 +237,7 @@ def check(
     else:
         choices = [require_sizes(options.size, program, fast_memory=False)]
     with search:
-        findings = examine(flow, found.value, choices, search)
+        findings = examine(flow, found, choices, search)
     comparisons = [
         {"sizes": item.sizes, "how": item.how, "bound": item.bound, "loads": item.loads, "proven": item.proven}
         for item in findings.comparisons
