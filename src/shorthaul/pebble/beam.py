@@ -13,7 +13,8 @@ from shorthaul.pebble.plan import Plan
 #: How the states of a layer are ranked, round by round: how much of the red values' charge counts, and how many
 #: states of one computed set are kept (0: any number).
 _RANKINGS = ((0.0, 0), (0.5, 8), (0.25, 0), (0.1, 4), (0.4, 2), (0.2, 16))
-_FIRST_WIDTH = 64
+#: The width of the first round.
+FIRST_WIDTH = 64
 
 
 def plan(
@@ -22,13 +23,15 @@ def plan(
     *,
     search: Budget,
     incumbent: Plan | None = None,
+    narrowest: int = FIRST_WIDTH,
     widest: int = 2**20,
     goal: int | None = None,
 ) -> Plan:
     """Return the best plan found without recomputation until the time limit, or until no width can improve it.
 
-    ``incumbent`` is a plan to improve on, ``goal`` a traffic at which to stop (a lower bound). Raises
-    :class:`InfeasibleError` if some node cannot be computed, :class:`NoPlanError` if time is up before the first plan.
+    ``incumbent`` is a plan to improve on, ``goal`` a traffic at which to stop (a lower bound). Layers are cut to
+    ``narrowest`` states first, to ``widest`` at last. Raises :class:`InfeasibleError` if some node cannot be computed,
+    :class:`NoPlanError` if time is up before the first plan.
 
     >>> from shorthaul.pebble.generators import fft
     >>> cdag = fft(n=4, word=1)
@@ -44,7 +47,7 @@ def plan(
     unit = float(cdag.weights.mean())
     for attempt in count():
         turn, ranking = divmod(attempt, len(_RANKINGS))
-        width = _FIRST_WIDTH << turn
+        width = narrowest << turn
         if width > widest or search.expired() or (best is not None and best.traffic(cdag.weights) <= goal):
             break
         greed, per_set = _RANKINGS[ranking]

@@ -12,83 +12,101 @@ from __future__ import annotations
 import numpy as np
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam
+from shorthaul.pebble import beam, local_search
 from shorthaul.pebble.downsets import Tables, layered, tables
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Plan
 
-#: The part of the time that the beam gets for the first plan.
-_BEAM_SHARE = 0.3
-#: Of what is left, the part for the pass that would prove the beam's plan optimal.
-_CLOSING_SHARE = 0.4
-#: Of what is left then, the part for passes of rising limits.
-_RAISING_SHARE = 0.5
-#: The seconds that count as a part where there is no time limit.
-_ENDLESS_SLICE_S = 60.0
-#: Passes shorter than this, in seconds, are followed by wider steps of the limit.
-_SHORT_S = 0.5
+#: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
+_FIRST_TURN_S = 1.0
+_GROWTH = 3.0
+#: Passes shorter than this part of their time are followed by wider steps of the limit.
+_SHORT = 0.1
 
 
 def solve(
-    cdag: Cdag,
-    budget: int,
-    *,
-    search: Budget,
-    incumbent: Plan | None = None,
-    known_bound: int = 0,
+    cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan | None = None, known_bound: int = 0
 ) -> tuple[Plan, int, bool]:
     """Return (best plan, lower bound on the traffic, whether the plan is proven optimal).
 
     No value is computed twice. ``incumbent`` is a plan to start from, ``known_bound`` a lower bound on the traffic
-    that is proven already. Raises :class:`InfeasibleError` if some node cannot be computed.
+    that is proven already. Without a time limit the search ends when the proof is complete or outgrows the memory it
+    may take. Raises :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.generators import fft
     >>> solve(fft(n=4, word=1), 3, search=Budget(time_limit_s=60))[1:]
     (16, True)
     """
     require_budget(cdag, budget)
-    least = cdag.algorithmic_bound()
-    bound = max(least, known_bound)
-    best = beam.plan(cdag, budget, search=_slice(search, _BEAM_SHARE), incumbent=incumbent, goal=bound)
-    given = tables(cdag)
-    best, bound = _closed(cdag, budget, best, bound, _slice(search, _CLOSING_SHARE), given)
-    best, bound = _raised(cdag, budget, best, bound, _slice(search, _RAISING_SHARE), given)
-    if best.traffic(cdag.weights) > bound and not search.expired():
-        best = beam.plan(cdag, budget, search=search, incumbent=best, goal=bound)
+    bound = max(cdag.algorithmic_bound(), known_bound)
+    solver = _Solver(cdag, budget, tables(cdag), search)
+    best = beam.plan(cdag, budget, search=solver.part(0.3 * _FIRST_TURN_S), incumbent=incumbent, goal=bound)
+    seconds = _FIRST_TURN_S
+    while best.traffic(cdag.weights) > bound and not search.expired():
+        best, bound, outgrown = solver.proven(best, bound, seconds)
+        if best.traffic(cdag.weights) > bound and not search.expired():
+            best = solver.improved(best, bound, seconds)
+        if outgrown and search.time_limit_s is None:
+            break
+        seconds *= _GROWTH
     return best, bound, best.traffic(cdag.weights) <= bound
 
 
-def _slice(search: Budget, share: float) -> Budget:
-    """Return a budget of a part of the remaining time, and some time where there is no limit."""
-    return search.part(share, endless_s=_ENDLESS_SLICE_S)
+class _Solver:
+    """One problem, and its turns."""
 
+    def __init__(self, cdag: Cdag, budget: int, given: Tables, search: Budget) -> None:
+        self._cdag = cdag
+        self._budget = budget
+        self._given = given
+        self._search = search
+        self._turn = 0
 
-def _closed(cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget, given: Tables) -> tuple[Plan, int]:
-    """Return the best plan and bound after one pass that proves the best plan optimal or finds an optimal one."""
-    traffic, least = best.traffic(cdag.weights), cdag.algorithmic_bound()
-    if traffic <= bound:
-        return best, bound
-    outcome = layered(cdag, budget, limit=traffic - least, search=search, given=given)
-    if not outcome.finished:
-        return best, bound
-    if outcome.plan is None or outcome.excess is None:
-        return best, traffic
-    return outcome.plan, least + outcome.excess
+    def part(self, seconds: float) -> Budget:
+        """Return a budget of so many seconds, or of what is left; every one has a seed of its own."""
+        left = self._search.remaining_s()
+        part = self._search.part(min(1.0, seconds / max(left, 1e-9)), endless_s=seconds)
+        self._turn += 1
+        part.seed = self._search.seed + self._turn
+        return part
 
+    def improved(self, best: Plan, bound: int, seconds: float) -> Plan:
+        """Return a better plan if beam or local search find one."""
+        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.5 * seconds))
+        if best.traffic(self._cdag.weights) <= bound:
+            return best
+        first = round(beam.FIRST_WIDTH * (1 + seconds))
+        search = self.part(0.5 * seconds)
+        return beam.plan(self._cdag, self._budget, search=search, incumbent=best, goal=bound, narrowest=first)
 
-def _raised(cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget, given: Tables) -> tuple[Plan, int]:
-    """Return the best plan and bound after passes of rising limits."""
-    unit = int(np.gcd.reduce(cdag.weights))
-    step = unit
-    while bound < best.traffic(cdag.weights) and not search.expired():
-        target = min(bound + step, best.traffic(cdag.weights))
-        before = search.elapsed_s()
-        outcome = layered(cdag, budget, limit=target - cdag.algorithmic_bound(), search=search, given=given)
-        if outcome.plan is not None and outcome.excess is not None:
-            return outcome.plan, cdag.algorithmic_bound() + outcome.excess
-        if outcome.finished:
-            bound = target
-        elif step == unit:
-            break
-        step = 2 * step if search.elapsed_s() - before < _SHORT_S and outcome.finished else unit
-    return best, bound
+    def proven(self, best: Plan, bound: int, seconds: float) -> tuple[Plan, int, bool]:
+        """Return the best plan and bound after complete passes, and whether these outgrow the memory.
+
+        First one pass below the best plan, which proves it optimal or finds an optimal one; if that takes too much,
+        passes of rising limits.
+        """
+        cdag, least = self._cdag, self._cdag.algorithmic_bound()
+        unit = int(np.gcd.reduce(cdag.weights))
+        traffic = best.traffic(cdag.weights)
+        target, step = traffic, unit
+        search = self.part(0.25 * seconds)
+        rising = False
+        while bound < traffic:
+            started = search.elapsed_s()
+            outcome = layered(cdag, self._budget, limit=target - least, search=search, given=self._given)
+            if outcome.plan is not None and outcome.excess is not None:
+                return outcome.plan, least + outcome.excess, False
+            if outcome.finished:
+                bound = target
+                self._search.report(best=traffic, bound=bound, what="exact")
+                is_short = search.elapsed_s() - started < _SHORT * seconds
+                step = 2 * step if is_short else unit
+            elif not rising:
+                rising = True
+                search = self.part(0.25 * seconds)
+            elif step > unit:
+                step = unit
+            else:
+                return best, bound, not search.expired()
+            target = min(bound + step, traffic)
+        return best, bound, False

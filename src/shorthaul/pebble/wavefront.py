@@ -15,7 +15,7 @@ _COMPILE_S = 10
 _MOST_PARTED = 400
 _MOST_CHOSEN = 64
 #: Above this many nodes no minimum cuts are computed at all.
-_MOST_NODES = 20_000
+_MOST_NODES = 5_000
 _PIECES = 12
 
 
