@@ -22,6 +22,8 @@ from shorthaul.tensor.sequence import plan_of, steps_of
 _MOVES_PER_OPERATOR: Final = 1200
 _FEWEST_MOVES: Final = 4000
 _MOST_MOVES: Final = 60_000
+#: Moves before that, in the calling process.
+_FIRST_MOVES: Final = 300
 #: The rounds of each seed: the share of its moves, the temperatures at both ends as parts of the first latency, and
 #: whether it begins where the search began, rather than with the best so far.
 _ROUNDS: Final = (
@@ -63,8 +65,18 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
     if search.time_limit_s is not None:
         # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.
         search.keep_back(min(_FINISH_SHARE * search.time_limit_s, max(_FINISH_S, search.elapsed_s() / 2)))
-    best = start
-    if len(problem.operators) > 1 and not bound.is_met_by(start.latency) and not search.expired():
+    # A short round here, so that even a machine too busy to start processes in time has a plan worth having.
+    best = anneal(
+        groups,
+        start,
+        Random(search.seed),
+        _FIRST_MOVES,
+        hottest=1e-3,
+        coldest=1e-6,
+        stop=lambda latency: len(problem.operators) == 1 or bound.is_met_by(latency) or search.expired(),
+    )
+    search.report(best=best.latency, bound=bound.value)
+    if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
         is_timed = search.time_limit_s is not None
         known = groups.granularities.known
         tasks = [
@@ -73,7 +85,7 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
         found = dict(
             run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
         )
-        best = min([start, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+        best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
     return plan_of(groups, steps_of(groups, best.sequence, best.evaluation))
 
 
