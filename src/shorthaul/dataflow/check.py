@@ -293,34 +293,26 @@ def _check_resources(replay: _Replay, busy: Mapping[str, Sequence[tuple[int, int
     """No two tasks on one resource at the same time, in any iteration: intervals modulo the period are disjoint."""
     period = replay.point.period
     for resource, intervals in busy.items():
-        pieces: list[tuple[int, int, str]] = []
+        pieces: list[tuple[int, int, str, bool]] = []
         for start, stop, task in intervals:
             if stop - start > period:
-                message = f"{task} takes longer than the period and overlaps itself"
+                message = f"{task} takes longer than the period and overlaps itself, wrapped around the period"
                 replay.fault("overlap", resource, message, stop - start, period)
                 continue
             low = start % period
             high = low + stop - start
             if stop > start:
-                pieces.append((low, min(high, period), task))
+                pieces.append((low, min(high, period), task, high > period))
             if high > period:
-                pieces.append((0, high - period, task))
+                pieces.append((0, high - period, task, True))
         pieces.sort()
-        reach, holder = 0, ""
-        for low, high, task in pieces:
+        reach, holder, holder_wraps = 0, "", False
+        for low, high, task, wraps in pieces:
             if low < reach:
-                wrapped = (
-                    "" if _plainly(replay, task, low) and _plainly(replay, holder, 0) else ", wrapped around the period"
-                )
-                message = f"{holder} and {task} overlap at tick {low} of the period{wrapped}"
-                replay.fault("overlap", resource, message)
+                where = ", wrapped around the period" if wraps or holder_wraps else ""
+                replay.fault("overlap", resource, f"{holder} and {task} overlap at tick {low} of the period{where}")
             if high > reach:
-                reach, holder = high, task
-
-
-def _plainly(replay: _Replay, task: str, _low: int) -> bool:
-    start = replay.point.starts[task]
-    return start % replay.point.period + replay.length[task] <= replay.point.period
+                reach, holder, holder_wraps = high, task, wraps
 
 
 def _check_tokens(replay: _Replay, buffer: _Buffer) -> None:

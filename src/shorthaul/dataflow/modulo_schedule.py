@@ -7,13 +7,12 @@ crosses the end of the period wraps around: every interval also stands one perio
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from shorthaul.dataflow.binding import MappedNetwork, Task
+from shorthaul.dataflow.mrb import Buffer
 from shorthaul.dataflow.plan import Point
-
-if TYPE_CHECKING:
-    from ortools.sat.python import cp_model
 
 
 def modulo_schedule(
@@ -76,7 +75,11 @@ def serial_schedule(net: MappedNetwork) -> tuple[int, dict[str, int]]:
 
 
 class _Model:
-    """The constraints of one period, built up actor by actor."""
+    """The constraints of one period. Firings begin in [0, period); whole periods are added afterwards.
+
+    Only actors that wait for each other in a cycle need their stages (whole periods) inside the model. The longest
+    firing on the busiest resource begins at 0: schedules can be turned round the period at will.
+    """
 
     def __init__(self, net: MappedNetwork, period: int) -> None:
         from ortools.sat.python import cp_model
@@ -84,15 +87,12 @@ class _Model:
         self.cp = cp_model.CpModel()
         self.net = net
         self.period = period
-        self.stages = 3 * len(net.network.actors) + 2
         self.start: dict[str, Any] = {}
         self.intervals: dict[str, list[Any]] = {}
+        self.pinned = _longest_on_busiest(net)
 
-    def wrapped(self, name: str, start: Any, size: Any, most: int, resources: tuple[str, ...]) -> None:
-        """Keep [start, start + size) modulo the period to itself on every resource."""
-        residue = self.cp.new_int_var(0, self.period - 1, f"residue {name}")
-        stage = self.cp.new_int_var(0, self.stages, f"stage {name}")
-        self.cp.add(start == residue + self.period * stage)
+    def wrapped(self, name: str, residue: Any, size: Any, most: int, resources: tuple[str, ...]) -> None:
+        """Keep [residue, residue + size) modulo the period to itself on every resource."""
         for copy in (0, self.period):
             end = self.cp.new_int_var(copy, copy + self.period - 1 + most, f"end {name} {copy}")
             interval = self.cp.new_interval_var(residue + copy, size, end, f"{name} {copy}")
@@ -101,32 +101,34 @@ class _Model:
 
     def firing(self, name: str) -> None:
         """Add reads, execution and writes of one actor, which hold its core from first to last."""
-        net, horizon = self.net, self.period * (self.stages + 1)
+        net, horizon = self.net, 2 * self.period
         reads = [task for task in net.reads[name] if task.duration]
         writes = [task for task in net.writes[name] if task.duration]
-        begin = self.cp.new_int_var(0, horizon, f"begin {name}")
-        finish = self.cp.new_int_var(0, horizon, f"finish {name}")
+        begin = self.cp.new_int_var(0, 0 if name == self.pinned else self.period - 1, f"begin {name}")
         execution = net.execution[name]
-        parts: list[Task] = [*reads, *writes]
-        total = execution + sum(task.duration for task in parts)
-        span = self.cp.new_int_var(total, max(total, self.period), f"span {name}")
-        self.cp.add(finish == begin + span)
-        self.wrapped(name, begin, span, max(total, self.period), (net.binding[name],))
-        own = []
-        if parts:
-            start = self.cp.new_int_var(0, horizon, name)
-            self.cp.add(start >= begin + sum(task.duration for task in reads))
-            self.cp.add(start + execution + sum(task.duration for task in writes) <= finish)
-        else:
-            start = begin
+        reading, writing = sum(task.duration for task in reads), sum(task.duration for task in writes)
+        total = reading + execution + writing
+        if not reads and not writes:
+            self.start[name] = begin
+            self.wrapped(name, begin, total, total, (net.binding[name],))
+            return
+        span = self.cp.new_int_var(total, self.period, f"span {name}")
+        self.wrapped(name, begin, span, self.period, (net.binding[name],))
+        start = self.cp.new_int_var(0, horizon, name)
         self.start[name] = start
-        for task in parts:
+        self.cp.add(start >= begin + reading)
+        self.cp.add(start + execution + writing <= begin + span)
+        own = []
+        for task in (*reads, *writes):
             at = self.cp.new_int_var(0, horizon, task.name)
+            later = self.cp.new_bool_var(f"later {task.name}")
+            residue = self.cp.new_int_var(0, self.period - 1, f"residue {task.name}")
+            self.cp.add(at == residue + self.period * later)
             self.start[task.name] = at
             self.cp.add(at >= begin)
-            self.cp.add(at + task.duration <= finish)
+            self.cp.add(at + task.duration <= begin + span)
             own.append(self.cp.new_fixed_size_interval_var(at, task.duration, f"own {task.name}"))
-            self.wrapped(task.name, at, task.duration, task.duration, task.route)
+            self.wrapped(task.name, residue, task.duration, task.duration, task.route)
         for task in reads:
             self.cp.add(self.start[task.name] + task.duration <= start)
         for task in writes:
@@ -135,34 +137,76 @@ class _Model:
             self.cp.add_no_overlap(own)
 
     def tokens(self) -> None:
-        """No token is read before it is written, counting the initial ones."""
+        """On cycles, no token is read before it is written, counting the initial ones."""
+        component = cyclic_components(self.net)
+        stage = {name: self.cp.new_int_var(0, 3 * len(component), f"stage {name}") for name in component}
         reads = self.net.read_tasks()
         for buffer in self.net.network.buffers:
             write = self.net.write_task(buffer)
-            if write.duration:
-                written = self.start[write.name] + write.duration
-            else:
-                written = self.start[buffer.writer] + self.net.execution[buffer.writer]
             for task in reads[buffer.id]:
-                read = self.start[task.name] if task.duration else self.start[task.actor]
-                self.cp.add(written <= read + self.period * buffer.delay)
+                if buffer.writer == task.actor or component.get(buffer.writer, -1) != component.get(task.actor, -2):
+                    continue
+                end, start = _written(self.net, self.start, buffer, write), _read(self.start, task)
+                early = self.period * (stage[task.actor] + buffer.delay - stage[buffer.writer])
+                self.cp.add(end <= start + early)
+
+
+def _written(net: MappedNetwork, start: Mapping[str, Any], buffer: Buffer, write: Task) -> Any:
+    if write.duration:
+        return start[write.name] + write.duration
+    return start[buffer.writer] + net.execution[buffer.writer]
+
+
+def _read(start: Mapping[str, Any], task: Task) -> Any:
+    return start[task.name] if task.duration else start[task.actor]
+
+
+def _longest_on_busiest(net: MappedNetwork) -> str:
+    loads = net.resource_loads()
+    busiest = max(loads, key=lambda name: sum(loads[name].values()))
+    on = {
+        name
+        for name in net.network.actors
+        if net.binding[name] == busiest or any(busiest in task.route for task in (*net.reads[name], *net.writes[name]))
+    }
+    return max(on, key=lambda name: (_total(net, name), name))
+
+
+def _total(net: MappedNetwork, name: str) -> int:
+    return net.execution[name] + sum(task.duration for task in (*net.reads[name], *net.writes[name]))
+
+
+def cyclic_components(net: MappedNetwork) -> dict[str, int]:
+    """Return, for every actor on a cycle of several, the number of its strongly connected component."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = net.network.actors
+    number = {name: i for i, name in enumerate(names)}
+    pairs = [(number[b.writer], number[reader]) for b in net.network.buffers for reader in b.readers]
+    if not pairs:
+        return {}
+    src, dst = zip(*pairs, strict=True)
+    graph = coo_array(([1] * len(pairs), (src, dst)), shape=(len(names), len(names)))
+    _, label = connected_components(graph, directed=True, connection="strong")
+    labels = label.tolist()
+    return {name: labels[i] for name, i in number.items() if labels.count(labels[i]) > 1}
 
 
 def _at_period(net: MappedNetwork, period: int, seconds: float, hint: dict[str, int]) -> dict[str, int] | None:
     """Return start ticks at ``period``, an empty dictionary if there are none, None if undecided in time."""
     from ortools.sat.python import cp_model
 
+    if any(_total(net, name) > period for name in net.network.actors):
+        return {}
     model = _Model(net, period)
     for name in net.network.actors:
-        total = net.execution[name] + sum(t.duration for t in (*net.reads[name], *net.writes[name]))
-        if total > period:
-            return {}
         model.firing(name)
     model.tokens()
     for intervals in model.intervals.values():
         model.cp.add_no_overlap(intervals)
     for name, variable in model.start.items():
-        model.cp.add_hint(variable, hint[name])
+        model.cp.add_hint(variable, hint[name] % period)
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = max(0.01, seconds)
     solver.parameters.num_workers = 1
@@ -172,15 +216,58 @@ def _at_period(net: MappedNetwork, period: int, seconds: float, hint: dict[str, 
         return {}
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return None
-    return _all_starts(net, model.start, solver)
+    starts = {name: int(solver.value(variable)) for name, variable in model.start.items()}
+    return settled(net, staged(net, starts, period))
 
 
-def _all_starts(net: MappedNetwork, variables: dict[str, Any], solver: cp_model.CpSolver) -> dict[str, int]:
-    """The solver's starts; accesses that take no time stand at the ends of their execution."""
-    starts = {name: int(solver.value(variable)) for name, variable in variables.items()}
+def staged(net: MappedNetwork, starts: dict[str, int], period: int) -> dict[str, int]:
+    """Add whole periods to every firing so that tokens are there when read and buffers hold as few bytes as possible.
+
+    A linear program over the stages, integral because every constraint is a difference of two of them.
+    """
+    import numpy as np
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array
+
+    names = {name: i for i, name in enumerate(net.network.actors)}
+    reads = net.read_tasks()
+    rows: list[tuple[list[tuple[int, int]], int]] = []
+    cost = np.zeros(len(names) + len(net.network.buffers))
+    lower = [0.0] * len(names)
+    for number, buffer in enumerate(net.network.buffers):
+        write = net.write_task(buffer)
+        tokens = len(names) + number
+        cost[tokens] = buffer.token_bytes + 1
+        lower.append(float(max(1, buffer.delay)))
+        held_from = starts[write.name] if write.duration else starts[buffer.writer]
+        for task in reads[buffer.id]:
+            u, v = names[buffer.writer], names[task.actor]
+            end, start = _written(net, starts, buffer, write), _read(starts, task)
+            held_to = start + (task.duration or net.execution[task.actor])
+            # stage u - stage v <= delay + floor((read - written) / period)
+            rows.append(([(u, 1), (v, -1)] if u != v else [], buffer.delay + (start - end) // period))
+            # tokens >= delay + stage v - stage u + ceil((held to - held from) / period)
+            pair = [(v, 1), (u, -1)] if u != v else []
+            rows.append(([*pair, (tokens, -1)], -buffer.delay + (held_from - held_to) // period))
+    entries = [(i, column, value) for i, (row, _) in enumerate(rows) for column, value in row]
+    matrix = coo_array(
+        ([e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])), shape=(len(rows), len(cost))
+    )
+    limits = [(low, None) for low in lower]
+    solved = linprog(cost, A_ub=matrix.tocsr(), b_ub=[limit for _, limit in rows], bounds=limits, method="highs-ds")
+    stage = {name: round(float(solved.x[i])) for name, i in names.items()}
+    owner = {task.name: name for name in names for task in (*net.reads[name], *net.writes[name])}
+    return {name: at + period * stage[owner.get(name, name)] for name, at in starts.items()}
+
+
+def settled(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
+    """Return the starts with accesses that take no time put at the ends of their execution."""
+    placed = dict(starts)
     for name in net.network.actors:
         for task in net.reads[name]:
-            starts.setdefault(task.name, starts[name])
+            if not task.duration:
+                placed[task.name] = placed[name]
         for task in net.writes[name]:
-            starts.setdefault(task.name, starts[name] + net.execution[name])
-    return starts
+            if not task.duration:
+                placed[task.name] = placed[name] + net.execution[name]
+    return placed

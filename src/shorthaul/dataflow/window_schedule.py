@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shorthaul.dataflow.binding import MappedNetwork
-from shorthaul.dataflow.modulo_schedule import serial_schedule
+from shorthaul.dataflow.modulo_schedule import serial_schedule, settled
 
 
 def window_schedule(net: MappedNetwork, least: int, seconds: float) -> tuple[int, dict[str, int], int]:
@@ -63,7 +63,7 @@ def window_schedule(net: MappedNetwork, least: int, seconds: float) -> tuple[int
         return serial, hint, least
     found = int(solver.value(period))
     starts = {name: int(solver.value(variable)) for name, variable in start.items()}
-    return found, _settled(net, starts), int(solver.best_objective_bound)
+    return found, settled(net, starts), int(solver.best_objective_bound)
 
 
 def _sequence_firings(cp: Any, net: MappedNetwork, start: dict[str, Any], horizon: int) -> None:
@@ -82,15 +82,3 @@ def _sequence_firings(cp: Any, net: MappedNetwork, start: dict[str, Any], horizo
             cp.add_no_overlap(own)
     for intervals in spans.values():
         cp.add_no_overlap(intervals)
-
-
-def _settled(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
-    """Accesses that take no time moved to the ends of their execution, as every decoder reports them."""
-    for name in net.network.actors:
-        for task in net.reads[name]:
-            if not task.duration:
-                starts[task.name] = starts[name]
-        for task in net.writes[name]:
-            if not task.duration:
-                starts[task.name] = starts[name] + net.execution[name]
-    return starts

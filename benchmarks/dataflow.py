@@ -1,0 +1,220 @@
+"""Exploration times, fronts, decoding speed and exact solves of the dataflow engine, beside the published figures.
+
+Published: Letras, Falk, Teich, IEEE Access 2024 (Intel i7-4790, 2500 generations). Times are wall seconds and user CPU
+seconds of this process; on a shared machine the CPU seconds are the steadier of the two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.document import load_json, save_json
+from shorthaul.core.search import Budget
+from shorthaul.dataflow import generators
+from shorthaul.dataflow.caps_hms import decisions_of, make_decoder
+from shorthaul.dataflow.decoders import Exact, decoder_for
+from shorthaul.dataflow.instance import build
+from shorthaul.dataflow.nsga2 import hypervolume
+from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
+from shorthaul.dataflow.planning import plan
+
+APPLICATIONS = {"sobel": generators.sobel, "sobel4": generators.sobel4, "multicamera": generators.multicamera}
+PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "dataflow" / "published_pareto_fronts.json"
+PAPER_SECONDS = {"sobel": 322, "sobel4": 1892, "multicamera": 5779}
+GOAL_SECONDS = {"sobel": 5, "sobel4": 15, "multicamera": 35}
+PAPER_HYPERVOLUME = {
+    "sobel": {"reference": 0.7108, "mrb-always": 0.8672, "mrb-explore": 0.8796},
+    "sobel4": {"reference": 0.5573, "mrb-always": 0.7635, "mrb-explore": 0.7885},
+    "multicamera": {"reference": 0.5023, "mrb-always": 0.7944, "mrb-explore": 0.9471},
+}
+
+
+def cpu() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_utime
+
+
+def explorations(name: str, seeds: int, generations: int, workers: int) -> list[dict[str, Any]]:
+    """Every strategy and seed; relative hypervolumes scaled over all of them."""
+    runs, fronts = [], []
+    for strategy in STRATEGIES:
+        for seed in range(seeds):
+            began, used = time.perf_counter(), cpu()
+            options = PlanOptions(strategy=strategy, generations=generations)
+            done = plan(APPLICATIONS[name](), options, search=Budget(seed=seed, workers=workers))
+            assert done.plan is not None
+            fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
+            runs.append(
+                {
+                    "application": name,
+                    "strategy": strategy,
+                    "seed": seed,
+                    "wall_s": round(time.perf_counter() - began, 2),
+                    "cpu_s": round(cpu() - used, 2),
+                    "points": len(fronts[-1]),
+                    "least": [float(value) for value in fronts[-1].min(axis=0)],
+                }
+            )
+            print(runs[-1], flush=True)
+    everything = np.concatenate(fronts)
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    for run, front in zip(runs, fronts, strict=True):
+        run["front"] = front.tolist()
+        run["relative_hypervolume"] = round(hypervolume(front, low, high), 4)
+    return runs
+
+
+def beside_published(name: str, runs: list[dict[str, Any]], path: Path) -> dict[str, Any] | None:
+    """Hypervolumes of the published CAPS-HMS fronts and of ours, scaled over both; None without the published data."""
+    if not path.is_file():
+        return None
+    titles = {"sobel": "Sobel", "sobel4": "Sobel4", "multicamera": "Multicamera"}
+    keys = {"Reference": "reference", "MRB_Always": "mrb-always", "MRB_Explore": "mrb-explore"}
+    published = {
+        keys[front["strategy"]]: np.array([(p["P_ms"] * 1e3, p["MF_MiB"] * 2**20, p["K"]) for p in front["points"]])
+        for front in load_json(path)["fronts"]
+        if front["app"] == titles[name] and front["decoder"] == "CAPS-HMS"
+    }
+    ours = [np.array(run["front"]) for run in runs]
+    everything = np.concatenate([*published.values(), *ours])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    return {
+        strategy: {
+            "published": round(hypervolume(published[strategy], low, high), 4),
+            "ours_median": round(
+                statistics.median(
+                    hypervolume(front, low, high)
+                    for run, front in zip(runs, ours, strict=True)
+                    if run["strategy"] == strategy
+                ),
+                4,
+            ),
+        }
+        for strategy in STRATEGIES
+    }
+
+
+def random_genotypes(name: str, n: int) -> tuple[Any, tuple[Any, ...]]:
+    instance = build(APPLICATIONS[name](), generators.platform24())
+    random = np.random.default_rng(1)
+    xi = random.integers(0, 2, (n, len(instance.feeding))).astype(np.int8)
+    decision = random.integers(0, 5, (n, len(instance.src))).astype(np.int8)
+    binding = random.integers(0, 24, (n, len(instance.tau)))
+    return instance, (xi, decision, binding)
+
+
+def decoding_speed(n: int) -> list[dict[str, Any]]:
+    """Decodes per CPU second of one thread on random genotypes, both starting rules alternating."""
+    rows = []
+    for name in APPLICATIONS:
+        instance, genotypes = random_genotypes(name, n)
+        compact = (np.arange(n) % 2).astype(np.int8)
+        for tolerance in (0.001, 0.0):
+            decoder = make_decoder(instance, Decoding(tolerance=tolerance))
+            best = min(_timed(partial(decoder.objectives, compact, *genotypes)) for _ in range(3))
+            rows.append({"application": name, "tolerance": tolerance, "decodes_per_cpu_s": round(n / best)})
+            print(rows[-1], flush=True)
+    return rows
+
+
+def _timed(work: Any) -> float:
+    used = cpu()
+    work()
+    return cpu() - used
+
+
+def exact(name: str, n: int, seconds: float) -> dict[str, Any]:
+    """How many random mappings the exact model proves optimal, how fast, and what CAPS-HMS loses on them."""
+    instance, (xi, decision, binding) = random_genotypes(name, n)
+    decoder = decoder_for(instance, Decoding(decoder="modulo", solver_seconds=seconds, tolerance=0.0))
+    caps = make_decoder(instance, Decoding(tolerance=0.0))
+    assert isinstance(decoder, Exact)
+    proven, times, losses, starts = 0, [], [], []
+    for i in range(n):
+        warm = decoder.warm.point_of(True, xi[i], decision[i], binding[i])
+        began = time.perf_counter()
+        point, solved = decoder.solve(decisions_of(instance, xi[i], decision[i], binding[i]), warm)
+        times.append(time.perf_counter() - began)
+        proven += solved.least == point.period
+        losses.append(caps.point_of(True, xi[i], decision[i], binding[i]).period / point.period - 1)
+        starts.append(warm.period / point.period - 1)
+    row = {
+        "application": name,
+        "mappings": n,
+        "limit_s": seconds,
+        "proven": proven,
+        "median_s": round(statistics.median(times), 3),
+        "slowest_s": round(max(times), 3),
+        "caps_mean_excess": round(statistics.mean(losses), 4),
+        "multistart_mean_excess": round(statistics.mean(starts), 4),
+    }
+    print(row, flush=True)
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--generations", type=int, default=2500)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sobel4-mappings", type=int, default=10)
+    parser.add_argument("--published", type=Path, default=PUBLISHED)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "dataflow.json")
+    given = parser.parse_args()
+    for strategy in STRATEGIES:  # compile before measuring
+        plan(generators.sobel(), PlanOptions(strategy=strategy, generations=1), search=Budget(workers=1))
+    results: dict[str, Any] = {
+        "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
+        "generations": given.generations,
+        "decoding": decoding_speed(400),
+        "exact": [exact("sobel", 20, 30.0)],
+        "explorations": [],
+        "summary": [],
+    }
+    save_json(given.output, results)
+    for name in APPLICATIONS:
+        runs = explorations(name, given.seeds, given.generations, given.workers)
+        results["explorations"] += runs
+        median = {
+            strategy: {
+                key: statistics.median(run[key] for run in runs if run["strategy"] == strategy)
+                for key in ("wall_s", "cpu_s", "relative_hypervolume")
+            }
+            for strategy in STRATEGIES
+        }
+        explore, reference = median["mrb-explore"], median["reference"]
+        paper = PAPER_HYPERVOLUME[name]
+        results["summary"].append(
+            {
+                "application": name,
+                "explore_wall_s": explore["wall_s"],
+                "explore_cpu_s": explore["cpu_s"],
+                "goal_s": GOAL_SECONDS[name],
+                "paper_s": PAPER_SECONDS[name],
+                "hypervolume": {strategy: median[strategy]["relative_hypervolume"] for strategy in STRATEGIES},
+                # none where every point of the reference is the worst in some objective: its relative volume is 0
+                "explore_over_reference": round(explore["relative_hypervolume"] / reference["relative_hypervolume"], 3)
+                if reference["relative_hypervolume"]
+                else None,
+                "in_the_box_of_published_fronts": beside_published(name, runs, given.published),
+                "paper_explore_over_reference": round(paper["mrb-explore"] / paper["reference"], 3),
+            }
+        )
+        print(results["summary"][-1], flush=True)
+        save_json(given.output, results)
+    results["exact"].append(exact("sobel4", given.sobel4_mappings, 30.0))
+    save_json(given.output, results)
+
+
+if __name__ == "__main__":
+    main()

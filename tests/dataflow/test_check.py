@@ -1,0 +1,145 @@
+"""The checker finds every injected fault, and names it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from tests.dataflow.small import small_problem
+
+from shorthaul.dataflow import generators
+from shorthaul.dataflow.check import check_point
+from shorthaul.dataflow.check_tokens import Access, replay_buffer
+from shorthaul.dataflow.planning import schedule
+
+PROBLEM = generators.figure7()
+POINT = schedule(PROBLEM, decoder="caps", order="topological").plan.front[0]
+
+
+def rules(point, problem=PROBLEM) -> set[str]:
+    return {violation.rule for violation in check_point(problem.application, problem.platform, point).violations}
+
+
+def moved(point, changes: dict[str, int]):
+    return dataclasses.replace(point, starts={name: t + changes.get(name, 0) for name, t in point.starts.items()})
+
+
+def whole_firing(name: str, by: int) -> dict[str, int]:
+    tasks = [t for t in POINT.starts if t == name or t.startswith(f"({name},") or t.endswith(f",{name})")]
+    return dict.fromkeys(tasks, by)
+
+
+def test_the_untouched_point_passes() -> None:
+    report = check_point(PROBLEM.application, PROBLEM.platform, POINT)
+    assert report.ok
+    assert dict(report.cost) == {"period": 10, "footprint_bytes": 190_000, "core_cost": POINT.core_cost}
+
+
+def test_overlap_on_a_core() -> None:
+    shifted = dataclasses.replace(POINT, binding={**POINT.binding, "a3": "p4"})
+    assert "overlap" in rules(shifted)
+    places = {v.place for v in check_point(PROBLEM.application, PROBLEM.platform, shifted).violations}
+    assert "p4" in places
+
+
+def test_overlap_on_a_crossbar() -> None:
+    report = check_point(PROBLEM.application, PROBLEM.platform, moved(POINT, whole_firing("a5", 1)))
+    assert "h_T1" in {v.place for v in report.violations if v.rule == "overlap"}
+
+
+def test_overlap_wrapped_around_the_period() -> None:
+    problem = generators.figure1(replaced=False)
+    point = schedule(problem, decoder="caps", order="topological").plan.front[0]
+    # a3 holds p1 for the whole period of 7: one tick less must wrap into itself
+    assert "overlap" in rules(dataclasses.replace(point, period=6), problem)
+    whole = moved(POINT, whole_firing("a4", 3))  # from 10..15 to 13..18 of a period of 10, into a3's accesses
+    report = check_point(PROBLEM.application, PROBLEM.platform, whole)
+    assert any(v.rule == "overlap" and v.place == "h_T1" for v in report.violations)
+    report = check_point(problem.application, problem.platform, dataclasses.replace(point, period=6))
+    assert any("wrapped around the period" in v.message for v in report.violations)
+
+
+def test_token_read_early() -> None:
+    later = moved(POINT, dict.fromkeys(POINT.starts, 10))
+    assert rules(later) == set()
+    assert rules(moved(later, whole_firing("a2", -10))) >= {"token-absent"}
+
+
+def test_buffer_too_small() -> None:
+    problem = generators.figure1(replaced=True)
+    point = schedule(problem, decoder="caps", order="topological").plan.front[0]
+    assert point.capacities["c4"] == 2
+    small = dataclasses.replace(point, capacities={**point.capacities, "c4": 1})
+    assert "buffer-too-small" in rules(small, problem)
+
+
+def test_memory_over_capacity() -> None:
+    problem = generators.figure1(replaced=True)
+    point = schedule(problem, decoder="caps").plan.front[0]
+    big = dataclasses.replace(point, capacities={**point.capacities, "c4": 40})
+    assert "memory-over-capacity" in rules(big, problem)
+
+
+def test_wrong_route() -> None:
+    name = next(iter(POINT.routes))
+    wrong = dataclasses.replace(POINT, routes={**POINT.routes, name: ("h_T1", "h_NoC")})
+    assert rules(wrong) == {"wrong-route"}
+    missing = {task: route for task, route in POINT.routes.items() if task != name}
+    assert rules(dataclasses.replace(POINT, routes=missing)) == {"wrong-route"}
+
+
+def test_wrong_channel_binding() -> None:
+    wrong = dataclasses.replace(POINT, channel_binding={**POINT.channel_binding, "c1": "q_p5"}, routes=None)
+    assert "channel-binding" in rules(wrong)
+    nowhere = dataclasses.replace(POINT, channel_binding={**POINT.channel_binding, "c1": "q_p99"})
+    assert rules(nowhere) == {"channel-binding"}
+    decided = dataclasses.replace(POINT, channel_decision={**POINT.channel_decision, "c1": "PROD"})
+    assert rules(decided) == {"channel-binding"}
+
+
+def test_missing_start_unbound_actor_period_zero() -> None:
+    assert rules(dataclasses.replace(POINT, starts={k: v for k, v in POINT.starts.items() if k != "a3"})) == {"start"}
+    assert rules(moved(POINT, {"a1": -1})) == {"start"}
+    assert rules(dataclasses.replace(POINT, binding={**POINT.binding, "a3": "p77"})) == {"binding"}
+    assert rules(dataclasses.replace(POINT, period=0)) == {"period"}
+
+
+def test_read_after_execution_and_write_before_its_end() -> None:
+    assert "firing-order" in rules(moved(POINT, {"(c4,a5)": 3}))
+    assert "firing-order" in rules(moved(POINT, {"(a1,c1)": -1}))
+
+
+def test_a_false_claim_is_remarked() -> None:
+    report = check_point(PROBLEM.application, PROBLEM.platform, dataclasses.replace(POINT, footprint_bytes=1))
+    assert report.ok
+    assert "footprint_bytes is claimed as 1" in report.remarks[0]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_one_token_less_is_always_found(seed: int) -> None:
+    """Capacities are what the schedule needs: with one place less, some place is overwritten."""
+    from shorthaul.core.errors import InputError
+
+    problem = small_problem(seed)
+    delay = {channel.id: channel.delay for channel in problem.application.channels}
+    try:
+        point = schedule(problem, decoder="caps", start="earliest").plan.front[0]
+    except InputError:
+        pytest.skip("the replacement deadlocks")
+    for name, tokens in point.capacities.items():
+        if tokens > max(1, delay[name]):
+            less = dataclasses.replace(point, capacities={**point.capacities, name: tokens - 1})
+            assert "buffer-too-small" in rules(less, problem)
+
+
+def test_tokens_pass_at_the_tick_they_come() -> None:
+    write = Access("w", 0, 5, 0, 5)
+    assert not replay_buffer(write, [Access("r", 5, 10, 5, 10)], period=10, delay=0, capacity=1)
+    assert replay_buffer(write, [Access("r", 4, 9, 4, 9)], period=10, delay=0, capacity=2)
+    assert replay_buffer(write, [Access("r", 5, 11, 5, 11)], period=10, delay=0, capacity=1)
+
+
+def test_executions_of_no_length() -> None:
+    write = Access("w", 3, 3, 3, 3)
+    assert not replay_buffer(write, [Access("r", 3, 3, 3, 3)], period=2, delay=1, capacity=1)
+    assert not replay_buffer(write, [Access("r", 3, 3, 3, 3)], period=2, delay=0, capacity=1)

@@ -1,0 +1,142 @@
+"""The explorer: the same front for the same seed on one thread and several, resumed or not; ends of the front reached."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul, shorthaul_json
+
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.search import Budget
+from shorthaul.dataflow import generators
+from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
+from shorthaul.dataflow.nsga2_kernels import entering, rank_and_crowd
+from shorthaul.dataflow.planning import bound, plan, sweep
+
+
+def documents(result):
+    return [point.document() for point in result.plan.front]
+
+
+@pytest.mark.parametrize("strategy", ["reference", "mrb-always", "mrb-explore"])
+def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
+    result = plan(generators.sobel4(), strategy=strategy, generations=40)
+    assert result.cost["core_cost"] == 0.5
+    assert result.cost["footprint_bytes"] == (74_685_636 if strategy == "reference" else 58_072_828)
+    for point in result.plan.front:
+        assert point.period >= point.bound["value"]
+        assert set(point.xi.values()) <= ({0, 1} if strategy == "mrb-explore" else {int(strategy == "mrb-always")})
+
+
+def test_threads_do_not_change_the_answer() -> None:
+    one, three = (
+        plan(generators.sobel4(), generations=30, search=Budget(seed=5, workers=workers)) for workers in (1, 3)
+    )
+    assert documents(one) == documents(three)
+    assert one.plan.hypervolume == three.plan.hypervolume
+
+
+def test_hypervolume_never_falls() -> None:
+    trace = plan(generators.sobel(), generations=60).plan.hypervolume
+    assert len(trace) == 61
+    assert all(a <= b + 1e-12 for a, b in pairwise(trace))
+
+
+def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
+    file = tmp_path / "state.npz"
+    plan(generators.sobel4(), generations=15, checkpoint=file)
+    resumed = plan(generators.sobel4(), generations=40, resume=file)
+    straight = plan(generators.sobel4(), generations=40)
+    assert documents(resumed) == documents(straight)
+    assert resumed.plan.hypervolume == straight.plan.hypervolume
+    with pytest.raises(InputError, match="another problem or of other options"):
+        plan(generators.sobel(), generations=40, resume=file)
+    file.write_bytes(b"no checkpoint")
+    with pytest.raises(InputError, match="is not a checkpoint"):
+        plan(generators.sobel4(), resume=file)
+
+
+def test_ranking_and_archive_against_plain_definitions() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(30):
+        points = random.integers(0, 4, (12, 3)).astype(float)
+        rank, crowd = np.empty(12, np.int64), np.empty(12)
+        rank_and_crowd(points, rank, crowd)
+
+        def dominated(i: int, points=points) -> bool:
+            return any((p <= points[i]).all() and (p < points[i]).any() for p in points)
+
+        first = {i for i in range(12) if not dominated(i)}
+        copies = {i for i in range(12) if any((points[j] == points[i]).all() for j in range(i))}
+        assert {i for i in range(12) if rank[i] == 0} == first - copies
+        kept, entered = np.empty(0, np.bool_), np.empty(12, np.bool_)
+        entering(points[:0], 0, points, kept, entered)
+        assert {i for i in range(12) if entered[i]} == first - copies
+
+
+def tiny_platform(global_bytes: int | None) -> Platform:
+    tile = Tile("T", (Core("p", "t1", 10), Core("q", "t1", 10)), 10, 1e6)
+    return Platform("tiny", {"t1": CoreType(1.0)}, (tile,), 1e6, global_bytes)
+
+
+def test_memory_too_small_is_proven_infeasible() -> None:
+    actors = (Actor("a", {"t1": 5}), Actor("b", {"t1": 5}))
+    application = Application("pair", actors, (Channel("c", "a", "b", 100, 1),))
+    assert plan(application, platform=tiny_platform(None), generations=2, population=4).check.ok
+    with pytest.raises((InfeasibleError, NoPlanError), match="memor"):
+        plan(application, platform=tiny_platform(20), generations=2, population=4)
+
+
+def test_sweep_compares_the_strategies() -> None:
+    result = sweep(generators.sobel(), generations=10, seeds=2, search=Budget(workers=2))
+    rows = result.extra["runs"]
+    assert [(row["strategy"], row["seed"]) for row in rows] == [
+        (strategy, seed) for strategy in ("reference", "mrb-always", "mrb-explore") for seed in (0, 1)
+    ]
+    assert result.check.ok
+    alone = sweep(generators.sobel(), generations=10, seeds=2, search=Budget(workers=1))
+    assert documents(alone) == documents(result)
+
+
+def test_bounds_of_the_applications_name_their_argument() -> None:
+    result = bound(generators.sobel())
+    assert result.bound.method == "slowest actor"
+    assert "front_bound" in result.extra
+
+
+def test_one_document_on_standard_output(tmp_path) -> None:
+    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--workers")
+    one = shorthaul_json(*arguments, "1", cwd=tmp_path)
+    two = shorthaul_json(*arguments, "2", cwd=tmp_path)
+    assert one["plan"] == two["plan"]
+    assert one["bound"] is None
+    assert one["gap"] is None
+    assert len(one["hypervolume"]["by_generation"]) == 16
+    point = one["plan"]["front"][0]
+    names = {"period", "footprint_bytes", "core_cost", "starts", "binding", "xi", "channel_decision", "capacities"}
+    assert names <= set(point)
+    assert point["bound"]["of"] == "period"
+    tmp_path.joinpath("point.json").write_text(json.dumps(point))
+    assert shorthaul("dataflow", "check", "sobel", "point.json", cwd=tmp_path).returncode == 0
+    again = shorthaul_json("dataflow", "schedule", "sobel", "--mapping", "point.json", cwd=tmp_path)
+    assert again["cost"]["period"] <= point["period"] * 1.001
+    point["period"] -= 1000
+    tmp_path.joinpath("point.json").write_text(json.dumps(point))
+    broken = shorthaul_json("dataflow", "check", "sobel", "point.json", cwd=tmp_path, status=1)
+    assert broken["status"] == "invalid"
+    assert broken["check"]["violations"]
+
+
+def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
+    from shorthaul.dataflow.formats import write_sdf3
+
+    actors = (Actor("in", {"arm": 3}), Actor("fft", {"arm": 9, "dsp": 4}), Actor("out", {"dsp": 2}))
+    channels = (Channel("x", "in", "fft", 64, 0, 4, 1, 2), Channel("y", "fft", "out", 32, 1, 4, 3, 2))
+    tmp_path.joinpath("app.xml").write_text(write_sdf3(Application("chain", actors, channels)))
+    document = shorthaul_json("dataflow", "plan", "app.xml", "--generations", "10", cwd=tmp_path)
+    assert document["check"]["ok"] is True
+    bound_to = document["plan"]["front"][0]["binding"]
+    assert set(bound_to) == {*(f"in#{k}" for k in range(4)), "fft#0", "fft#1", *(f"out#{k}" for k in range(3))}
