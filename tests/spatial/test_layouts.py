@@ -54,6 +54,22 @@ def test_no_placement_beats_the_distance_bound() -> None:
             assert distance_bound(tree) <= least
 
 
+def test_no_refined_layout_beats_the_bounds() -> None:
+    rng = np.random.default_rng(11)
+    for turn in range(32):
+        n = int(rng.integers(5, 60))
+        tree = (
+            twins.random_tree(rng, 60),
+            generators.preferential_attachment(n, turn),
+            generators.star(n),
+            generators.random_recursive(n, turn),
+        )[turn % 4]
+        width = int(rng.integers(1, 9))
+        result = engine.plan(tree, grid=f"{width}x{-(-tree.n // width)}", refine=0.05, baselines=False)
+        assert result.cost["energy_hops"] >= result.bound.value
+        assert result.cost["distance_hops"] >= result.bound.details["distance_hops"]
+
+
 def test_the_star_is_laid_out_optimally_by_hand() -> None:
     # 13 vertices fill the diamond of radius 2: four at distance 1, eight at distance 2.
     star = generators.star(13)

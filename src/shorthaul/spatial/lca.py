@@ -86,11 +86,11 @@ def _answer(
             held[head] = np.stack([ranges[head, 0], ranges[head, 1], head, head + size[head]], axis=1)
             broadcast_ranges(computer, head, (head + size[head] - 1).astype(np.int32), held)
             for own, other in ((a, b), (b, a)):
-                known = held[own[open_queries]]
-                partner = other[open_queries]
-                within = (known[:, 3] > 0) & (known[:, 0] <= partner) & (partner < known[:, 1])
+                told = open_queries[held[own[open_queries], 3] > 0]
+                known, partner = held[own[told]], other[told]
+                within = (known[:, 0] <= partner) & (partner < known[:, 1])
                 within &= (partner < known[:, 2]) | (partner >= known[:, 3])
-                answers[open_queries[within]] = known[within, 0]
+                answers[told[within]] = known[within, 0]
             open_queries = open_queries[answers[open_queries] < 0]
             if barriers:
                 all_reduce(computer, np.ones(n, np.int64), OPERATORS["and"])
