@@ -238,6 +238,7 @@ def _cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
 
 PLANNERS: dict[str, Planner] = {
     "auto": _auto,
+    "quick": _quick,
     "dwt": _dwt,
     "tree": _tree,
     "tree-cuts": _tree_cuts,

@@ -27,6 +27,8 @@ from shorthaul.pebble.planning import KIND, checked, cost_of, problem_document
 #: Graphs up to this size get the curve of budgets in ``memory``, and the baselines in ``sweep``.
 _MOST_FOR_CURVE = 20_000
 _CURVE_POINTS = 8
+#: What each step of ``memory``, and a sweep, may take where there is no time limit, in seconds.
+_ENDLESS_S = 30.0
 _MOST_POINTS = 1000
 
 
@@ -79,7 +81,8 @@ def memory(
     with search:
         budget, found = _smallest(cdag, options, search)
         best = _memory_bound(cdag, budget, options, search)
-        points = _curve(cdag, budget, options, search) if cdag.n <= _MOST_FOR_CURVE else []
+        few = cdag.n <= _MOST_FOR_CURVE and not search.expired()
+        points = _curve(cdag, budget, options, search) if few else []
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
     return Result(
@@ -93,7 +96,7 @@ def memory(
         extra={
             "method": found.method,
             "problem": problem_document(cdag, budget),
-            "sram": {"source": sram.SOURCE, "estimates": [views.sram_document(one) for one in estimates]},
+            "sram": {"source": sram.SOURCE, "estimates": [_estimate(one) for one in estimates]},
             "points": [point.document() for point in points],
         },
         figures=(
@@ -104,11 +107,18 @@ def memory(
     )
 
 
+def _estimate(one: sram.Sram) -> dict[str, Any]:
+    """Return an SRAM estimate as a JSON object, with what a ``cacti`` program says where there is one."""
+    measured = sram.cacti(one.capacity_bits)
+    return views.sram_document(one) | ({} if measured is None else {"cacti": measured})
+
+
 def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
     budget = _closed_form(cdag, options.method)
     if budget is None:
-        budget = _bisected(cdag, options, search)
-    return budget, _at(cdag, budget, options, search)
+        return _bisected(cdag, options, search.part(0.5, endless_s=_ENDLESS_S))
+    method = "tree-cuts" if options.method == "liu" else options.method
+    return budget, find_plan(Request(cdag, budget, options.recompute, search), method)
 
 
 def _closed_form(cdag: Cdag, method: str) -> int | None:
@@ -125,42 +135,33 @@ def _closed_form(cdag: Cdag, method: str) -> int | None:
     if method == "auto":
         if as_forest(cdag) is not None:
             return tree_cuts.least_memory(cdag)
-        return None
+        return mvm_tiling.least_memory(cdag) if mvm_tiling.recognise(cdag) is not None else None
     return rules[method]() if method in rules else None
 
 
-def _at(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> Found:
-    method = "tree-cuts" if options.method == "liu" else options.method
-    return find_plan(Request(cdag, budget, options.recompute, search), method)
+def _bisected(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
+    """Return the smallest budget found at which the method meets the algorithmic bound, and its plan there.
 
-
-def _bisected(cdag: Cdag, options: MemoryOptions, search: Budget) -> int:
-    """Return the smallest budget found at which the method meets the algorithmic bound."""
-    goal = cdag.algorithmic_bound()
-    high = int(cdag.weights.sum())
-    if options.method == "auto" and mvm_tiling.recognise(cdag) is not None:
-        high = mvm_tiling.least_memory(cdag)
-    low = cdag.least_budget()
-    while low < high:
-        middle = (low + high) // 2
-        share = _share(search, (high - low).bit_length())
-        found = find_plan(Request(cdag, middle, options.recompute, share), options.method)
-        if found.plan.traffic(cdag.weights) == goal:
-            high = middle
-        else:
-            low = middle + 1
-        if search.expired():
-            return high
-    return low
-
-
-def _share(search: Budget, parts: int) -> Budget:
-    """Return a budget of one part of the time that is left."""
-    if search.time_limit_s is None:
-        return search
-    return Budget(
-        time_limit_s=max(0.05, search.remaining_s() / max(1, parts)), seed=search.seed, workers=search.workers
-    )
+    ``auto`` first looks with the planners that take no search. Budgets are multiples of the weights' divisor.
+    """
+    unit = int(np.gcd.reduce(cdag.weights))
+    low, high = cdag.least_budget() // unit, int(cdag.weights.sum()) // unit
+    best: Found | None = None
+    for method in ("quick", "auto") if options.method == "auto" else (options.method,):
+        first = low
+        while first < high:
+            middle = (first + high) // 2
+            part = search.part(1 / max(1, (high - first).bit_length()), endless_s=_ENDLESS_S)
+            found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
+            if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
+                high, best = middle, found
+            else:
+                first = middle + 1
+            if search.expired():
+                break
+    if best is None:
+        best = find_plan(Request(cdag, high * unit, options.recompute, search), options.method)
+    return high * unit, best
 
 
 def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> Bound:
@@ -177,18 +178,19 @@ def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budge
     if mvm is not None:
         return mvm_tiling.memory_bound(cdag, mvm)
     least, goal = cdag.least_budget(), cdag.algorithmic_bound()
-    low, high = least, budget
+    unit = int(np.gcd.reduce(cdag.weights))
+    low, high = least // unit, budget // unit
     method = ""
-    while low < high:  # the smallest budget whose traffic bound does not exclude the goal
+    search = search.part(0.5, endless_s=_ENDLESS_S)
+    while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
         middle = (low + high) // 2
-        bound = lower_bound(Request(cdag, middle, options.recompute, _share(search, 8)))
+        part = search.part(1 / max(1, (high - low).bit_length()))
+        bound = lower_bound(Request(cdag, middle * unit, options.recompute, part))
         if bound.value > goal:
             low, method = middle + 1, bound.method
         else:
             high = middle
-        if search.expired():
-            break
-    if low == least:
+    if not method:
         return Bound(
             of="budget",
             value=least,
@@ -197,9 +199,9 @@ def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budge
         )
     return Bound(
         of="budget",
-        value=low,
+        value=low * unit,
         method=f"traffic bound ({method})",
-        proof=f"With {low - 1} the traffic is above the weight of inputs and outputs: {method}.",
+        proof=f"With less, the traffic is above the weight of inputs and outputs: {method}.",
     )
 
 
@@ -296,7 +298,7 @@ def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Budget, *, 
     for number, budget in enumerate(budgets):
         if points and search.expired():
             break
-        share = _share(search, len(budgets) - number)
+        share = search.part(1 / (len(budgets) - number), endless_s=_ENDLESS_S / len(budgets))
         found = find_plan(Request(cdag, budget, recompute, share), method)
         report = checked(cdag, found.plan, budget, recompute=recompute)
         traffic = int(cost_of(report)["traffic"])

@@ -1,0 +1,202 @@
+"""The verbs: statuses, bounds, memory, sweeps, execution, SRAM estimates."""
+
+from __future__ import annotations
+
+import math
+import stat
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.reference.pebble_game import least_traffic
+
+from shorthaul import pebble
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.result import Status
+from shorthaul.core.search import Budget
+from shorthaul.pebble import generators, layer_by_layer, mvm_tiling, sram
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.model import build
+from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.run import execute
+from shorthaul.pebble.trade_off import parse_budgets
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("recompute", [False, True])
+def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool) -> None:
+    cdag = generators.random_cdag(n=8, degree=3, window=5, most=4, seed=seed)
+    budget = cdag.least_budget() + seed % 3
+    result = pebble.plan(cdag, budget=budget, recompute=recompute, search=Budget(time_limit_s=20))
+    assert result.cost is not None
+    assert result.bound is not None
+    optimum = least_traffic(cdag, budget, recompute=recompute)
+    assert result.status is Status.OPTIMAL
+    assert result.cost["traffic"] == result.bound.value == optimum
+    assert pebble.bound(cdag, budget=budget, recompute=recompute, search=Budget(time_limit_s=20)).bound.value <= optimum
+
+
+@pytest.mark.parametrize(
+    "method", ["tree", "tree-cuts", "dwt", "layer-by-layer", "layer-by-layer-freeing", "belady", "liu"]
+)
+def test_every_named_method_plans_a_wavelet(method: str) -> None:
+    cdag = generators.dwt(n=32, d=5, word=1)
+    result = pebble.plan(cdag, budget=4, method=method)
+    assert result.check is not None
+    assert result.check.ok
+    assert result.extra["method"] in {method, "tree-cuts"}
+    assert result.cost["traffic"] >= pebble.plan(cdag, budget=4).cost["traffic"] >= result.bound.value
+
+
+def test_unknown_options_are_named() -> None:
+    with pytest.raises(InputError, match="unknown option"):
+        pebble.plan(generators.pyramid(n=2), budgett=99)
+
+
+def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
+    cdag = generators.pyramid(n=3, word=1)
+    given = pebble.plan(cdag, budget=4).plan
+    result = pebble.check(cdag, given, budget=4, search=Budget(time_limit_s=5))
+    assert result.status in {Status.OPTIMAL, Status.FEASIBLE}
+    unlimited = pebble.check(cdag, given, search=Budget(time_limit_s=5))
+    assert unlimited.check.remarks[0] == "no budget is given: the capacity is not checked"
+    assert pebble.check(cdag, given, budget=3).status is Status.INVALID
+
+
+@pytest.mark.parametrize("weights", ["equal", "double-accumulator"])
+def test_every_tiling_costs_what_its_formula_says(weights: str) -> None:
+    for m, n in ((2, 2), (3, 4), (5, 3)):
+        cdag = generators.mvm(m=m, n=n, weights=weights, word=1)
+        mvm = mvm_tiling.recognise(cdag)
+        assert mvm is not None
+        for tiling in mvm_tiling.tilings(cdag, mvm):
+            plan = pebble.plan_of(mvm_tiling.moves(mvm, tiling))
+            report = replay(cdag, plan, tiling.peak, recompute=False)
+            assert report.ok, tiling
+            assert report.cost is not None
+            assert report.cost["traffic"] == tiling.traffic
+
+
+def test_matrix_vector_products_are_recognised_however_they_are_numbered() -> None:
+    cdag = generators.mvm(m=3, n=4, word=1)
+    shuffle = np.random.default_rng(1).permutation(cdag.n)
+    sources, targets = cdag.edge_arrays()
+    weights = np.empty_like(cdag.weights)
+    weights[shuffle] = cdag.weights
+    other = build(weights, shuffle[sources], shuffle[targets])
+    assert mvm_tiling.recognise(other) is not None
+    assert (
+        pebble.plan(other, budget=6, method="mvm-tiling").cost == pebble.plan(cdag, budget=6, method="mvm-tiling").cost
+    )
+    assert mvm_tiling.recognise(generators.matmul(m=2, n=2, k=2)) is None
+    assert mvm_tiling.recognise(generators.pyramid(n=3)) is None
+
+
+def test_the_memory_bound_of_products_is_true() -> None:
+    for word, acc in ((1, 1), (1, 3), (2, 1)):
+        shape = generators.mvm(m=2, n=2, word=1)
+        cdag = build(np.where(shape.is_input(), word, acc), *shape.edge_arrays())
+        mvm = mvm_tiling.recognise(cdag)
+        assert mvm is not None
+        bound = int(mvm_tiling.memory_bound(cdag, mvm).value)
+        assert least_traffic(cdag, bound - 1, recompute=True) != cdag.algorithmic_bound()
+
+
+@pytest.mark.parametrize("freeing", [False, True])
+def test_layer_by_layer_is_valid_everywhere(freeing: bool) -> None:
+    for seed in range(20):
+        cdag = generators.random_cdag(n=40, degree=3, window=20, most=6, seed=seed)
+        for extra in (0, 5, 50):
+            budget = cdag.least_budget() + extra
+            assert replay(cdag, layer_by_layer.plan(cdag, budget, freeing=freeing), budget, recompute=False).ok
+
+
+def test_memory_of_a_named_baseline_and_of_auto() -> None:
+    cdag = generators.dwt(n=64, d=6, word=1)
+    ours = pebble.memory(cdag)
+    assert ours.status is Status.OPTIMAL
+    assert ours.cost["budget"] == ours.bound.value == 8
+    assert ours.cost["traffic"] == cdag.algorithmic_bound()
+    baseline = pebble.memory(cdag, method="layer-by-layer")
+    assert baseline.cost["budget"] == layer_by_layer.least_memory(cdag) > 8
+    assert [estimate["capacity_bits"] for estimate in ours.extra["sram"]["estimates"]] == [8, 16]
+    chosen = pebble.memory(cdag, capacities="256,512")
+    assert [estimate["area_um2"] for estimate in chosen.extra["sram"]["estimates"]] == [2945, 3158]
+
+
+def test_memory_of_a_small_graph_is_proven() -> None:
+    cdag = generators.pyramid(n=3, word=2)
+    result = pebble.memory(cdag, search=Budget(time_limit_s=20))
+    assert result.cost["budget"] == result.bound.value == 10
+    assert least_traffic(cdag, 8, recompute=False) > cdag.algorithmic_bound()
+
+
+def test_sweeps_check_every_budget() -> None:
+    cdag = generators.dwt(n=16, d=4, word=1)
+    points = pebble.sweep(cdag, points=4).extra["points"]
+    assert [point["budget"] for point in points] == [3, 4, 5, 6]
+    assert all(point["traffic"] == point["bound"]["value"] <= point["layer_by_layer"] for point in points)
+    with pytest.raises(InfeasibleError):
+        pebble.sweep(cdag, budgets="2,3")
+
+
+@pytest.mark.parametrize("text", ["", "a", "3,,4", "0", "5:3", "1:2:0", "1:2:3:4", "1:99999", "-1"])
+def test_broken_budget_lists(text: str) -> None:
+    with pytest.raises(InputError, match="is no list of budgets"):
+        parse_budgets(text, "--budgets")
+
+
+def test_a_wavelet_transform_is_computed() -> None:
+    cdag = generators.dwt(n=4, d=2, word=1)
+    plan = pebble.plan(cdag, budget=3).plan
+    done = execute(cdag, plan, 3, np.array([1.0, 3.0, 5.0, 7.0]))
+    half = math.sqrt(0.5)
+    # outputs by node: two first coefficients, the last average, the last coefficient
+    assert done.outputs == pytest.approx([-2 * half, -2 * half, 8.0, -4.0])
+    assert done.agrees
+
+
+def test_a_matrix_vector_product_is_computed() -> None:
+    cdag = generators.mvm(m=2, n=2, word=1)
+    plan = pebble.plan(cdag, budget=4, method="mvm-tiling").plan
+    # inputs: x_1, a_11, a_21, x_2, a_12, a_22
+    done = execute(cdag, plan, 4, np.array([1.0, 2.0, 3.0, 10.0, 4.0, 5.0]))
+    assert done.kernel == "matrix-vector product"
+    assert done.outputs.tolist() == [42.0, 53.0]
+
+
+def test_execution_refuses_what_is_not_there() -> None:
+    cdag = generators.dwt(n=4, d=2, word=1)
+    plan = pebble.plan(cdag, budget=3).plan
+    data = np.ones(4)
+    with pytest.raises(InputError, match="does not fit in fast memory"):
+        execute(cdag, plan, 2, data)
+    with pytest.raises(InputError, match="is not in fast memory"):
+        execute(cdag, Plan(plan.kinds[1:], plan.nodes[1:]), 3, data)
+    with pytest.raises(InputError, match="leaves an output out"):
+        execute(cdag, Plan(plan.kinds[:-2], plan.nodes[:-2]), 3, data)
+    with pytest.raises(InputError, match="has the wrong size"):
+        execute(cdag, plan, 3, np.ones(5))
+    broken = pebble.run(cdag, given=Plan(plan.kinds[1:], plan.nodes[1:]), budget=3)
+    assert broken.status is Status.INVALID
+    assert "run" not in broken.extra
+
+
+def test_sram_estimates_follow_the_table() -> None:
+    for bits, area in sram.AREAS_UM2:
+        assert sram.estimate(bits).area_um2 == area
+    between = sram.estimate(3000)
+    assert 5489 < between.area_um2 < 9038
+    assert between.interpolated
+    assert not between.extrapolated
+    assert sram.estimate(100).extrapolated
+    assert sram.estimate(100_000).area_um2 > 27142
+
+
+def test_a_cacti_program_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert sram.cacti(4096) is None
+    program = tmp_path / "cacti"
+    program.write_text('#!/bin/sh\necho "    Total dynamic read energy per access (nJ): 0.0021"\n')
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert sram.cacti(4096) == {"read_energy_nj": 0.0021}
