@@ -1,6 +1,7 @@
 """Measures the spatial engine's figures: energies of layouts and algorithms beside their baselines, and speed.
 
-``python benchmarks/spatial.py [--quick]`` prints tables and writes ``benchmarks/results/spatial.json``. Times are user
+``python benchmarks/spatial.py [--quick] [--only TITLE]`` prints tables and writes ``benchmarks/results/spatial.json``
+(only the sections with TITLE in their name; nothing with ``--quick``, which measures n = 2^16). Times are user
 CPU seconds of one process with kernels already compiled, the best of three.
 """
 
@@ -34,6 +35,7 @@ from shorthaul.spatial.tree_kernels import children
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
 QUICK = "--quick" in sys.argv
+ONLY = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 POWER = 16 if QUICK else 20
 N = 2**POWER
 
@@ -241,8 +243,11 @@ def main() -> None:
         "Refinement, energy per edge": refinement,
         "Speed": speeds,
     }
-    document: dict[str, Any] = {"quick": QUICK, "date": time.strftime("%Y-%m-%d")}
+    document: dict[str, Any] = json.loads(RESULTS.read_text()) if ONLY else {}
+    document["date"] = time.strftime("%Y-%m-%d")
     for title, measure in sections.items():
+        if ONLY not in title:
+            continue
         rows = measure()
         document[title] = rows
         print_table(list(rows[0]), [[row.get(name) for name in rows[0]] for row in rows], file=sys.stdout, title=title)

@@ -50,7 +50,7 @@ class SpatialComputer:
         y: Index,
         grid: Grid,
         *,
-        words: int = 64,
+        words: int = 96,
         count_links: bool = True,
         host: Index | None = None,
         listener: Listener | None = None,

@@ -21,7 +21,7 @@ Values = npt.NDArray[Any]
 Treefix = Callable[[SpatialComputer, VirtualTree, Values], Values]
 
 #: Queries that a processor holds at a time; more are answered in further batches.
-QUERIES_HELD = 8
+QUERIES_HELD = 16
 
 
 def path_layers(computer: SpatialComputer, tree: VirtualTree, light: npt.NDArray[np.bool_], down: Treefix) -> Values:
@@ -43,6 +43,7 @@ def lowest_common_ancestors(
     """
     tree = stored.virtual()
     n = stored.n
+    computer.carry(2 * QUERIES_HELD)  # partner and answer of each query
     size = up(computer, tree, np.ones(n, np.int64))[:n]
     first = np.arange(n, dtype=np.int64)
     computer.carry(2)  # size, parent
@@ -76,7 +77,7 @@ def _answer(
     answers = np.where((a <= b) & (b < a + size[a]), a, answers)
     answers = np.where((b <= a) & (a < b + size[b]), b, answers).astype(np.int32)
     batch = batches(a, b, n, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
-    computer.carry(2 * QUERIES_HELD + 4)
+    computer.carry(4)  # the two ranges broadcast last
     held = np.zeros((n, 4), np.int64)
     heads = [np.flatnonzero(light & (layer == level)).astype(np.int32) for level in range(1, int(layer.max()) + 1)]
     for turn in range(int(batch.max(initial=-1)) + 1):

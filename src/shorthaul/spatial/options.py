@@ -44,7 +44,7 @@ class PlanOptions(PlacingOptions):
 class MachineOptions(PlacingOptions):
     """The simulated machine that an algorithm runs on."""
 
-    words: int = option(64, "Words of memory of a processor; a program that needs more is refused.", least=1)
+    words: int = option(96, "Words of memory of a processor; a program that needs more is refused.", least=1)
     count_links: bool = option(True, "Also count link loads and words (slower for very large trees).")
 
 
