@@ -35,7 +35,7 @@ def solve(
 
     >>> from shorthaul.pebble.generators import fft
     >>> solve(fft(n=4, word=1), 3, search=Budget(time_limit_s=60))[1:]
-    (16, True)
+    (14, True)
     """
     require_budget(cdag, budget)
     bound = max(cdag.algorithmic_bound(), known_bound)
