@@ -36,7 +36,7 @@ def plan(
     >>> from shorthaul.pebble.generators import fft
     >>> cdag = fft(n=4, word=1)
     >>> plan(cdag, 4, search=Budget(time_limit_s=60)).traffic(cdag.weights)
-    12
+    11
     """
     require_budget(cdag, budget)
     least = cdag.algorithmic_bound()

@@ -34,7 +34,7 @@ def best_bound(cdag: Cdag, budget: int, *, recompute: bool = False, search: Budg
     >>> from shorthaul.pebble.generators import fft
     >>> found = best_bound(fft(n=8, word=1), 3)
     >>> found.value, found.method
-    (28, 'wavefront')
+    (18, 'wavefront')
     """
     require_budget(cdag, budget)
     least = cdag.algorithmic_bound()
