@@ -16,19 +16,20 @@ from shorthaul.tensor.groups import Groups
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.profile import Profile
-from shorthaul.tensor.sequence import plan_of, steps_of
+from shorthaul.tensor.sequence import Sequence, plan_of, steps_of
 
 #: Moves of one seed: so many per operator, between these two.
 _MOVES_PER_OPERATOR: Final = 1200
 _FEWEST_MOVES: Final = 4000
 _MOST_MOVES: Final = 60_000
-#: Moves before that, in the calling process.
-_FIRST_MOVES: Final = 300
+#: Moves per operator before that, in the calling process, and at least.
+_FIRST_MOVES_PER_OPERATOR: Final = 15
+_FEWEST_FIRST_MOVES: Final = 300
 #: The rounds of each seed: the share of its moves, the temperatures at both ends as parts of the first latency, and
 #: whether it begins where the search began, rather than with the best so far.
 _ROUNDS: Final = (
-    ((0.1, 3e-3, 1e-5, True), (0.5, 1e-2, 1e-6, True), (0.25, 2e-3, 1e-6, False), (0.15, 5e-4, 1e-7, False)),
-    ((0.1, 1e-3, 1e-5, True), (0.4, 4e-3, 1e-6, True), (0.3, 2e-2, 1e-6, True), (0.2, 1e-3, 1e-7, False)),
+    ((0.6, 1e-2, 1e-6, True), (0.25, 2e-3, 1e-6, False), (0.15, 5e-4, 1e-7, False)),
+    ((0.2, 1e-3, 1e-6, False), (0.4, 4e-3, 1e-6, True), (0.3, 2e-2, 1e-6, True), (0.1, 1e-3, 1e-7, False)),
 )
 
 
@@ -44,6 +45,7 @@ class _Task(NamedTuple):
     rules: Rules
     seed: int
     number: int
+    best: Sequence
     floor: float
     is_timed: bool
     known: dict[Profile, Execution | None]
@@ -70,7 +72,7 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
         groups,
         start,
         Random(search.seed),
-        _FIRST_MOVES,
+        max(_FEWEST_FIRST_MOVES, _FIRST_MOVES_PER_OPERATOR * len(problem.operators)),
         hottest=1e-3,
         coldest=1e-6,
         stop=lambda latency: len(problem.operators) == 1 or bound.is_met_by(latency) or search.expired(),
@@ -80,7 +82,8 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
         is_timed = search.time_limit_s is not None
         known = groups.granularities.known
         tasks = [
-            _Task(problem, rules, search.seed, number, bound.value, is_timed, known) for number in range(len(_ROUNDS))
+            _Task(problem, rules, search.seed, number, best.sequence, bound.value, is_timed, known)
+            for number in range(len(_ROUNDS))
         ]
         found = dict(
             run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
@@ -94,10 +97,11 @@ def _anneal(task: _Task) -> Solution:
     groups = Groups(task.problem, task.rules)
     groups.granularities.known.update(task.known)
     start = solution(groups, tuple(1 << operator for operator in task.problem.topological_order))
+    best = solution(groups, task.best)
     assert start is not None, "the search began with this solution"
+    assert best is not None, "the search went on with this solution"
     random = Random(f"{task.seed}, {task.number}")
     moves = min(max(_FEWEST_MOVES, _MOVES_PER_OPERATOR * len(task.problem.operators)), _MOST_MOVES)
-    best = start
 
     def is_done(latency: float) -> bool:
         tell_best(latency)
