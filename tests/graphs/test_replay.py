@@ -101,7 +101,7 @@ def test_vertices_that_read_nothing_are_computed_not_loaded() -> None:
 
 
 def test_giving_up_returns_a_bound() -> None:
-    operands = [[] for _ in range(6)] + [[a, b] for a in range(6) for b in range(a)]
+    operands = [[] for _ in range(5)] + [[a, b] for a in range(5) for b in range(a)]
     full = least_loads(operands, 4, most_states=200_000)
     short = least_loads(operands, 4, most_states=3)
     assert not short.proven

@@ -168,8 +168,9 @@ def plan(
     search = search or Budget()
     sizes = require_sizes(options.size, program, fast_memory=True)
     capacity = sizes[FAST_MEMORY]
-    least = _core_bound(program, lower_bound(program, BoundOptions(profile=options.profile)), sizes)
     cdag = _executed(program, sizes)
+    before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
+    least = _core_bound(program, lower_bound(program, BoundOptions(profile=options.profile)), sizes)
     space = tile_space(program, sizes, cdag)
     with search:
         tiling, _ = best_tiling(space, capacity, search, evaluations=options.evaluations, floor=least.value)
@@ -177,7 +178,6 @@ def plan(
     made = _plan_of(program, cdag, order, sizes, space.describe(tiling))
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
-    before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
     return Result(
         kind=KIND,
