@@ -16,7 +16,8 @@ import itertools
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.wavefront import Search, Wavefront, argument, exact_closure
+from shorthaul.affine.effort import limited
+from shorthaul.affine.wavefront import EFFORT, Search, Wavefront, argument, exact_closure
 
 _STEPS = 5
 
@@ -26,16 +27,20 @@ def intervals(flow: DataFlow) -> list[Wavefront]:
     search = Search(flow)
     found: list[Wavefront] = []
     for statement in flow.program.statements:
-        closure = search.closure(statement.name)
-        if closure is None:
+        try:
+            with limited(EFFORT):
+                made = _of_chain(flow, search, statement.name)
+        except isl.Error:
             continue
-        made = _of_chain(flow, search, statement.name, closure)
         if made is not None:
             found.append(made)
     return found
 
 
-def _of_chain(flow: DataFlow, search: Search, statement: str, closure: isl.UnionMap) -> Wavefront | None:
+def _of_chain(flow: DataFlow, search: Search, statement: str) -> Wavefront | None:
+    closure = search.closure(statement)
+    if closure is None:
+        return None
     first = closure.domain().subtract(closure.range())
     last = closure.range().subtract(closure.domain())
     later = closure.intersect_domain(first)

@@ -19,6 +19,7 @@ import sympy
 
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
 from shorthaul.affine.polynomial import Polynomial
@@ -26,6 +27,8 @@ from shorthaul.affine.proof import SubBound
 
 _PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_
 _DEPTH = 3
+#: isl operations for one statement.
+EFFORT = 400_000
 _MOST_MAPS = 60
 
 
@@ -46,22 +49,28 @@ class Wavefront:
 
 
 def wavefronts(flow: DataFlow) -> list[Wavefront]:
-    """Return a wavefront argument for every family of events that has one."""
+    """Return a wavefront argument for every family of events that has one and is found within the effort allowed."""
     search = Search(flow)
     found: list[Wavefront] = []
     for statement in flow.program.statements:
-        for why, later in search.descendants(statement.name):
-            consumers = later.range()
-            operands = None
-            for name in sorted(_names(consumers)):
-                reads = search.reads(name)
-                operands = reads if operands is None else operands.union(reads)
-            if operands is None:
-                continue
-            needed = later.apply_range(operands).intersect(search.ancestors(statement.name))
-            alive = _disjoint(needed.coalesce())
-            if alive is not None:
-                found.append(argument(flow, statement.name, why, alive))
+        try:
+            with limited(EFFORT):
+                found.extend(_of_events(flow, search, statement.name))
+        except isl.Error:
+            continue
+    return found
+
+
+def _of_events(flow: DataFlow, search: Search, event: str) -> list[Wavefront]:
+    found = []
+    for why, later in search.descendants(event):
+        operands = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        for name in sorted(_names(later.range())):
+            operands = operands.union(search.reads(name))
+        needed = later.apply_range(operands).intersect(search.ancestors(event))
+        alive = _disjoint(needed.coalesce())
+        if alive is not None:
+            found.append(argument(flow, event, why, alive))
     return found
 
 
