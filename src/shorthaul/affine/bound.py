@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import Polynomial, symbol
 from shorthaul.affine.proof import Proof
+from shorthaul.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class AffineBound:
 def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: DataFlow | None = None) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
+    Raises :class:`InputError` if a parameter is called S or x0, x1, ....
+
     Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
     count as constants in the leading term.
 
@@ -76,6 +80,7 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     2*NI*NJ*NK/sqrt(S)
     """
     options = options or BoundOptions()
+    _names_are_free(program)
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
     symmetric = options.profile == "best"
@@ -96,6 +101,18 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     formula = inputs + extra
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
     return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula), small)
+
+
+def _names_are_free(program: Program) -> None:
+    """Raise :class:`InputError` for parameters that bear a name of the proof: S, and x0, x1, ... for coordinates."""
+    for name in program.parameters:
+        if name == "S" or re.fullmatch(r"x\d+", name):
+            raise InputError(
+                "is a name that bounds use themselves: S the fast memory, x0, x1, ... coordinates",
+                place="parameter",
+                value=name,
+                cure="rename the parameter in the C file",
+            )
 
 
 def _operations(program: Program) -> sympy.Expr:

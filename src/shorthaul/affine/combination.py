@@ -12,19 +12,22 @@ import sympy
 from shorthaul.affine.brascamp_lieb import least_sum
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded, rational
 from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.mirrored import away_from_diagonal
 from shorthaul.affine.paths import Path, paths_into
 from shorthaul.affine.proof import Projection, SubBound
-from shorthaul.affine.subspaces import integer_rows
+from shorthaul.affine.subspaces import Subspace, integer_rows, span
 
 _SET = isl.dim_type.set
 #: Sizes and fast memory at which candidates are compared; the bound itself holds for all values.
 INSTANCE_SIZE, INSTANCE_S = 20_000, 400
 _MOST_PER_STATEMENT = 12
 _MOST_EVALUATED = 40
+#: isl operations for one argument.
+EFFORT = 200_000
 
 
 def nothing() -> isl.UnionSet:
@@ -81,7 +84,12 @@ def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Ca
             common = common.intersect(path.domain)
         if thickness(common) < dimensions:
             continue
-        argument = partition([Part(statement, common.coalesce(), subset, order)], nothing(), symmetric=symmetric)
+        try:
+            with limited(EFFORT):
+                whole = Part(statement, common.coalesce(), subset, order)
+                argument = partition([whole], nothing(), symmetric=symmetric)
+        except isl.Error:
+            continue
         if argument is not None:
             found.append(Candidate(argument, score(argument, flow)))
     found.sort(key=lambda item: -item.score)
@@ -138,11 +146,17 @@ def _merged(flow: DataFlow, found: Sequence[Candidate], *, symmetric: bool) -> l
     return result[:_MOST_PER_STATEMENT]
 
 
+def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
+    return span([[row[at] for at in order] for row in space])
+
+
 def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
     best: Candidate | None = None
+    wanted = [(path.is_chain, path.kernel) for path in one.paths]
     for order in itertools.permutations(one.order):
+        placed = {id(path): (path.is_chain, _turned(path.kernel, order)) for path in other.paths}
         for paths in itertools.permutations(other.paths):
-            if any(a.is_chain != b.is_chain for a, b in zip(one.paths, paths, strict=True)):
+            if [placed[id(path)] for path in paths] != wanted:
                 continue
             parts = (one, Part(other.statement, other.domain, paths, order))
             argument = partition(parts, nothing(), symmetric=False)

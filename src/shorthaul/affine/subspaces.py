@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 
 Row = tuple[Fraction, ...]
@@ -17,6 +18,11 @@ def span(rows: Iterable[Sequence[int | Fraction]]) -> Subspace:
     >>> span([(2, 4), (1, 2)]) == span([(1, 2)])
     True
     """
+    return _span(tuple(tuple(row) for row in rows))
+
+
+@lru_cache(maxsize=1 << 16)
+def _span(rows: tuple[tuple[int | Fraction, ...], ...]) -> Subspace:
     work = [[Fraction(value) for value in row] for row in rows]
     width = len(work[0]) if work else 0
     done = 0
