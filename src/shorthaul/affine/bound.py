@@ -97,7 +97,7 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
         made = stencil.counted(found, flow, balanced=symmetric)
         pool.append(Fixed(made, float(made.value.subs({symbol(name): value for name, value in instance.items()}))))
     parts = combine(pool, flow, symmetric=symmetric)
-    extra = sympy.Add(*(sympy.Max(0, part.value) for part in parts))
+    extra = sympy.Add(*(sympy.Max(0, part.value, evaluate=False) for part in parts))
     formula = inputs + extra
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
     return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula), small)

@@ -26,6 +26,7 @@ _SET = isl.dim_type.set
 INSTANCE_SIZE, INSTANCE_S = 20_000, 400
 _MOST_PER_STATEMENT = 12
 _MOST_EVALUATED = 40
+_MOST_PIECES = 12
 #: isl operations for one argument.
 EFFORT = 200_000
 
@@ -159,7 +160,11 @@ def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
             if [placed[id(path)] for path in paths] != wanted:
                 continue
             parts = (one, Part(other.statement, other.domain, paths, order))
-            argument = partition(parts, nothing(), symmetric=False)
+            try:
+                with limited(EFFORT):
+                    argument = partition(parts, nothing(), symmetric=False)
+            except isl.Error:
+                continue
             if argument is not None and len(argument.parts) == 2:
                 argument = replace(argument, alternative=away_from_diagonal(argument))
                 worth = score(argument, flow)
@@ -191,16 +196,34 @@ def combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: boo
             break
         spill = item.argument.spill if isinstance(item, Candidate) else item.bound.spill
         if spill.intersect(taken).is_empty():
-            bound = counted(item.argument, flow) if isinstance(item, Candidate) else item.bound
+            bound = _counted_cheaply(item.argument, flow) if isinstance(item, Candidate) else item.bound
+            if bound is None:
+                continue
             chosen.append(bound)
             taken = taken.union(spill).coalesce()
         elif isinstance(item, Candidate):
-            again = partition(item.argument.parts, taken, symmetric=symmetric)
+            try:
+                with limited(EFFORT):
+                    again = partition(item.argument.parts, taken, symmetric=symmetric)
+            except isl.Error:
+                continue
             if again is not None and again.spill.intersect(taken).is_empty():
                 less = score(again, flow)
                 if less > value / 100:
                     waiting.append((less, Candidate(again, less)))
     return chosen
+
+
+def _counted_cheaply(argument: Partition, flow: DataFlow) -> SubBound | None:
+    """Return the counted argument, or None where its sets are in too many pieces for a formula anybody reads."""
+    sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
+    if sum(item.n_basic_set() for item in sets) > _MOST_PIECES:
+        return None
+    try:
+        with limited(20 * EFFORT):
+            return counted(argument, flow)
+    except isl.Error:
+        return None
 
 
 def counted(argument: Partition, flow: DataFlow) -> SubBound:
@@ -221,7 +244,7 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
-    value = T * sympy.floor(size / U) - sources
+    value = T * sympy.floor(size / U, evaluate=False) - sources
     steps = _steps(argument)
     if argument.alternative is not None:
         other = counted(argument.alternative, flow)
