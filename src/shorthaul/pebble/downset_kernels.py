@@ -98,6 +98,13 @@ def insert(sets: WordArray, numbers: IntArray, table: IntArray, row: int) -> boo
 
 
 @kernel
+def insert_all(sets: WordArray, numbers: IntArray, table: IntArray, count: int) -> None:
+    """Enter the first ``count`` states into the hash ``table``."""
+    for row in range(count):
+        insert(sets, numbers, table, row)
+
+
+@kernel
 def _is_safe(
     state: WordArray,
     node: int,

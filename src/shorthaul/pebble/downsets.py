@@ -164,8 +164,7 @@ def _grow(
             next_sets[:kept], numbers[:kept] = small.sets, small.numbers
             filled = kept
             table = np.full(_table_size(room), -1, dtype=np.int64)
-            for row in range(filled):
-                kernels.insert(next_sets, numbers, table, row)
+            kernels.insert_all(next_sets, numbers, table, filled)
         position = reached
     return _Layer(next_sets[:filled], numbers[:filled])
 
