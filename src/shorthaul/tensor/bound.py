@@ -22,10 +22,10 @@ def lower_bound(problem: Problem, rules: Rules) -> Bound:
     3276.8
     """
     machine = problem.machine
-    native = machine.native_width * machine.native_height
-    compute = math.fsum(op.base_cost * problem.tensors[op.output].size / native for op in problem.operators)
+    streams = Streams(problem, rules)
+    compute = math.fsum(streams.compute(operator) for operator in range(len(problem.operators)))
     boundary = _boundary(problem)
-    streamed = _streamed(problem, rules)
+    streamed = _streamed(problem, streams)
     traffic = boundary / machine.bandwidth
     method, value = max(
         [("compute", compute), ("boundary traffic", traffic), ("streamed operands", streamed.value)],
@@ -33,8 +33,8 @@ def lower_bound(problem: Problem, rules: Rules) -> Bound:
     )
     proofs = {
         "compute": (
-            f"Every operator runs at least once, {compute:.12g} of compute without padding, and no step takes less "
-            "than its compute."
+            f"Every operator runs at least once, {compute:.12g} of compute in native tiles, padded along axes "
+            "that no MatMul asks for unpadded, and no step takes less than its compute."
         ),
         "boundary traffic": (
             f"Every graph input in use is loaded and every graph output stored at least once, {boundary:.12g} elements "
@@ -57,9 +57,8 @@ class _Streamed(NamedTuple):
     proof: str
 
 
-def _streamed(problem: Problem, rules: Rules) -> _Streamed:
+def _streamed(problem: Problem, streams: Streams) -> _Streamed:
     """Return the bound from the prices of :class:`Streams`, at the best weight of compute against traffic."""
-    streams = Streams(problem, rules)
     bandwidth = problem.machine.bandwidth
     prices = [streams.prices(operator) for operator in range(len(problem.operators))]
     # Every graph output is stored by its producer; no slice of these graph inputs is among those streamed.

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from shorthaul.tensor.model import Problem, Rules
-from shorthaul.tensor.profile import FULL, STEP, TILE
+from shorthaul.tensor.profile import COLUMNS_EXACT, FULL, PADDED, ROWS_EXACT, STEP, TILE
 
 #: An axis so long that no cap is meant.
 _UNLIMITED: Final = 1 << 62
@@ -34,11 +34,12 @@ class Price(NamedTuple):
 
 
 class _Role(NamedTuple):
-    """A MatMul above the sink ``sink``, asked for these rows and columns of its output."""
+    """A MatMul above the sink ``sink``, asked for these rows and columns of its output, ``exact`` along one axis."""
 
     sink: int
     rows: int
     columns: int
+    exact: int
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Streams:
         self.left = _Side(streams_columns=True, cap=self.h_cap)
         self.right = _Side(streams_columns=False, cap=self.w_cap)
         self.kinds: list[set[tuple[int, int]]] = [set() for _ in problem.tensors]
+        self.marks: list[set[int]] = [set() for _ in problem.tensors]
         self.roles: list[set[_Role]] = [set() for _ in problem.operators]
         self._walk()
         self.users = [
@@ -72,14 +74,26 @@ class Streams:
 
     def prices(self, operator: int) -> list[Price]:
         """Return the prices of an operator in all its roles; it costs one of them at least wherever it is executed."""
-        problem = self.problem
-        output = problem.tensors[problem.operators[operator].output]
-        native = problem.machine.native_width * problem.machine.native_height
-        compute = problem.operators[operator].base_cost * output.size / native
-        if not problem.operators[operator].is_matmul:
-            return [Price(compute, 0.0)]
-        above = [self._above(operator, role, compute) for role in self.roles[operator]]
-        return sorted({Price(compute, self._sink_traffic(operator)), *above})
+        if not self.problem.operators[operator].is_matmul:
+            return [Price(self.compute(operator), 0.0)]
+        above = [self._above(operator, role) for role in self.roles[operator]]
+        return sorted({Price(self._charge(operator, PADDED), self._sink_traffic(operator)), *above})
+
+    def compute(self, operator: int) -> float:
+        """Return the least time that an operator takes to compute its whole output once."""
+        marks = self.marks[self.problem.operators[operator].output]
+        return min(self._charge(operator, exact) for exact in (PADDED, *marks))
+
+    def _charge(self, operator: int, exact: int) -> float:
+        """Return the time of the whole output in any tiles, native tiles padded except along the ``exact`` axis."""
+        machine = self.problem.machine
+        output = self.problem.tensors[self.problem.operators[operator].output]
+        rows, columns = output.height / machine.native_height, output.width / machine.native_width
+        if exact != ROWS_EXACT:
+            rows = math.ceil(rows)
+        if exact != COLUMNS_EXACT:
+            columns = math.ceil(columns)
+        return self.problem.operators[operator].base_cost * rows * columns
 
     def _walk(self) -> None:
         """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for."""
@@ -91,24 +105,27 @@ class Streams:
         for sink, operator in enumerate(problem.operators):
             if not operator.is_matmul:
                 continue
-            stack = [(operator.inputs[0], TILE, STEP), (operator.inputs[1], STEP, TILE)]
+            left, right = operator.inputs
+            stack = [(left, TILE, STEP, COLUMNS_EXACT), (right, STEP, TILE, ROWS_EXACT)]
             seen = set()
             while stack:
                 demand = stack.pop()
                 if demand in seen:
                     continue
                 seen.add(demand)
-                tensor, rows, columns = demand
+                tensor, rows, columns, exact = demand
                 self.kinds[tensor].add((rows, columns))
+                self.marks[tensor].add(exact)
                 source = problem.producer[tensor]
                 if source is None:
                     continue
                 above = problem.operators[source]
                 if above.is_matmul:
-                    self.roles[source].add(_Role(sink, rows, columns))
-                    stack += [(above.inputs[0], rows, FULL), (above.inputs[1], FULL, columns)]
+                    self.roles[source].add(_Role(sink, rows, columns, exact))
+                    left, right = above.inputs
+                    stack += [(left, rows, FULL, COLUMNS_EXACT), (right, FULL, columns, ROWS_EXACT)]
                 else:
-                    stack += [(item, rows, columns) for item in above.inputs]
+                    stack += [(item, rows, columns, exact) for item in above.inputs]
 
     def _sink_traffic(self, operator: int) -> float:
         """Return what a MatMul that is nothing but a sink has to load, in elements."""
@@ -212,7 +229,7 @@ class Streams:
                 chances = max(chances, 1 if crossed == TILE else 2)
         return max(0.0, 1.0 - chances * self.k_cap / length)
 
-    def _above(self, operator: int, role: _Role, compute: float) -> Price:
+    def _above(self, operator: int, role: _Role) -> Price:
         """Return the price of a MatMul above a sink: it is computed again, and streams what it does not hold."""
         problem = self.problem
         length = problem.reduction(role.sink)
@@ -237,7 +254,7 @@ class Streams:
                 rest = max(0, problem.reduction(operator) - side.cap)
                 part = self._share(operand, operator) * self.through(operand, side, length)
                 traffic = part * rest * length * rows * columns
-        return Price(compute * times, traffic)
+        return Price(self._charge(operator, role.exact) * times, traffic)
 
 
 def weighted_total(prices: list[list[Price]], bandwidth: float, weight: float) -> float:
