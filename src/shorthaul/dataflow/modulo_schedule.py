@@ -24,7 +24,7 @@ def modulo_schedule(
     """
     deadline = time.monotonic() + seconds
     high, starts = serial_schedule(net) if hint is None else (hint.period, dict(hint.starts))
-    low = least
+    low = proven = least
     first = True
     while low < high:
         middle = low if first else (low + high) // 2
@@ -32,14 +32,14 @@ def modulo_schedule(
         left = deadline - time.monotonic()
         if left <= 0:
             break
-        answer = _at_period(net, middle, left, starts)
-        if answer is None:  # undecided in the time left: nothing below is proven any more
-            break
+        answer = _at_period(net, middle, left / 2, starts)
         if answer:
             high, starts = middle, answer
-        else:
-            low = middle + 1
-    return high, starts, low
+            continue
+        low = middle + 1
+        if answer is not None:  # no schedule here, and so none below; undecided periods are passed over without proof
+            proven = low
+    return high, starts, proven
 
 
 def serial_schedule(net: MappedNetwork) -> tuple[int, dict[str, int]]:
