@@ -19,6 +19,9 @@ WordArray = npt.NDArray[np.uint64]
 #: Columns of the integer part of a state.
 COST, OCCUPANCY, ORIGIN, NODE = 0, 1, 2, 3
 
+#: Sets of values looked at after which an expansion returns to look at the clock.
+_MOST_WORK = 2_000_000
+
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
@@ -180,12 +183,14 @@ def expand(
     table: IntArray,
     filled: int,
     only: int,
-) -> tuple[int, int]:
+    effort: int,
+) -> tuple[int, int, int, bool]:
     """Add the successors of the states from ``position`` on whose cost is below ``limit``.
 
     ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin and last node. ``table``
-    is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any. Returns where it stopped
-    for want of room, and how many rows are filled.
+    is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any. At most ``effort`` sets
+    of values to let go are looked at per state and node. Returns where it stopped, how many rows are filled, how often
+    the effort did not suffice, and whether it stopped for want of room (otherwise at the end, or after much work).
     """
     words = parents.shape[1]
     n = len(weights)
@@ -200,6 +205,8 @@ def expand(
     rest_a = np.empty(words, dtype=np.uint64)
     base = np.empty(3 * words, dtype=np.uint64)
     room = len(sets)
+    cut = 0
+    work = 0
     while position < len(source_sets):
         state = source_sets[position]
         cost = source_numbers[position, COST]
@@ -290,13 +297,20 @@ def expand(
             index = 0
             weight = 0
             charge = 0
+            steps = 0
             while True:
+                steps += 1
+                if steps > effort:
+                    cut += 1
+                    for d in range(depth):
+                        taken[chosen[d]] = False
+                    break
                 if weight >= excess:
                     if cost + charge < limit and _is_minimal(
                         depth, chosen, candidates, weights, weight, excess, taken, before, size
                     ):
                         if filled == room:
-                            return position, start
+                            return position, start, cut, True
                         for k in range(3 * words):
                             sets[filled, k] = base[k]
                         for d in range(depth):
@@ -327,8 +341,11 @@ def expand(
                 weight -= weights[candidates[index]]
                 charge -= charges[index]
                 index += 1
+            work += steps
         position += 1
-    return position, filled
+        if work > _MOST_WORK:
+            break
+    return position, filled, cut, False
 
 
 @kernel

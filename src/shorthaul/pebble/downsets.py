@@ -27,6 +27,9 @@ LARGEST_HISTORY = 1500 * 2**20
 #: States of one computed set that dominance compares with.
 _COMPARED = 200
 _CHUNK = 4096
+#: Sets of values to let go that are looked at per state and node; a beam looks at few, cheapest first.
+_EFFORT = 2**24
+_BEAM_EFFORT = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +118,8 @@ def layered(
         grown = _grow(sets, layers[-1], budget, limit, search, width, only)
         if grown is None:
             return Outcome(None, None, complete=False, finished=False)
-        layer = _pruned(sets, grown)
+        layer = _pruned(sets, grown[0])
+        complete = complete and not grown[1]
         if width is not None and len(layer.sets) > width:
             layer = _cut(sets, layer, width, per_set, greed, noise, generator)
             complete = False
@@ -132,8 +136,8 @@ def layered(
 
 def _grow(
     sets: Tables, layer: _Layer, budget: int, limit: int, search: Budget, width: int | None, only: int
-) -> _Layer | None:
-    """Return the successors of a layer; None if time or memory ran out."""
+) -> tuple[_Layer, bool] | None:
+    """Return the successors of a layer, and whether some were left out; None if time or memory ran out."""
     words = sets.words
     row_bytes = 3 * words * 8 + 32 + 16
     most = LARGEST_LAYER // row_bytes
@@ -143,17 +147,26 @@ def _grow(
     next_sets = np.empty((room, 3 * words), dtype=np.uint64)
     numbers = np.empty((room, 4), dtype=np.int64)
     table = np.full(_table_size(room), -1, dtype=np.int64)
+    effort = _EFFORT if width is None else _BEAM_EFFORT
     position = filled = 0
+    is_cut = stuck = False
     while position < len(layer.sets):
         if search.expired():
             return None
         stop = min(len(layer.sets), position + _CHUNK)
-        reached, filled = kernels.expand(
+        reached, filled, unseen, full = kernels.expand(
             layer.sets[:stop], layer.numbers[:stop], position, limit, budget, sets.weights, sets.parents,
-            sets.children, sets.computed, next_sets, numbers, table, filled, only,
+            sets.children, sets.computed, next_sets, numbers, table, filled, only, effort,
         )  # fmt: skip
-        if reached < stop:
+        is_cut = is_cut or unseen > 0
+        if full:
+            if stuck and reached == position:
+                return None  # one state fills all the room
+            stuck = reached == position
             small = _pruned(sets, _Layer(next_sets[:filled], numbers[:filled]))
+            if width is not None and len(small.sets) > room // 4:
+                small = _cut(sets, small, min(width, room // 4), 0, 0.0, 0.0, None)
+                is_cut = True
             kept = len(small.sets)
             if kept > 0.5 * room and room < most:
                 room = min(most, 4 * room)
@@ -166,7 +179,7 @@ def _grow(
             table = np.full(_table_size(room), -1, dtype=np.int64)
             kernels.insert_all(next_sets, numbers, table, filled)
         position = reached
-    return _Layer(next_sets[:filled], numbers[:filled])
+    return _Layer(next_sets[:filled], numbers[:filled]), is_cut
 
 
 def _table_size(room: int) -> int:

@@ -94,9 +94,9 @@ class _Solver:
         while bound < traffic:
             started = search.elapsed_s()
             outcome = layered(cdag, self._budget, limit=target - least, search=search, given=self._given)
-            if outcome.plan is not None and outcome.excess is not None:
+            if outcome.plan is not None and outcome.excess is not None and outcome.complete:
                 return outcome.plan, least + outcome.excess, False
-            if outcome.finished:
+            if outcome.finished and outcome.complete:
                 bound = target
                 self._search.report(best=traffic, bound=bound, what="exact")
                 is_short = search.elapsed_s() - started < _SHORT * seconds
