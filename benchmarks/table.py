@@ -1,0 +1,102 @@
+"""Writes the table on the README's first screen from what the other scripts measured.
+
+    python benchmarks/table.py
+
+Reads ``benchmarks/results/*.json``; the figures known before are named with their source in the row. Run it after the
+others, and commit the table together with the results it was made from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sympy
+
+HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
+BEGIN = "<!-- measured: written by benchmarks/table.py -->"
+END = "<!-- end -->"
+
+Row = tuple[str, str, str, str, str]
+
+
+def load(engine: str) -> dict[str, Any]:
+    """Return what the script of ``engine`` measured."""
+    document: dict[str, Any] = json.loads((HERE / "results" / f"{engine}.json").read_text())
+    return document
+
+
+def tensor() -> Iterator[Row]:
+    """Latency of contest instances against the best published."""
+    for row in load("tensor")["rows"]:
+        if row["rules"] == "contest" and row["workload"] in {"mlsys-2026-5", "mlsys-2026-13", "mlsys-2026-17"}:
+            what = f"latency of {row['workload']}, {row['operators']} operators, {row['limit_s']:g} s"
+            known = f"{row['known_best']:,} (best of the MLSys 2026 contest)"
+            yield "tensor", what, known, f"{row['latency']:,.0f}", f"{row['bound']:,.0f}"
+
+
+def pebble() -> Iterator[Row]:
+    """Traffic of graphs that were open, or on which the best public heuristic was beaten."""
+    document = load("pebble")
+    for row in [*document["hard"], *document["osp"]]:
+        if row["problem"] in {"fft:n=16,word=1", "instance_CG_N4_K1_nzP0d35"} and row["budget"] in {6, 8}:
+            what = f"traffic of {row['problem'].removeprefix('instance_')}, memory {row['budget']}"
+            yield "pebble", what, f"{row['known']} (best known)", f"{row['traffic']}", f"{row['bound']}"
+
+
+def affine() -> Iterator[Row]:
+    """How many leading terms of IOLB's Table 1 are exceeded."""
+    rows = load("affine")["rows"]
+    higher = sum(row["best_large"] > row["iolb_large"] * (1 + 1e-9) for row in rows)
+    equal = sum(abs(row["best_large"] / row["iolb_large"] - 1) <= 1e-9 for row in rows)
+    shown = {row["kernel"]: sympy.sympify(row["best"], {name: sympy.Symbol(name) for name in "NMS"}) for row in rows}
+    for name, known in (("floyd-warshall", "N^3/sqrt(S)"), ("syrk", "M N^2/(2 sqrt(S))")):
+        text = str(shown[name]).replace("**", "^").replace("*", " ")
+        yield "affine", f"loads of {name}, S words", f"{known} (IOLB, PLDI 2020)", "", text
+    what = "leading terms of 30 PolyBench kernels"
+    yield "affine", what, "Table 1 (IOLB)", "", f"{higher} higher, {equal} equal to our IOLB profile"
+
+
+def dataflow() -> Iterator[Row]:
+    """Exploration time and front quality against the paper's."""
+    for row in load("dataflow")["summary"]:
+        box = row["in_the_box_of_published_fronts"]["mrb-explore"]
+        what = f"{row['application']}: 2,500 generations"
+        known = f"{row['paper_s']:,} s, hypervolume {box['published']:.3f} (Letras et al. 2024)"
+        ours = f"{row['explore_cpu_s']:.1f} s of CPU, hypervolume {box['ours_median']:.3f}"
+        yield "dataflow", what, known, ours, "per point"
+
+
+def spatial() -> Iterator[Row]:
+    """Energy per vertex of a phylogeny-like tree, and of summing over its subtrees."""
+    document = load("spatial")
+    layouts = next(rows for title, rows in document.items() if title.startswith("Energy per vertex"))
+    for row in layouts:
+        if row["tree"] == "yule":
+            what = "energy per vertex, Yule tree of 2^20 vertices"
+            yield "spatial", what, f"{row['random']:.0f} (random placement)", f"{row['light-first']:.2f}", f"{row['bound']:.2f}"
+
+
+def table() -> str:
+    """Return the table as Markdown."""
+    lines = ["| engine | what | known before | shorthaul | proven lower bound |", "|---|---|---|---|---|"]
+    for engine in (tensor, pebble, affine, dataflow, spatial):
+        lines += [f"| {' | '.join(cell or '-' for cell in row)} |" for row in engine()]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Put the table between the marks in the README."""
+    text = README.read_text()
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    note = "Measured by `benchmarks/` on two cores; every plan was replayed by its checker."
+    README.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{note}\n{END}{after}")
+    print(table())
+
+
+if __name__ == "__main__":
+    main()
