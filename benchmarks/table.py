@@ -77,7 +77,13 @@ def spatial() -> Iterator[Row]:
     for row in layouts:
         if row["tree"] == "yule":
             what = "energy per vertex, Yule tree of 2^20 vertices"
-            yield "spatial", what, f"{row['random']:.0f} (random placement)", f"{row['light-first']:.2f}", f"{row['bound']:.2f}"
+            yield (
+                "spatial",
+                what,
+                f"{row['random']:.0f} (random placement)",
+                f"{row['light-first']:.2f}",
+                f"{row['bound']:.2f}",
+            )
 
 
 def table() -> str:
