@@ -14,7 +14,7 @@ from shorthaul.pebble.plan import Plan
 #: states of one computed set are kept (0: any number).
 _RANKINGS = ((0.0, 0), (0.5, 8), (0.25, 0), (0.1, 4), (0.4, 2), (0.2, 16))
 #: The width of the first round.
-FIRST_WIDTH = 64
+_FIRST_WIDTH = 64
 
 
 def plan(
@@ -23,14 +23,13 @@ def plan(
     *,
     search: Budget,
     incumbent: Plan | None = None,
-    narrowest: int = FIRST_WIDTH,
     widest: int = 2**20,
     goal: int | None = None,
 ) -> Plan:
     """Return the best plan found without recomputation until the time limit, or until no width can improve it.
 
     ``incumbent`` is a plan to improve on, ``goal`` a traffic at which to stop (a lower bound). Layers are cut to
-    ``narrowest`` states first, to ``widest`` at last. Raises :class:`InfeasibleError` if some node cannot be computed,
+    ``widest`` states at last. Raises :class:`InfeasibleError` if some node cannot be computed,
     :class:`NoPlanError` if time is up before the first plan.
 
     >>> from shorthaul.pebble.generators import fft
@@ -47,7 +46,7 @@ def plan(
     unit = float(cdag.weights.mean())
     for attempt in count():
         turn, ranking = divmod(attempt, len(_RANKINGS))
-        width = narrowest << turn
+        width = _FIRST_WIDTH << turn
         if width > widest or search.expired() or (best is not None and best.traffic(cdag.weights) <= goal):
             break
         greed, per_set = _RANKINGS[ranking]

@@ -72,12 +72,10 @@ class _Solver:
 
     def improved(self, best: Plan, bound: int, seconds: float) -> Plan:
         """Return a better plan if beam or local search find one."""
-        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.5 * seconds))
+        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.3 * seconds))
         if best.traffic(self._cdag.weights) <= bound:
             return best
-        first = round(beam.FIRST_WIDTH * (1 + seconds))
-        search = self.part(0.5 * seconds)
-        return beam.plan(self._cdag, self._budget, search=search, incumbent=best, goal=bound, narrowest=first)
+        return beam.plan(self._cdag, self._budget, search=self.part(0.9 * seconds), incumbent=best, goal=bound)
 
     def proven(self, best: Plan, bound: int, seconds: float) -> tuple[Plan, int, bool]:
         """Return the best plan and bound after complete passes, and whether these outgrow the memory.
