@@ -85,6 +85,9 @@ def test_cases_are_listed(contract: Contract, tmp_path: Path) -> None:
     listed = shorthaul(contract.engine, "cases", cwd=tmp_path)
     assert listed.returncode == 0
     assert listed.stdout.strip()
+    document = shorthaul_json(contract.engine, "cases", cwd=tmp_path)
+    assert all({"name", "summary", "usage", "parameters"} <= set(case) for case in document["cases"])
+    assert document["cases"][0]["name"] in listed.stdout
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Listing, Output, Search
 from shorthaul.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -112,12 +112,12 @@ def cdag(
 
 
 @verb(app, "cases")
-def cases() -> None:
+def cases(listing: Listing) -> None:
     """List the built-in kernels."""
     from shorthaul.affine.cases import CASES
-    from shorthaul.report.text import print_table
+    from shorthaul.cli.output import print_cases
 
-    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+    print_cases(CASES, listing)
 
 
 def _finish(result: Result[Plan], program: Program, output: Output) -> None:

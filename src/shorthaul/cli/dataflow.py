@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -108,12 +108,12 @@ def run(workload: Input, options: RunOptions, search: Search, output: Output) ->
 
 
 @verb(app, "cases")
-def cases() -> None:
+def cases(listing: Listing) -> None:
     """List the built-in applications."""
+    from shorthaul.cli.output import print_cases
     from shorthaul.dataflow.planning import cases as built_in
-    from shorthaul.report.text import print_table
 
-    print_table(("case", "what it is"), [(one.usage(), one.summary) for one in built_in()], file=sys.stdout)
+    print_cases(built_in(), listing)
 
 
 def _case(text: str) -> Source[Any]:

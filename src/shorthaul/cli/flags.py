@@ -37,6 +37,13 @@ class Output:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Listing:
+    """How a list is printed."""
+
+    json: bool = option(False, "Print one JSON object.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Search:
     """How long to search, from which seed, on how many processes."""
 

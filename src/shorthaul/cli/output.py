@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Output
+from shorthaul.cli.flags import Listing, Output
+from shorthaul.core.cases import Case
 from shorthaul.core.document import json_text, save_json
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.result import RESULT_VERSION, Result, Status
@@ -41,6 +42,29 @@ def finish(
 
     print_summary(result, file=sys.stderr if output.json else sys.stdout)
     raise typer.Exit(_EXIT[result.status])
+
+
+def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:
+    """Print the built-in workloads of an engine: a table, or one JSON object with every parameter."""
+    if listing.json:
+        parameters = ("default", "help", "choices", "least", "most")
+        entries = [
+            {
+                "name": case.name,
+                "summary": case.summary,
+                "usage": case.usage(),
+                "parameters": {
+                    name: {key: getattr(parameter, key) for key in parameters}
+                    for name, parameter in case.parameters.items()
+                },
+            }
+            for case in cases
+        ]
+        sys.stdout.write(json_text({"kind": "shorthaul/cases", "version": RESULT_VERSION, "cases": entries}))
+        return
+    from shorthaul.report.text import print_table
+
+    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in cases], file=sys.stdout)
 
 
 def print_infeasible(error: InfeasibleError, command: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -144,9 +144,9 @@ def check(
 
 
 @verb(app, "cases")
-def cases() -> None:
+def cases(listing: Listing) -> None:
     """List the built-in CDAGs and their parameters."""
+    from shorthaul.cli.output import print_cases
     from shorthaul.pebble.cases import CASES
-    from shorthaul.report.text import print_table
 
-    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+    print_cases(CASES, listing)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Listing, Output, Search
 from shorthaul.cli.output import finish
 from shorthaul.cli.verbs import verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
@@ -123,11 +123,9 @@ def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: 
 
 
 @verb(app, "cases")
-def cases() -> None:
+def cases(listing: Listing) -> None:
     """List the built-in trees."""
-    import sys
-
-    from shorthaul.report.text import print_table
+    from shorthaul.cli.output import print_cases
     from shorthaul.spatial.cases import CASES
 
-    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+    print_cases(CASES, listing)

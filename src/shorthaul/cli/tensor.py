@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.tensor.options import PlanOptions, SweepOptions
 
@@ -103,12 +103,12 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Output
 
 
 @verb(app, "cases")
-def cases() -> None:
+def cases(listing: Listing) -> None:
     """List the built-in operator graphs and their parameters."""
-    from shorthaul.report.text import print_table
+    from shorthaul.cli.output import print_cases
     from shorthaul.tensor.cases import CASES
 
-    print_table(("case", "what it is"), [(case.usage(), case.summary) for case in CASES], file=sys.stdout)
+    print_cases(CASES, listing)
 
 
 def _finish(result: Result[Plan], output: Output) -> NoReturn:
