@@ -42,8 +42,8 @@ def pebble() -> Iterator[Row]:
     """Traffic of graphs that were open, or on which the best public heuristic was beaten."""
     document = load("pebble")
     for row in [*document["hard"], *document["osp"]]:
-        if row["problem"] in {"fft:n=16,word=1", "instance_CG_N4_K1_nzP0d35"} and row["budget"] in {6, 8}:
-            what = f"traffic of {row['problem'].removeprefix('instance_')}, memory {row['budget']}"
+        if row["problem"] in {"fft:n=16,word=1", "CG_N4_K1_nzP0d35"} and row["budget"] in {6, 8}:
+            what = f"traffic of {row['problem']}, memory {row['budget']}"
             yield "pebble", what, f"{row['known']} (best known)", f"{row['traffic']}", f"{row['bound']}"
 
 

@@ -42,6 +42,16 @@ def test_several_results_stand_side_by_side() -> None:
     page = render([sample().document(), sample().document()], names=["a.json", "b.json"])
     assert "Side by side" in page
     assert 'id="result-2"' in page
+    other = {
+        **sample().document(),
+        "kind": "shorthaul/other-result",
+        "cost": {"energy_hops": 4},
+        "bound": None,
+        "gap": None,
+    }
+    mixed = render([sample().document(), other], names=["a.json", "b.json"])
+    assert '<th class="number">loads</th>' not in mixed
+    assert '<td class="number">energy_hops</td>' in mixed
 
 
 @pytest.mark.parametrize(

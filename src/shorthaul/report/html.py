@@ -137,18 +137,18 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
 
 
 def _comparison(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    columns = list(dict.fromkeys(name for document in documents for name in document.get("cost") or {}))
+    """One row per result; results of several kinds share only the entry of the cost that their bound is on."""
+    alike = len({document["kind"] for document in documents}) == 1
+    columns = (
+        list(dict.fromkeys(name for document in documents for name in document.get("cost") or {})) if alike else []
+    )
     rows = []
     for document, name in zip(documents, names, strict=True):
         cost, bound, gap = document.get("cost") or {}, document.get("bound") or {}, document.get("gap")
         cells = [amount(cost.get(column)) for column in columns]
-        rows.append(
-            [
-                name,
-                *cells,
-                amount(bound.get("value")),
-                "-" if gap is None else f"{gap:.2%}",
-                document.get("status") or "-",
-            ]
-        )
-    return {"columns": [*columns, "bound", "gap", "status"], "rows": rows}
+        if not alike:
+            of = bound.get("of") or next(iter(cost), "")
+            cells = [of, amount(cost.get(of))]
+        gap_text = "-" if gap is None else f"{gap:.2%}"
+        rows.append([name, *cells, amount(bound.get("value")), gap_text, document.get("status") or "-"])
+    return {"columns": [*(columns if alike else ["amount", "cost"]), "bound", "gap", "status"], "rows": rows}
