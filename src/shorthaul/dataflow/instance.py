@@ -1,4 +1,4 @@
-"""An application on a platform as arrays, in the numbering that ``caps_hms_kernels`` explains."""
+"""An application on a platform as arrays, in the numbering that ``mapping_kernels`` explains."""
 
 from __future__ import annotations
 
