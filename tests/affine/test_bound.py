@@ -9,8 +9,13 @@ import pytest
 
 from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
-from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.oracle import examine
+from shorthaul.affine.scop import program_from_text
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 
@@ -58,3 +63,86 @@ def test_no_exact_play_beats_the_bound(name: str) -> None:
             exact = least_loads(cdag.operand_lists(), capacity, most_states=30_000)
             if exact.proven:
                 assert bound.value({**sizes, "S": capacity}) <= exact.loads, (sizes, capacity)
+
+
+#: the two scans of a row, and how many times its length they load again
+SCANS = {
+    "direct reads": ("f[i][j] = f[i][j-1] + a[i][j];", "b[i][j] = b[i][j+1] + a[i][j];", 2),
+    "forward reads behind": ("f[i][j] = f[i][j-1] + a[i][j-1];", "b[i][j] = b[i][j+1] + a[i][j];", 2),
+    "too far behind": ("f[i][j] = f[i][j-1] + a[i][j-1];", "b[i][j] = b[i][j+1] + a[i][j+1];", 1),
+    "no shared input": ("f[i][j] = f[i][j-1] + a[i][j];", "b[i][j] = b[i][j+1] + 1.0;", 1),
+    "two shared inputs": ("f[i][j] = f[i][j-1] + a[i][j] * c[i][j];", "b[i][j] = b[i][j+1] + a[i][j] - c[i][j];", 3),
+    "shared by all rows": ("f[i][j] = f[i][j-1] + c[0][j];", "b[i][j] = b[i][j+1] + c[0][j];", 1),
+}
+FRAME = """void scans(int m, int n, double a[m][n], double b[m][n], double c[m][n], double f[m][n], double o[m][n]) {
+#pragma scop
+for (int i = 0; i < m; i++) {
+  for (int j = 1; j < n - 1; j++) %s
+  for (int j = n - 2; j > 0; j--) %s
+  for (int j = 1; j < n - 1; j++) o[i][j] = f[i][j] * b[i][j];
+}
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_crossing_of_two_scans(name: str) -> None:
+    """Every line of n - 2 places counts once per scan value and per value that both scans read."""
+    forward, backward, factor = SCANS[name]
+    program = program_from_text(FRAME % (forward, backward))
+    flow = flow_dependences(program)
+    bound = lower_bound(program, flow=flow)
+    more = bound.value({"m": 50, "n": 1000, "S": 20}) - bound.value({"m": 50, "n": 1000, "S": 10**6})
+    assert more == pytest.approx(50 * factor * 1000, rel=0.04)
+    assert any(part.method == "crossing of two scans" for part in bound.proof.parts)
+    choices = [{"m": m, "n": n} for m, n in ((1, 3), (1, 4), (1, 5), (2, 4), (1, 6), (3, 7), (2, 12), (4, 20))]
+    findings = examine(flow, bound, choices, Budget())
+    assert not findings.violations
+    assert any(item.proven for item in findings.comparisons)
+    assert any(item.bound > 0.5 * item.loads for item in findings.comparisons if not item.proven)
+
+
+def test_scans_in_the_same_direction_do_not_cross() -> None:
+    program = program_from_text(FRAME % (SCANS["direct reads"][0], "b[i][n-1-j] = b[i][n-j] + a[i][n-1-j];"))
+    same = program_from_text(
+        FRAME.replace("int j = n - 2; j > 0; j--", "int j = 1; j < n - 1; j++")
+        % (SCANS["direct reads"][0], "b[i][j] = b[i][j-1] + a[i][j];")
+    )
+    for item in (program, same):
+        assert all(part.method != "crossing of two scans" for part in lower_bound(item).proof.parts)
+
+
+def test_deriche_beside_a_good_order() -> None:
+    """Each row's backward scan fused with the sum of the row, then the same for columns: 6 W H loads to the bound's 5."""
+    bound = bound_of("deriche")
+    flow = flow_dependences(bound.program)
+    choices = [{"W": W, "H": H} for W, H in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (7, 3), (20, 24))]
+    assert not examine(flow, bound, choices, Budget()).violations
+    cdag = concrete_cdag(bound.program, {"W": 60, "H": 50}, flow)
+    order = sorted(cdag.program_order.tolist(), key=lambda vertex: fused_scans(cdag, vertex))
+    for capacity in (16, 20, 40, 80):
+        loads = int(belady_loads(np.array(order), cdag.starts, cdag.operands, capacity).sum())
+        value = bound.value({"W": 60, "H": 50, "S": capacity})
+        assert value <= loads
+        assert capacity > 20 or loads <= 1.5 * value
+
+
+def fused_scans(cdag: ConcreteCdag, vertex: int) -> tuple[int, ...]:
+    """Return when a vertex of deriche is computed: constants, rows, columns; a line forward, then backward with sums."""
+    number = int(cdag.names[cdag.owner[vertex]][1:])
+    first, second = (int(at) for at in cdag.coordinates[vertex, :2])
+    line, place = (second, first) if number == 46 else (first, second)
+    half = (number > 12) + (number > 29)
+    backward = half and number >= (20 if half == 1 else 37)
+    scanned = cdag.widths[cdag.owner[vertex]] == 2
+    return half, line, int(backward), int(scanned), (-place if backward else place), vertex
+
+
+@pytest.mark.parametrize("name", ["S", "x0", "x12"])
+def test_parameters_that_bear_a_name_of_the_proof(name: str) -> None:
+    text = f"void f(int {name}, double a[{name}]) {{\n#pragma scop\nfor (int i = 0; i < {name}; i++) a[i] = a[i] + 1;\n#pragma endscop\n}}"
+    with pytest.raises(InputError) as caught:
+        lower_bound(program_from_text(text))
+    for part in (f"'{name}'", "parameter", "bounds use themselves", "rename the parameter"):
+        assert part in str(caught.value), str(caught.value)

@@ -59,6 +59,7 @@ FURTHER = {
     "cholesky": sympy.sqrt(2) * N**3 / (6 * root),
     "correlation": M**2 * N / (sympy.sqrt(2) * root),
     "covariance": M**2 * N / (sympy.sqrt(2) * root),
+    "deriche": 5 * symbol("H") * symbol("W"),
     "floyd-warshall": 2 * N**3 / root,
     "gemver": 2 * N**2,
     "gramschmidt": M * N**2 / 2,

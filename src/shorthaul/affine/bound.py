@@ -9,7 +9,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import intervals, stencil, wavefront
+from shorthaul.affine import crossing, intervals, stencil, wavefront
 from shorthaul.affine.combination import INSTANCE_S, INSTANCE_SIZE, Candidate, Fixed, candidates, combine
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -93,6 +93,9 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
         found_fronts += intervals.intervals(flow)
     fronts = [(item, item.at(instance)) for item in found_fronts]
     pool.extend(Fixed(wavefront.counted(item), worth) for item, worth in fronts if worth > 0)
+    if symmetric:
+        crossed = ((crossing.counted(item), item.at(instance)) for item in crossing.crossings(flow))
+        pool.extend(Fixed(made, worth) for made, worth in crossed if worth > 0)
     for found in levels:
         made = stencil.counted(found, flow, balanced=symmetric)
         pool.append(Fixed(made, float(made.value.subs({symbol(name): value for name, value in instance.items()}))))

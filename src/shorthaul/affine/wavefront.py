@@ -173,12 +173,12 @@ def _disjoint(alive: isl.UnionMap) -> isl.UnionMap | None:
 
 def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: int = 1) -> Wavefront:
     """Return the argument for what is alive, in which one load counts up to ``times`` times."""
-    pieces = _alive_per_event(flow, alive)
-    sums = tuple(_total(flow, event, where, count) for where, count in pieces)
+    pieces = alive_per_event(flow, alive)
+    sums = tuple(sum_over_events(flow, event, where, count) for where, count in pieces)
     return Wavefront(event, why, alive, tuple(pieces), sums, times)
 
 
-def _alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
+def alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
     """Return disjoint sets of events (and parameters) and how many vertices are alive there; dimensions x0, x1, ..."""
     maps: list[isl.Map] = []
     alive.foreach_map(maps.append)
@@ -221,7 +221,7 @@ def _events(where: isl.Set, width: int, name: str) -> isl.Set:
     return points.set_tuple_name(name)
 
 
-def _total(flow: DataFlow, event: str, where: isl.Set, count: Polynomial) -> Cardinality:
+def sum_over_events(flow: DataFlow, event: str, where: isl.Set, count: Polynomial) -> Cardinality:
     """Return the sum over the events of count - (S - 1), over those where it is positive if the count is affine."""
     weight = count.plus(Polynomial.number(1)).plus(Polynomial.variable("S").scaled(-1))
     points = where.intersect(_named(flow.program.by_name[event].domain))
