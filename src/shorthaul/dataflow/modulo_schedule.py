@@ -78,7 +78,8 @@ class _Model:
     """The constraints of one period. Firings begin in [0, period); whole periods are added afterwards.
 
     Only actors that wait for each other in a cycle need their stages (whole periods) inside the model. The longest
-    firing on the busiest resource begins at 0: schedules can be turned round the period at will.
+    firing on the busiest resource begins at 0: schedules can be turned round the period at will. So nothing on its core
+    crosses the end of the period. On every core all pauses inside firings together last no longer than its idle time.
     """
 
     def __init__(self, net: MappedNetwork, period: int) -> None:
@@ -88,12 +89,17 @@ class _Model:
         self.net = net
         self.period = period
         self.start: dict[str, Any] = {}
+        self.spans: dict[str, list[tuple[Any, int]]] = {}
         self.intervals: dict[str, list[Any]] = {}
         self.pinned = _longest_on_busiest(net)
+        self.idle = dict.fromkeys(net.binding.values(), period)
+        for name in net.network.actors:
+            self.idle[net.binding[name]] -= _total(net, name)
 
     def wrapped(self, name: str, residue: Any, size: Any, most: int, resources: tuple[str, ...]) -> None:
         """Keep [residue, residue + size) modulo the period to itself on every resource."""
-        for copy in (0, self.period):
+        pinned = self.net.binding[self.pinned]
+        for copy in (0,) if resources == (pinned,) else (0, self.period):
             end = self.cp.new_int_var(copy, copy + self.period - 1 + most, f"end {name} {copy}")
             interval = self.cp.new_interval_var(residue + copy, size, end, f"{name} {copy}")
             for resource in resources:
@@ -108,12 +114,19 @@ class _Model:
         execution = net.execution[name]
         reading, writing = sum(task.duration for task in reads), sum(task.duration for task in writes)
         total = reading + execution + writing
+        longest = total + self.idle[net.binding[name]]
+        core = net.binding[name]
+        if core == net.binding[self.pinned] and name != self.pinned:
+            self.cp.add(begin + total <= self.period)
         if not reads and not writes:
             self.start[name] = begin
             self.wrapped(name, begin, total, total, (net.binding[name],))
             return
-        span = self.cp.new_int_var(total, self.period, f"span {name}")
-        self.wrapped(name, begin, span, self.period, (net.binding[name],))
+        span = self.cp.new_int_var(total, longest, f"span {name}")
+        self.spans.setdefault(core, []).append((span, total))
+        if core == net.binding[self.pinned]:
+            self.cp.add(begin + span <= self.period)
+        self.wrapped(name, begin, span, longest, (core,))
         start = self.cp.new_int_var(0, horizon, name)
         self.start[name] = start
         self.cp.add(start >= begin + reading)
@@ -203,6 +216,8 @@ def _at_period(net: MappedNetwork, period: int, seconds: float, hint: dict[str, 
     for name in net.network.actors:
         model.firing(name)
     model.tokens()
+    for core, spans in model.spans.items():
+        model.cp.add(sum(span - total for span, total in spans) <= model.idle[core])
     for intervals in model.intervals.values():
         model.cp.add_no_overlap(intervals)
     for name, variable in model.start.items():
