@@ -27,6 +27,11 @@ CONTRACT = Contract(
     objective="traffic",
     files={"tree.json": document()},
     broken=(
+        Broken(
+            "budget-huge",
+            ("plan", "fft:n=8", "--budget", "9" * 23),
+            ("--budget: is out of range", "1 to 1152921504606846976"),
+        ),
         broken("cycle", document(edges=[*EDGES, ["v", "c"]]), "bad.json", "the graph has a cycle", "c -> p -> v -> c"),
         broken("loop", document(edges=[*EDGES, ["c", "c"]]), "the graph has a cycle", "c -> c"),
         broken(

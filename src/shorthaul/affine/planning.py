@@ -96,6 +96,10 @@ def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
     return names
 
 
+#: Said beside every leading term: the full formula is what holds for all sizes.
+LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
+
+
 def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None) -> Bound:
     value = None if sizes is None else max(0.0, found.value(sizes))
     proof = found.proof.text()
@@ -103,6 +107,7 @@ def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] |
         "value": value,
         "formula": str(found.formula),
         "leading": str(found.leading),
+        "leading_holds_for": LEADING_HOLDS_FOR,
         "inputs": str(found.inputs),
         "operations": str(found.operations),
         "oi_limit": str(found.oi_limit),
@@ -132,7 +137,9 @@ def shown_bound(made: Bound, form: str) -> str:
         return "\n".join(f"{name} = {made.details[name]}" for name in names)
     if form == "latex":
         return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
-    return "\n".join([*(f"{name + ':':12} {made.details[name]}" for name in names), "", made.proof])
+    lines = [f"{name + ':':12} {made.details[name]}" for name in names]
+    lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
+    return "\n".join([*lines, "", made.proof])
 
 
 def _described(program: Program) -> dict[str, Any]:

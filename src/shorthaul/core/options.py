@@ -65,7 +65,9 @@ def _validate_range(value: float, field: dataclasses.Field[Any], flag: str) -> N
     low = -math.inf if least is None else least
     high = math.inf if most is None else most
     if math.isnan(value) or not low <= value <= high:
-        allowed = f"from {low:g}" if most is None else f"up to {high:g}" if least is None else f"{low:g} to {high:g}"
+        least_text, most_text = (str(int(end)) if float(end).is_integer() else f"{end:g}" for end in (low, high))
+        both = f"{least_text} to {most_text}"
+        allowed = f"from {least_text}" if most is None else f"up to {most_text}" if least is None else both
         raise InputError("is out of range", place=flag, value=value, allowed=allowed)
 
 

@@ -45,7 +45,7 @@ def improve(cdag: Cdag, budget: int, start: Plan, *, search: Budget) -> Plan:
     while traffic > least and idle < _PATIENCE * len(belady.PENALTIES) and not search.expired():
         penalty = belady.PENALTIES[number % len(belady.PENALTIES)]
         steps = _MOVES_PER_ROUND // (cdag.n + 20)
-        if number == 0 or search.remaining_s() < 5:
+        if number == 0 or search.remaining_s() < 2:
             steps = max(1, steps // 10)  # the first round tells how it goes, the last must not run late
         found, cost = local_search_kernels.anneal(
             order, parents.starts, parents.targets, children.starts, children.targets, cdag.weights, cdag.is_output(),

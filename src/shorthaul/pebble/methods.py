@@ -192,12 +192,22 @@ def _auto(request: Request) -> Found:
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
-    if cdag.n <= MOST_FOR_EXACT:
-        best = _searched(request, best, search.part(0.7))
-        if _is_met(cdag, best):
-            return best
-    found = local_search.improve(cdag, request.budget, best.plan, search=search)
-    return _cheaper(cdag, best, Found(found, "local-search", best.bound))
+    best = _annealed(request, best, search.part(0.35))
+    if _is_met(cdag, best) or cdag.n > MOST_FOR_EXACT:
+        return best
+    best = _searched(request, best, search.part(0.55))
+    if _is_met(cdag, best):
+        return best
+    # The exact solver's beams share its time with its proofs; wider ones of their own find more.
+    goal = int(best.bound.value)
+    found = beam.plan(cdag, request.budget, search=search.part(0.6), incumbent=best.plan, goal=goal)
+    best = _cheaper(cdag, best, Found(found, "beam", best.bound))
+    return _annealed(request, best, search)
+
+
+def _annealed(request: Request, best: Found, search: Budget) -> Found:
+    found = local_search.improve(request.cdag, request.budget, best.plan, search=search)
+    return _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
 
 
 def _is_met(cdag: Cdag, found: Found) -> bool:

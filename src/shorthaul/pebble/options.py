@@ -23,6 +23,8 @@ METHODS = (
     "local-search",
     "exact",
 )
+#: Budgets above this are refused; the weights of all nodes together stay far below it.
+LARGEST_BUDGET = 2**60
 _BUDGET = "The fast memory's capacity, in the unit of the weights"
 
 
@@ -30,7 +32,9 @@ _BUDGET = "The fast memory's capacity, in the unit of the weights"
 class PlanOptions:
     """What a plan is asked for."""
 
-    budget: int | None = option(None, f"{_BUDGET} (default: the least for which a plan exists).", least=1)
+    budget: int | None = option(
+        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+    )
     method: str = option("auto", "How to plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
 
@@ -42,7 +46,9 @@ class PlanOptions:
 class BoundOptions:
     """What a lower bound is asked for."""
 
-    budget: int | None = option(None, f"{_BUDGET} (default: the least for which a plan exists).", least=1)
+    budget: int | None = option(
+        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+    )
     recompute: bool = option(False, "Bound plans that may compute values more than once.")
 
     def __post_init__(self) -> None:
@@ -53,7 +59,9 @@ class BoundOptions:
 class CheckOptions:
     """By which rules a plan is replayed."""
 
-    budget: int | None = option(None, f"{_BUDGET} (default: no limit, only the peak is reported).", least=1)
+    budget: int | None = option(
+        None, f"{_BUDGET} (default: no limit, only the peak is reported).", least=1, most=LARGEST_BUDGET
+    )
     recompute: bool = option(True, "Allow values to be computed more than once.")
 
     def __post_init__(self) -> None:
@@ -93,7 +101,9 @@ class SweepOptions:
 class RunOptions:
     """What is executed: a plan made here, or the given one."""
 
-    budget: int | None = option(None, f"{_BUDGET} (default: the least for which a plan exists).", least=1)
+    budget: int | None = option(
+        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+    )
     method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     plan: Path | None = option(None, "Execute this plan instead of making one.")
