@@ -11,7 +11,7 @@ BIN := .venv/bin
 	touch $@
 
 .venv/ready-dev: .venv/ready-core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,onnx]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
 .venv/ready-docs: .venv/ready-core

@@ -28,7 +28,8 @@ REQUIRED = (
     "msgspec",
     "moocore",
 )
-EXTRAS = {"onnx": "onnx", "distributed": "cluster", "islpy-barvinok": "barvinok"}
+#: Packages that widen what can be read, each with what it is for.
+OPTIONAL = {"scikit-learn": "decision trees and forests (spatial)"}
 PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}
 
 
@@ -71,9 +72,11 @@ def _versions() -> list[tuple[str, str, str, str]]:
     for package in REQUIRED:
         found = state(package)
         rows.append(("required", package, found, f"pip install {package}" if found == "missing" else ""))
-    for package, extra in EXTRAS.items():
+    for package, use in OPTIONAL.items():
         found = state(package)
-        rows.append(("optional", package, found, f"pip install 'shorthaul[{extra}]'" if found == "missing" else ""))
+        rows.append(
+            ("optional", package, found, f"pip install 'shorthaul[sklearn]': {use}" if found == "missing" else "")
+        )
     return rows
 
 
