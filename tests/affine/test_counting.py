@@ -115,10 +115,9 @@ def test_the_large_piece() -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_domains_and_inputs_of_the_kernels(case: object) -> None:
     program = case.build()  # type: ignore[attr-defined]
-    if len(program.parameters) > 5:
-        pytest.skip("too many parameters for enumeration")
     flow = flow_dependences(program)
-    for base in (1, 2, 3, 6):
+    bases = (1, 2, 3, 6) if len(program.parameters) <= 5 else (1, 2)  # enumeration of seven loops takes long
+    for base in bases:
         sizes = {name: base + at % 3 for at, name in enumerate(program.parameters)}
         for points in [*(item.domain for item in program.statements), *flow.inputs.values()]:
             mine = {name: sizes[name] for name in points.get_var_names(isl.dim_type.param)}

@@ -118,14 +118,9 @@ def test_a_false_claim_is_remarked() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_one_token_less_is_always_found(seed: int) -> None:
     """Capacities are what the schedule needs: with one place less, some place is overwritten."""
-    from shorthaul.core.errors import InputError
-
     problem = small_problem(seed)
     delay = {channel.id: channel.delay for channel in problem.application.channels}
-    try:
-        point = schedule(problem, decoder="caps", start="earliest").plan.front[0]
-    except InputError:
-        pytest.skip("the replacement deadlocks")
+    point = schedule(problem, decoder="caps", start="earliest").plan.front[0]
     for name, tokens in point.capacities.items():
         if tokens > max(1, delay[name]):
             less = dataclasses.replace(point, capacities={**point.capacities, name: tokens - 1})
