@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -126,3 +126,23 @@ def random_forest(rng: np.random.Generator, largest: int = 30) -> Tree:
     n = int(rng.integers(1, largest + 1))
     parent = [-1 if v == 0 or rng.random() < 0.2 else int(rng.integers(0, v)) for v in range(n)]
     return tree_from_parents(np.array(parent), forest=True)
+
+
+def light_first_trees(n: int) -> Iterator[tuple[int, ...]]:
+    """Every tree of n vertices numbered in light-first order, as its parents."""
+    for below in light_first_forests(n - 1):
+        parent = [-1]
+        for tree in below:
+            at = len(parent)
+            parent += [p + at if p >= 0 else 0 for p in tree]
+        yield tuple(parent)
+
+
+def light_first_forests(n: int, least: int = 1) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Every sequence of such trees with n vertices in all, none smaller than ``least`` or than the one before it."""
+    if n == 0:
+        yield ()
+    for size in range(least, n + 1):
+        for tree in light_first_trees(size):
+            for rest in light_first_forests(n - size, size):
+                yield (tree, *rest)

@@ -19,6 +19,7 @@ from shorthaul.core.search import Budget
 from shorthaul.spatial.check import check_lca
 from shorthaul.spatial.formats import array_from_bytes
 from shorthaul.spatial.lca import lowest_common_ancestors
+from shorthaul.spatial.lca_bound import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.operators import OPERATORS
 from shorthaul.spatial.options import LcaOptions
@@ -42,7 +43,8 @@ def lca(
     """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
 
     The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
-    No bound is given: a query may need no message at all. Raises :class:`InputError` for wrong queries.
+    The bound is that of :func:`lca_bound` for these queries on this layout. Raises :class:`InputError` for wrong
+    queries.
 
     >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
     [1, 0]
@@ -57,7 +59,7 @@ def lca(
     if method == "auto":
         predicted = predicted_cycles(stored, stored.virtual(), "up")
         method = min(predicted, key=predicted.__getitem__)
-    computer, replay = machine(stored, options)
+    computer, replay = machine(stored, options, message_words=MESSAGE_WORDS)
     fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=budget.seed)
     found = lowest_common_ancestors(
         computer, stored, stored.position[asked],
@@ -68,10 +70,14 @@ def lca(
     vertex[-1] = -1  # what position -1 stands for
     answers = vertex[found]
     report = replayed(check_lca(tree, asked, answers), computer, replay)
+    cost = computer.cost()
+    bound = lca_bound(stored, stored.position[asked], found)
+    met = Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
     return Result(
         KIND,
-        Status.FEASIBLE if report.ok else Status.INVALID,
-        cost=computer.cost(),
+        met if report.ok else Status.INVALID,
+        cost=cost,
+        bound=bound,
         check=report,
         plan=VertexTable({"queries": asked, "ancestor": answers}),
         provenance=provenance("spatial lca", options=options, source=source, budget=budget),

@@ -40,7 +40,8 @@ class SpatialComputer:
     """Processors at (x, y) of ``grid`` that host nodes; counts what a program's messages cost.
 
     ``host[k]`` is the processor of node k (default: node k on processor k). ``words`` limits the memory of a processor:
-    registers, each one word per node hosted, and the words of one round's messages. With ``count_links`` false, link
+    registers, each one word per node hosted, and the words of one round's messages; ``message_words`` that of a single
+    message (default: what fits in the memory). With ``count_links`` false, link
     loads, words and messages per processor are not counted, which is faster.
     """
 
@@ -51,6 +52,7 @@ class SpatialComputer:
         grid: Grid,
         *,
         words: int = 96,
+        message_words: int | None = None,
         count_links: bool = True,
         host: Index | None = None,
         listener: Listener | None = None,
@@ -61,6 +63,7 @@ class SpatialComputer:
         self.rounds = 0
         self.words_held = 0
         self.words_limit = words
+        self.message_words_limit = words if message_words is None else message_words
         self.count_links = count_links
         self._x, self._y = x, y
         self._clock = np.zeros(len(x), np.int32)
@@ -120,11 +123,15 @@ class SpatialComputer:
 
         ``payload`` are the arrays sent, element i with message i: the caller stores them at the receivers. With
         ``in_order`` the messages are not simultaneous: each is sent after those before it have arrived (a wave).
-        Raises :class:`InfeasibleError` if a processor sends or receives more than :data:`MOST_MESSAGES` at once.
+        Raises :class:`InfeasibleError` if a message is too long, or if a processor sends or receives more than
+        :data:`MOST_MESSAGES` at once.
         """
         if len(sender) == 0:
             return
         self.rounds += 1
+        words = sum(1 if array.ndim == 1 else array.shape[1] for array in payload)
+        if words > self.message_words_limit:
+            raise InfeasibleError("words of a message", demand=words, limit=self.message_words_limit)
         if len(sender) > len(self._when):
             self._when, self._travelled = np.empty(len(sender), np.int32), np.empty(len(sender), np.int64)
         deliver(
@@ -132,14 +139,13 @@ class SpatialComputer:
             self._when, self._travelled, in_order,
         )  # fmt: skip
         if self.count_links:
-            self._count(sender, receiver, payload, in_order=in_order)
+            self._count(sender, receiver, words, in_order=in_order)
         if self._listener is not None:
             self._tell(self._listener, sender, receiver, in_order=in_order)
 
-    def _count(self, sender: Index, receiver: Index, payload: tuple[Array, ...], *, in_order: bool) -> None:
+    def _count(self, sender: Index, receiver: Index, words: int, *, in_order: bool) -> None:
         add_node_routes(sender, receiver, self._host, self._x, self._y, self.grid.width, self._links)
         most = count_ports(sender, receiver, self._host, *self._ports)
-        words = sum(1 if array.ndim == 1 else array.shape[1] for array in payload)
         if in_order:  # a wave reaches a processor message by message
             self._hold(self._registers + words)
             return

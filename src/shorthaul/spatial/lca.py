@@ -12,7 +12,7 @@ from shorthaul.spatial.collectives import all_reduce, broadcast_ranges
 from shorthaul.spatial.computer import SpatialComputer
 from shorthaul.spatial.local_messaging import local_broadcast
 from shorthaul.spatial.operators import OPERATORS
-from shorthaul.spatial.path_kernels import batches
+from shorthaul.spatial.query_kernels import batches
 from shorthaul.spatial.stored import StoredTree
 from shorthaul.spatial.virtual_tree import VirtualTree
 

@@ -1,4 +1,4 @@
-"""Kernels of the path decomposition and of batching queries."""
+"""Kernels of the path decomposition."""
 
 from __future__ import annotations
 
@@ -25,23 +25,3 @@ def ranks_and_layers(parent: Index, parents_first: Index, heavy: Index) -> tuple
             else:
                 layer[v] = layer[p] + 1
     return rank, layer
-
-
-@kernel
-def batches(first: Index, second: Index, n: int, most: int) -> Index:
-    """Return a batch number per query so that no vertex is in more than ``most`` queries of one batch (greedy)."""
-    batch = np.full(first.size, -1, np.int32)
-    load = np.zeros(n, np.int32)
-    left = first.size
-    turn = 0
-    while left > 0:
-        load[:] = 0
-        for q in range(first.size):
-            if batch[q] < 0 and load[first[q]] < most and load[second[q]] < most:
-                batch[q] = turn
-                load[first[q]] += 1
-                if second[q] != first[q]:
-                    load[second[q]] += 1
-                left -= 1
-        turn += 1
-    return batch

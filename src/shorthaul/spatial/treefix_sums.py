@@ -41,12 +41,15 @@ Values = npt.NDArray[Any]
 REPLAYED = 2**16
 
 
-def machine(stored: StoredTree, options: MachineOptions) -> tuple[SpatialComputer, Replay | None]:
+def machine(
+    stored: StoredTree, options: MachineOptions, *, message_words: int | None = None
+) -> tuple[SpatialComputer, Replay | None]:
     """Return the spatial computer for a stored tree, and the checker that listens to it (small trees only)."""
     replay = Replay(stored.x, stored.y, stored.grid, links=options.count_links) if stored.n <= REPLAYED else None
     computer = SpatialComputer(
-        stored.x, stored.y, stored.grid, words=options.words, count_links=options.count_links, listener=replay
-    )
+        stored.x, stored.y, stored.grid,
+        words=options.words, message_words=message_words, count_links=options.count_links, listener=replay,
+    )  # fmt: skip
     return computer, replay
 
 
