@@ -10,7 +10,7 @@ from functools import cached_property
 import sympy
 
 from shorthaul.affine import crossing, intervals, stencil, wavefront
-from shorthaul.affine.combination import INSTANCE_S, INSTANCE_SIZE, Candidate, Fixed, candidates, combine
+from shorthaul.affine.combination import INSTANCES, Candidate, Fixed, candidates, combinations
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.formulas import guarded
@@ -83,27 +83,32 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     _names_are_free(program)
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
+    parts, sums = combinations(_pool(flow, options), flow, symmetric=options.profile == "best")
+    extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
+    formula = inputs + sympy.Max(*extra, evaluate=False) if len(extra) > 1 else inputs + sympy.Add(*extra)
+    small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
+    proof = Proof(inputs, tuple(parts), tuple(sums), formula)
+    return AffineBound(program, formula, inputs, _operations(program), proof, small)
+
+
+def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
+    """Return every argument that the profile allows."""
     symmetric = options.profile == "best"
+    at = [item.sizes(flow.program.parameters) for item in INSTANCES]
     levels = stencil.stencils(flow)
     covered = frozenset(name for item in levels for name in item.statements)
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
-    instance = {**dict.fromkeys(program.parameters, INSTANCE_SIZE), "S": INSTANCE_S}
-    found_fronts = wavefront.wavefronts(flow)
-    if symmetric:
-        found_fronts += intervals.intervals(flow)
-    fronts = [(item, item.at(instance)) for item in found_fronts]
-    pool.extend(Fixed(wavefront.counted(item), worth) for item, worth in fronts if worth > 0)
-    if symmetric:
-        crossed = ((crossing.counted(item), item.at(instance)) for item in crossing.crossings(flow))
-        pool.extend(Fixed(made, worth) for made, worth in crossed if worth > 0)
+    fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
+    crossed = crossing.crossings(flow) if symmetric else []
+    single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]
+    pool.extend(Fixed(wavefront.counted(item), worths) for item, worths in single if max(worths) > 0)
+    joined = [(item, [item.at(sizes) for sizes in at]) for item in crossed]
+    pool.extend(Fixed(crossing.counted(item), worths) for item, worths in joined if max(worths) > 0)
     for found in levels:
         made = stencil.counted(found, flow, balanced=symmetric)
-        pool.append(Fixed(made, float(made.value.subs({symbol(name): value for name, value in instance.items()}))))
-    parts = combine(pool, flow, symmetric=symmetric)
-    extra = sympy.Add(*(sympy.Max(0, part.value, evaluate=False) for part in parts))
-    formula = inputs + extra
-    small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
-    return AffineBound(program, formula, inputs, _operations(program), Proof(inputs, tuple(parts), formula), small)
+        values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
+        pool.append(Fixed(made, [float(made.value.subs(item)) for item in values]))
+    return pool
 
 
 def _names_are_free(program: Program) -> None:

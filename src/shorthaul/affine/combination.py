@@ -14,16 +14,31 @@ from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded, rational
-from shorthaul.affine.k_partition import Part, Partition, partition, sets_of, thickness, union_of
+from shorthaul.affine.k_partition import BAND, Part, Partition, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.mirrored import away_from_diagonal
 from shorthaul.affine.paths import Path, paths_into
+from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.proof import Projection, SubBound
 from shorthaul.affine.subspaces import Subspace, integer_rows, span
 
 _SET = isl.dim_type.set
-#: Sizes and fast memory at which candidates are compared; the bound itself holds for all values.
-INSTANCE_SIZE, INSTANCE_S = 20_000, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Sizes and a fast memory at which arguments are compared; the bound itself holds for all values."""
+
+    size: int
+    fast_memory: int
+
+    def sizes(self, parameters: Sequence[str]) -> dict[str, int]:
+        """Return the value of every parameter and of S."""
+        return {**dict.fromkeys(parameters, self.size), "S": self.fast_memory}
+
+
+#: S small against every size, and S between a size and its square.
+INSTANCES = (Instance(20_000, 400), Instance(20_000, 160_000))
 _MOST_PER_STATEMENT = 12
 _MOST_EVALUATED = 40
 _MOST_PIECES = 12
@@ -38,16 +53,22 @@ def nothing() -> isl.UnionSet:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A K-partition argument and what it is worth at the instance."""
+    """A K-partition argument and the points of its domains at the instances."""
 
     argument: Partition
-    score: float
+    points: tuple[int, ...]
+
+    def worth(self, at: int) -> float:
+        """Return what the argument is worth at the instance ``at``, to leading order."""
+        power = INSTANCES[at].fast_memory ** float(1 - self.argument.exponents.sigma)
+        return float(self.points[at] * self.argument.coefficient() * power)
 
 
-def size_at_instance(sets: Iterable[isl.Set], parameters: Sequence[str]) -> int:
-    """Return the number of points of ``sets`` where every parameter has the instance's size."""
-    sizes = dict.fromkeys(parameters, INSTANCE_SIZE)
-    return sum(card(item).at(sizes) for item in sets)
+def candidate(argument: Partition, flow: DataFlow) -> Candidate:
+    """Return the argument with the points of its domains at the instances."""
+    counts = [card(part.domain) for part in argument.parts]
+    at = [item.sizes(flow.program.parameters) for item in INSTANCES]
+    return Candidate(argument, tuple(sum(count.at(sizes) for count in counts) for sizes in at))
 
 
 def candidates(flow: DataFlow, *, symmetric: bool, without: frozenset[str] = frozenset()) -> list[Candidate]:
@@ -57,8 +78,8 @@ def candidates(flow: DataFlow, *, symmetric: bool, without: frozenset[str] = fro
         if statement.name in without:
             continue
         found.extend(_of_statement(flow, statement.name, symmetric=symmetric))
-    found.extend(_merged(flow, found, symmetric=symmetric))
-    return sorted(found, key=lambda item: -item.score)
+    found.extend(_merged(flow, found))
+    return sorted(found, key=lambda item: -item.worth(0))
 
 
 def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Candidate]:
@@ -92,8 +113,8 @@ def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Ca
         except isl.Error:
             continue
         if argument is not None:
-            found.append(Candidate(argument, score(argument, flow)))
-    found.sort(key=lambda item: -item.score)
+            found.append(candidate(argument, flow))
+    found.sort(key=lambda item: -item.worth(0))
     return found[:_MOST_PER_STATEMENT]
 
 
@@ -119,13 +140,7 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
                     yield (path, *four)
 
 
-def score(argument: Partition, flow: DataFlow) -> float:
-    """Return what the argument is worth at the instance, to leading order."""
-    size = size_at_instance((part.domain for part in argument.parts), flow.program.parameters)
-    return float(size * argument.coefficient() * INSTANCE_S ** float(1 - argument.exponents.sigma))
-
-
-def _merged(flow: DataFlow, found: Sequence[Candidate], *, symmetric: bool) -> list[Candidate]:
+def _merged(flow: DataFlow, found: Sequence[Candidate]) -> list[Candidate]:
     """Return arguments over two statements that share vertices, put into one space."""
     result: list[Candidate] = []
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
@@ -140,10 +155,9 @@ def _merged(flow: DataFlow, found: Sequence[Candidate], *, symmetric: bool) -> l
         ):
             continue
         best = _merge(one, other, flow)
-        if best is not None and best.score > max(first.score, second.score) * 1.01:
+        if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
             result.append(best)
-    del symmetric
-    result.sort(key=lambda item: -item.score)
+    result.sort(key=lambda item: -item.worth(0))
     return result[:_MOST_PER_STATEMENT]
 
 
@@ -166,32 +180,54 @@ def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
             except isl.Error:
                 continue
             if argument is not None and len(argument.parts) == 2:
-                argument = replace(argument, alternative=away_from_diagonal(argument))
-                worth = score(argument, flow)
-                if best is None or worth > best.score:
-                    best = Candidate(argument, worth)
+                argument = replace(argument, far=away_from_diagonal(argument))
+                made = candidate(argument, flow)
+                if best is None or made.worth(0) > best.worth(0):
+                    best = made
     return best
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A finished sub-bound and what it is worth at the instance."""
+    """A finished sub-bound and what it is worth at the instances."""
 
     bound: SubBound
-    score: float
+    worths: Sequence[float]
+
+    def worth(self, at: int) -> float:
+        """Return what the argument is worth at the instance ``at``."""
+        return self.worths[at]
 
 
-def combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: bool) -> list[SubBound]:
+def combinations(
+    pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: bool
+) -> tuple[list[SubBound], list[tuple[int, ...]]]:
+    """Return sub-bounds, and by position which of them add up: for every instance the best ones of the pool."""
+    parts: dict[tuple[str, str, str], SubBound] = {}
+    sums: list[set[int]] = []
+    for at in range(len(INSTANCES)):
+        chosen = set()
+        for item in _combine(pool, flow, at, symmetric=symmetric):
+            key = (item.method, item.domain, str(item.value))
+            parts.setdefault(key, item)
+            chosen.add(list(parts).index(key))
+        sums.append(chosen)
+    kept = [item for at, item in enumerate(sums) if not any(item < other for other in sums) and item not in sums[:at]]
+    return list(parts.values()), [tuple(sorted(item)) for item in kept]
+
+
+def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symmetric: bool) -> list[SubBound]:
     """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
 
     An argument that meets a chosen one is tried again without the instances that touch the vertices taken.
     """
     taken = nothing()
     chosen: list[SubBound] = []
-    waiting: list[tuple[float, Candidate | Fixed]] = [(item.score, item) for item in pool]
+    waiting = list(pool)
     while waiting:
-        waiting.sort(key=lambda pair: -pair[0])
-        value, item = waiting.pop(0)
+        waiting.sort(key=lambda item: -item.worth(at))
+        item = waiting.pop(0)
+        value = item.worth(at)
         if value <= 0:
             break
         spill = item.argument.spill if isinstance(item, Candidate) else item.bound.spill
@@ -208,9 +244,9 @@ def combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: boo
             except isl.Error:
                 continue
             if again is not None and again.spill.intersect(taken).is_empty():
-                less = score(again, flow)
-                if less > value / 100:
-                    waiting.append((less, Candidate(again, less)))
+                less = candidate(again, flow)
+                if less.worth(at) > value / 100:
+                    waiting.append(less)
     return chosen
 
 
@@ -245,12 +281,14 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
         U /= sympy.sqrt(2)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     value = T * sympy.floor(size / U, evaluate=False) - sources
+    facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
     steps = _steps(argument)
-    if argument.alternative is not None:
-        other = counted(argument.alternative, flow)
-        value = sympy.Max(value, other.value)
-        steps = (*steps, "Or, away from the diagonal (|o - b| > K), as if no vertex served two classes:", *other.steps)
-        steps = (*steps, *(f"there {name} = {fact}" for name, fact in other.facts.items()))
+    if argument.far:
+        width, most = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4), (K / 3) ** sympy.Rational(3, 2)
+        weight = _weight(argument, size, flow).subs(symbol(BAND), width)
+        value = T * sympy.floor(weight / most, evaluate=False) - sources
+        facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "U of the weight": most}
+        steps = (*steps, *_WEIGHTED)
     method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
     if len(argument.parts) > 1:
         method += ", statements merged"
@@ -260,12 +298,27 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
         "; ".join(str(part.domain) for part in argument.parts),
         value,
         argument.spill,
-        {"|D|": size, "K": K, "T": T, "U": U, "sources": sources},
+        facts,
         steps,
         _projections(argument),
         union_of(part.domain for part in argument.parts),
         argument.sources,
     )
+
+
+#: What is said of instances with weights.
+_WEIGHTED = (
+    "Every vertex of the fold 2 joins o and b of one statement with b and o of the other one.",
+    "Instances with |o - b| >= w count 1, the others sqrt(3)/2: those of one segment weigh at most (K/3)^(3/2),",
+    "for a chain takes consecutive b only (the proof is that of shorthaul.affine.mirrored).",
+    "So loads of the may-spill set beyond the first of each input >= T floor(weight of D / that) - sources.",
+)
+
+
+def _weight(argument: Partition, size: sympy.Expr, flow: DataFlow) -> sympy.Expr:
+    """Return the weight of all instances, those that are not ``far`` with sqrt(3)/2."""
+    far = sympy.Add(*(guarded(card(item, flow.program.context)) for item in argument.far))
+    return far + (size - far) * sympy.sqrt(3) / 2
 
 
 def _steps(argument: Partition) -> tuple[str, ...]:

@@ -32,6 +32,8 @@ from shorthaul.affine.paths import Path
 from shorthaul.affine.subspaces import Subspace, integer_rows, kernel, span
 
 _SET = isl.dim_type.set
+#: The parameter that stands for the width of the band in which instances count less (see ``mirrored``).
+BAND = "x_band"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Partition:
     ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
     ``cliques`` the sets of families with disjoint vertices.
     ``sources`` and ``spill`` are the sets of the argument.
-    An ``alternative`` on part of the instances may be better for large sizes.
+    Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see ``mirrored``).
     """
 
     parts: tuple[Part, ...]
@@ -82,7 +84,7 @@ class Partition:
     sources: isl.UnionSet
     spill: isl.UnionSet
     symmetry: Symmetry | None = None
-    alternative: Partition | None = None
+    far: tuple[isl.Set, ...] = ()
 
     @property
     def dimensions(self) -> int:
@@ -91,9 +93,8 @@ class Partition:
 
     def coefficient(self) -> float:
         """Return c such that the bound behaves like c |D| / S^(sigma - 1)."""
-        factor = 2**0.5 if self.symmetry is not None else 1.0
-        own = self.exponents.coefficient() * factor
-        return own if self.alternative is None else max(own, self.alternative.coefficient())
+        factor = 2**0.5 if self.symmetry is not None or self.far else 1.0
+        return self.exponents.coefficient() * factor
 
 
 def as_union(points: isl.Set) -> isl.UnionSet:

@@ -97,10 +97,14 @@ class SubBound:
 
 @dataclass(frozen=True)
 class Proof:
-    """Why the bound holds: compulsory loads plus the parts, whose may-spill sets are pairwise disjoint."""
+    """Why the bound holds: compulsory loads plus parts whose may-spill sets are pairwise disjoint.
+
+    ``sums`` lists, by position, which parts add up; where there are several such sums, the largest one counts.
+    """
 
     inputs: sympy.Expr
     parts: tuple[SubBound, ...]
+    sums: tuple[tuple[int, ...], ...]
     formula: sympy.Expr
 
     SUM = (
@@ -108,13 +112,22 @@ class Proof:
         "each input; the may-spill sets are pairwise disjoint, so no load is counted twice and the parts add up."
     )
 
+    @property
+    def sum(self) -> str:
+        """Which parts add up, and why."""
+        if len(self.sums) < 2:
+            return self.SUM
+        listed = " or ".join(" + ".join(f"[{at + 1}]" for at in item) or "0" for item in self.sums)
+        return f"{self.SUM} Here not all are disjoint: the largest of the sums {listed} counts."
+
     def document(self) -> dict[str, Any]:
         """Return the proof as JSON."""
         return {
             "model": MODEL,
             "inputs": str(self.inputs),
             "parts": [part.document() for part in self.parts],
-            "sum": self.SUM,
+            "sums": [[at + 1 for at in item] for item in self.sums],
+            "sum": self.sum,
             "formula": str(self.formula),
         }
 
@@ -122,13 +135,13 @@ class Proof:
         """Return the proof for people."""
         parts = [f"[{number}] {part.text()}" for number, part in enumerate(self.parts, 1)]
         head = [f"Model: {MODEL}", f"Inputs, each loaded at least once: {self.inputs}"]
-        return "\n".join([*head, *parts, self.SUM, f"Q >= {self.formula}"])
+        return "\n".join([*head, *parts, self.sum, f"Q >= {self.formula}"])
 
     def latex(self) -> str:
         """Return the proof in LaTeX."""
         parts = "\n\n".join(part.latex() for part in self.parts)
         return (
-            f"{_escaped(MODEL)}\n\nCompulsory loads: ${sympy.latex(self.inputs)}$.\n\n{parts}\n\n{_escaped(self.SUM)}\n"
+            f"{_escaped(MODEL)}\n\nCompulsory loads: ${sympy.latex(self.inputs)}$.\n\n{parts}\n\n{_escaped(self.sum)}\n"
             f"\\[ Q \\ge {sympy.latex(self.formula)} \\]"
         )
 

@@ -1,8 +1,8 @@
 /* correlation matrix of N observations of M variables */
 void kernel_correlation(int M, int N, double float_n, double data[N][M], double corr[M][M], double mean[M], double stddev[M])
 {
-#pragma scop
   double eps = 0.1;
+#pragma scop
   for (int j = 0; j < M; j++) {
     mean[j] = 0.0;
     for (int i = 0; i < N; i++)
