@@ -41,3 +41,15 @@ def test_the_off_switch(tmp_path: Path) -> None:
     done = run(tmp_path, SHORTHAUL_JIT="0")
     assert "3" in done.stdout
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_modules_of_a_group_are_announced_once(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
+    tmp_path.joinpath("other_kernels.py").write_text(KERNEL)
+    code = (
+        CODE.replace("import sample_kernels", "import sample_kernels, other_kernels")
+        .replace("3)\njit", '3, group="samples")\njit')
+        .replace('jit.announce("sample_kernels", 3)\nprint', 'jit.announce("other_kernels", 3, group="samples")\nprint')
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.count("compiling") == done.stderr.count("the kernels of samples") == 1

@@ -188,7 +188,7 @@ def test_no_delivery_by_hand_beats_it() -> None:
 
 def on_a_line(parent: list[int], queries: list[list[int]], answers: list[int]) -> dict[str, int]:
     line = np.arange(len(parent), dtype=np.int32)
-    stored = StoredTree(np.array(parent, np.int32), line, np.zeros_like(line), Grid(len(parent), 1), line)
+    stored = StoredTree(np.array(parent, np.int32), line, np.zeros_like(line), Grid(len(parent), 1), line, line)
     return lca_bound(stored, np.array(queries), np.array(answers)).details["values"]
 
 
@@ -203,7 +203,7 @@ def test_values_that_can_be_counted_by_hand() -> None:
     assert on_a_line(below, [[6, 11]], [1])["ends"] == 1
     # The same with the first path's ends asked on a layout where all holders lie left of both ends.
     x = np.array([0, 1, 2, 10, 11, 12, 13, 3, 20, 21, 22, 23], np.int32)
-    stored = StoredTree(np.array(below, np.int32), x, np.zeros_like(x), Grid(24, 1), x)
+    stored = StoredTree(np.array(below, np.int32), x, np.zeros_like(x), Grid(24, 1), x, x)
     far = lca_bound(stored, np.array([[6, 11]]), np.array([1]))
     assert far.details["values"] == {"ends": 1, "balls": 10, "cuts": 10}
     assert (far.value, far.details["distance_hops"]) == (10, 10)

@@ -55,16 +55,18 @@ def _kernel_is_warm(compiled: Any) -> bool:
         return False
 
 
-def announce(module: str, seconds: int) -> None:
+def announce(module: str, seconds: int, *, group: str | None = None) -> None:
     """Say on standard error, once, that the kernels of ``module`` are about to be compiled, if they are.
 
     Called by an engine just before its first kernel call; ``seconds`` is roughly how long the compilation takes.
+    Modules that one command compiles together share a ``group``, for which it is said once, by its name.
     """
-    if module in _announced or not ENABLED:
+    if {module, group} & _announced or not ENABLED:
         return
     _announced.add(module)
     kernels = _kernels.get(module, ())
     # A module some of whose kernels were compiled before has little left to compile: not worth a line.
     if kernels and not any(_kernel_is_warm(compiled) for compiled in kernels):
-        name = module.removeprefix("shorthaul.")
+        name = module.removeprefix("shorthaul.") if group is None else group
+        _announced.add(name)
         print(f"compiling the kernels of {name}: about {seconds} s, only this first time", file=sys.stderr, flush=True)

@@ -23,6 +23,7 @@ from shorthaul.spatial.lca_bound import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.operators import OPERATORS
 from shorthaul.spatial.options import LcaOptions
+from shorthaul.spatial.orders import positions
 from shorthaul.spatial.plan import VertexTable
 from shorthaul.spatial.planning import KIND, as_tree, place
 from shorthaul.spatial.stored import store
@@ -53,8 +54,9 @@ def lca(
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     asked = _queries(queries, tree, options, budget)
-    layout, _ = place(tree, options, budget)
-    stored = store(tree, layout)
+    light_first = positions(tree, "light-first")
+    layout, _ = place(tree, options, budget, light_first)
+    stored = store(tree, layout, light_first)
     method = options.method
     if method == "auto":
         predicted = predicted_cycles(stored, stored.virtual(), "up")
@@ -65,10 +67,7 @@ def lca(
         computer, stored, stored.position[asked],
         up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
     )  # fmt: skip
-    vertex = np.empty(tree.n + 1, np.int32)
-    vertex[stored.position] = np.arange(tree.n, dtype=np.int32)
-    vertex[-1] = -1  # what position -1 stands for
-    answers = vertex[found]
+    answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
     report = replayed(check_lca(tree, asked, answers), computer, replay)
     cost = computer.cost()
     bound = lca_bound(stored, stored.position[asked], found)

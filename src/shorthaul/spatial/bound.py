@@ -47,26 +47,28 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     )
 
 
-def _star_sum(leaves: Counts) -> Counts:
-    """Return the least summed distance of this many distinct cells to one other cell: 4k cells lie k away."""
+def _star_sum(leaves: Counts) -> int:
+    """Return the least distance of a star's leaves to its centre, of which 4k lie k away; summed over stars."""
+    number = np.bincount(leaves)
+    leaves = np.flatnonzero(number)
     shells = ((np.sqrt(2.0 * leaves + 1) - 1) / 2).astype(np.int64)
     shells += 2 * (shells + 1) * (shells + 2) <= leaves
     shells -= 2 * shells * (shells + 1) > leaves
     inside = 2 * shells * (shells + 1)
     full = 2 * shells * (shells + 1) * (2 * shells + 1) // 3
-    return np.asarray(full + (leaves - inside) * (shells + 1))
+    return int(((full + (leaves - inside) * (shells + 1)) * number[leaves]).sum())
 
 
 def _star_bound(tree: Tree) -> int:
     children = tree.degrees()
-    below = int(_star_sum(children).sum())
+    below = _star_sum(children)
     if tree.n == 1:
         return below
     # Every edge has one end at an even depth and one at an odd depth, so either half's full stars share no edge.
     depth, _ = depths(tree.parent)
-    stars = _star_sum(children + (tree.parent >= 0))
-    even = int(stars[depth % 2 == 0].sum())
-    return max(below, even, int(stars.sum()) - even)
+    even = depth % 2 == 0
+    near = children + (tree.parent >= 0)
+    return max(below, _star_sum(near[even]), _star_sum(near[~even]))
 
 
 def _cut_bound(tree: Tree, grid: Grid) -> int:

@@ -57,7 +57,7 @@ class SpatialComputer:
         host: Index | None = None,
         listener: Listener | None = None,
     ) -> None:
-        jit.announce("shorthaul.spatial.computer_kernels", 10)
+        jit.announce("shorthaul.spatial.computer_kernels", 3, group="spatial")
         self.grid = grid
         self.processors = len(x)
         self.rounds = 0

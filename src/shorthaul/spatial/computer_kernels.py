@@ -137,8 +137,11 @@ def fold_up(sender: Index, receiver: Index, values: Values, code: int) -> None:
 @kernel
 def fold_down(sender: Index, receiver: Index, values: Values, code: int) -> None:
     """Let every receiver in turn put its sender's value before its own; ``values`` has shape (nodes, words)."""
-    held = np.empty(values.shape[1], np.int64)
+    words = values.shape[1]
+    held = np.empty(words, np.int64)
     for i in range(sender.size):
-        held[:] = values[sender[i]]
+        for k in range(words):
+            held[k] = values[sender[i], k]
         operate(code, held, values[receiver[i]])
-        values[receiver[i]] = held
+        for k in range(words):
+            values[receiver[i], k] = held[k]

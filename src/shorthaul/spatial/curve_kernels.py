@@ -8,6 +8,7 @@ import numpy.typing as npt
 from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
+Cells = npt.NDArray[np.int64]
 
 
 @kernel
@@ -133,20 +134,29 @@ def rows(width: int, count: int, turning: bool) -> tuple[Index, Index]:
 
 
 @kernel
+def push(stack: Cells, top: int, cx: int, cy: int, ax: int, ay: int, bx: int, by: int) -> int:
+    """Put a block on the stack, its corner and the vectors of its two sides; return the new height of the stack."""
+    # Number by number: assigning an array to a row makes Numba compile its error messages, for two seconds.
+    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = cx, cy, ax, ay
+    stack[top, 4], stack[top, 5] = bx, by
+    return top + 1
+
+
+@kernel
 def gilbert(width: int, height: int, count: int) -> tuple[Index, Index]:
     """A generalised Hilbert curve on any rectangle: blocks of a longer and a shorter axis, halved evenly."""
     x = np.empty(count, np.int32)
     y = np.empty(count, np.int32)
     stack = np.empty((256, 6), np.int64)
-    top = 1
     if width >= height:
-        stack[0] = np.array([0, 0, width, 0, 0, height])
+        top = push(stack, 0, 0, 0, width, 0, 0, height)
     else:
-        stack[0] = np.array([0, 0, 0, height, width, 0])
+        top = push(stack, 0, 0, 0, 0, height, width, 0)
     i = 0
     while top > 0 and i < count:
         top -= 1
-        cx, cy, ax, ay, bx, by = stack[top]
+        cx, cy, ax, ay = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+        bx, by = stack[top, 4], stack[top, 5]
         w, h = abs(ax + ay), abs(bx + by)
         dax, day = np.sign(ax), np.sign(ay)
         dbx, dby = np.sign(bx), np.sign(by)
@@ -167,17 +177,15 @@ def gilbert(width: int, height: int, count: int) -> tuple[Index, Index]:
             if half_w & 1 and w > 2:
                 half_w += 1
             a2x, a2y = dax * half_w, day * half_w
-            stack[top] = np.array([cx + a2x, cy + a2y, ax - a2x, ay - a2y, bx, by])
-            stack[top + 1] = np.array([cx, cy, a2x, a2y, bx, by])
-            top += 2
+            top = push(stack, top, cx + a2x, cy + a2y, ax - a2x, ay - a2y, bx, by)
+            top = push(stack, top, cx, cy, a2x, a2y, bx, by)
             continue
         if half_h & 1 and h > 2:
             half_h += 1
         a2x, a2y = dax * half_w, day * half_w
         b2x, b2y = dbx * half_h, dby * half_h
         last_x, last_y = cx + (ax - dax) + (b2x - dbx), cy + (ay - day) + (b2y - dby)
-        stack[top] = np.array([last_x, last_y, -b2x, -b2y, -(ax - a2x), -(ay - a2y)])
-        stack[top + 1] = np.array([cx + b2x, cy + b2y, ax, ay, bx - b2x, by - b2y])
-        stack[top + 2] = np.array([cx, cy, b2x, b2y, a2x, a2y])
-        top += 3
+        top = push(stack, top, last_x, last_y, -b2x, -b2y, -(ax - a2x), -(ay - a2y))
+        top = push(stack, top, cx + b2x, cy + b2y, ax, ay, bx - b2x, by - b2y)
+        top = push(stack, top, cx, cy, b2x, b2y, a2x, a2y)
     return x, y

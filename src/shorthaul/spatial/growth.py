@@ -15,6 +15,7 @@ from shorthaul.spatial.bound import energy_bound
 from shorthaul.spatial.cost import local_messaging
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import CURVES, ORDERS, PlacingOptions, SweepOptions
+from shorthaul.spatial.orders import positions
 from shorthaul.spatial.planning import KIND, as_tree, place
 from shorthaul.spatial.treefix_sums import treefix
 
@@ -48,10 +49,11 @@ def sweep(
     lines: dict[str, list[tuple[float, float]]] = {}
     for source in sources:
         tree = source.workload
+        light_first = positions(tree, "light-first")
         for curve in curves:
             for order in orders:
                 placing = PlacingOptions(order=order, curve=curve)
-                layout, named = place(tree, placing, budget)
+                layout, named = place(tree, placing, budget, light_first)
                 cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
                 bound = energy_bound(tree, layout.grid).value
                 points.append(_point(tree.n, f"{order} + {named}", cost, bound))

@@ -60,7 +60,7 @@ def lca_bound(stored: StoredTree, queries: Index, answers: Index) -> Bound:
 
     >>> from shorthaul.spatial.model import Grid
     >>> line = np.arange(5, dtype=np.int32)
-    >>> tree = StoredTree(np.array([-1, 0, 1, 0, 3], np.int32), line, 0 * line, Grid(5, 1), line)
+    >>> tree = StoredTree(np.array([-1, 0, 1, 0, 3], np.int32), line, 0 * line, Grid(5, 1), line, line)
     >>> lca_bound(tree, np.array([[2, 4]]), np.array([0])).value
     1
     """

@@ -89,7 +89,7 @@ def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: La
     looped = array == own
     if looped.any():
         array = np.where(looped, np.int32(-1), array)
-    jit.announce("shorthaul.spatial.tree_kernels", 6)  # with those of curves, costs and checks
+    jit.announce("shorthaul.spatial.tree_kernels", 6, group="spatial")
     wrong, ordered = first_wrong_parent(array)
     if wrong >= 0:
         raise InputError(

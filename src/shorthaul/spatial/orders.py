@@ -43,7 +43,7 @@ def positions(tree: Tree, order: str, *, generator: np.random.Generator | None =
     >>> positions(tree_from_parents([-1, 0, 0, 1]), "light-first").tolist()
     [0, 2, 1, 3]
     """
-    jit.announce("shorthaul.spatial.tree_kernels", 8)
+    jit.announce("shorthaul.spatial.tree_kernels", 6, group="spatial")
     if order == "random":
         generator = np.random.default_rng(0) if generator is None else generator
         return generator.permutation(np.arange(tree.n, dtype=np.int32))

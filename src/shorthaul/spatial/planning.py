@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
@@ -20,10 +22,12 @@ from shorthaul.spatial.check import check_layout
 from shorthaul.spatial.cost import local_messaging
 from shorthaul.spatial.cost_kernels import edge_energy
 from shorthaul.spatial.formats import tree_from_file
-from shorthaul.spatial.model import Grid, Tree, grid_from_text, tree_from_parents
+from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
 from shorthaul.spatial.options import PlacingOptions, PlanOptions
 from shorthaul.spatial.plan import Layout
-from shorthaul.spatial.virtual_tree import virtual_tree
+from shorthaul.spatial.stored import StoredTree, store
+
+Index = npt.NDArray[np.int32]
 
 KIND = "shorthaul/spatial-result"
 
@@ -49,12 +53,18 @@ def cases() -> tuple[Case[Tree], ...]:
     return CASES
 
 
-def place(tree: Tree, options: PlacingOptions, budget: Budget) -> tuple[Layout, str]:
-    """Return the layout that ``options`` name, and the curve that ``auto`` stood for."""
+def place(tree: Tree, options: PlacingOptions, budget: Budget, light_first: Index | None = None) -> tuple[Layout, str]:
+    """Return the layout that ``options`` name, and the curve that ``auto`` stood for.
+
+    ``light_first`` are the tree's positions in that order, if known.
+    """
     grid = None if options.grid is None else grid_from_text(options.grid)
     curve, chosen = curves.choose(options.curve, tree.n, grid)
     x, y = curves.cells(curve, chosen, tree.n)
-    position = orders.positions(tree, options.order, generator=budget.generator())
+    if options.order == "light-first" and light_first is not None:
+        position = light_first
+    else:
+        position = orders.positions(tree, options.order, generator=budget.generator())
     return Layout(tree.parent, x[position], y[position], chosen), curve
 
 
@@ -80,21 +90,27 @@ def plan(
     budget = Budget() if search is None else search
     tree = as_tree(workload)
     with budget:
-        layout, curve = place(tree, options, budget)
+        light_first = orders.positions(tree, "light-first")
+        layout, curve = place(tree, options, budget, light_first)
         refined = options.refine is not None and options.refine > 0
         if refined:
             from shorthaul.spatial.refine import refine
 
             layout = refine(tree, layout, seconds=float(options.refine or 0), budget=budget)
-    report = check_layout(layout, tree)
-    cost, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+    with ThreadPoolExecutor(1) as checker:  # kernels run beside each other
+        checked = checker.submit(check_layout, layout, tree)
+        # From here on by light-first position: neighbours in the tree are neighbours in memory.
+        stored = store(tree, layout, light_first)
+        numbered = Tree(stored.parent)
+        cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
+        name = f"{options.order} + {curve}" + (" + refine" if refined else "")
+        rows: list[dict[str, float | str]] = [_row(name, cost, tree.n)]
+        if options.baselines:
+            rows += _baselines(tree, stored, curve, budget, skip=name)
+    report = checked.result()
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
-    bound = energy_bound(tree, layout.grid)
-    name = f"{options.order} + {curve}" + (" + refine" if refined else "")
-    rows: list[dict[str, float | str]] = [_row(name, cost, tree.n)]
-    if options.baselines:
-        rows += _baselines(tree, layout.grid, curve, budget, skip=name)
+    bound = energy_bound(numbered, layout.grid)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -109,10 +125,10 @@ def plan(
             "curve": curve,
             "energy_per_vertex": cost["energy_hops"] / tree.n,
             "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
-            "virtual_tree": _virtual(tree, layout),
+            "virtual_tree": _virtual(stored),
             "baselines": rows[1:],
         },
-        figures=views.layout_figures(tree, layout, rows, loads),
+        figures=views.layout_figures(numbered, stored.x, stored.y, layout.grid, rows, loads),
     )
 
 
@@ -120,26 +136,28 @@ def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
     return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / n}
 
 
-def _baselines(tree: Tree, grid: Grid, curve: str, budget: Budget, *, skip: str) -> list[dict[str, float | str]]:
-    x, y = curves.cells(curve, grid, tree.n)
+def _baselines(
+    tree: Tree, stored: StoredTree, curve: str, budget: Budget, *, skip: str
+) -> list[dict[str, float | str]]:
+    x, y = curves.cells(curve, stored.grid, tree.n)
     rows = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
         if name != skip:
-            position = orders.positions(tree, order, generator=budget.generator())
-            cost, _ = local_messaging(tree.parent, x[position], y[position], grid)
+            position = orders.positions(tree, order, generator=budget.generator())[stored.vertex]
+            cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
             rows.append(_row(name, cost, tree.n))
     return rows
 
 
-def _virtual(tree: Tree, layout: Layout) -> dict[str, float]:
-    virtual = virtual_tree(tree)
-    x, y = layout.x[virtual.host], layout.y[virtual.host]
+def _virtual(stored: StoredTree) -> dict[str, float]:
+    virtual = stored.virtual()
+    x, y = stored.x[virtual.host], stored.y[virtual.host]
     energy, longest = edge_energy(virtual.parent, x, y)
-    most = int(tree.degrees().max())
+    most = int(Tree(stored.parent).degrees().max())
     return {
         "energy_hops": int(energy),
-        "energy_per_vertex": float(energy / tree.n),
+        "energy_per_vertex": float(energy / stored.n),
         "distance_hops": int(longest),
         "depth": most.bit_length(),
         "nodes": virtual.nodes,
@@ -200,7 +218,7 @@ def check(
         plan=layout,
         provenance=_checked(source, budget),
         extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
-        figures=views.layout_figures(tree, layout, rows, loads),
+        figures=views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads),
     )
 
 

@@ -28,7 +28,7 @@ def refine(tree: Tree, layout: Layout, *, seconds: float, budget: Budget) -> Lay
     edge = np.flatnonzero(tree.parent >= 0)
     if len(edge) == 0:
         return layout
-    jit.announce("shorthaul.spatial.refine_kernels", 5)
+    jit.announce("shorthaul.spatial.refine_kernels", 3, group="spatial")
     ends = tree.parent[edge].astype(np.int64)
     graph = from_arrays(tree.n, np.concatenate([edge, ends]), np.concatenate([ends, edge]))
     starts, near = graph.starts.astype(np.int32), graph.targets.astype(np.int32)

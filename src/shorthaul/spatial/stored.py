@@ -22,7 +22,8 @@ class StoredTree:
     """What the processors know of a tree: ``parent`` as a processor, and their place (x, y) on ``grid``.
 
     Processors are numbered by light-first position, so that every parent precedes its children, and a subtree is a
-    range; ``position[v]`` is the processor of vertex v. Where the processors lie on the grid is the layout's choice.
+    range; ``position[v]`` is the processor of vertex v, ``vertex[p]`` the vertex on processor p. Where the processors
+    lie on the grid is the layout's choice.
     """
 
     parent: Index
@@ -30,6 +31,7 @@ class StoredTree:
     y: Index
     grid: Grid
     position: Index
+    vertex: Index
 
     @property
     def n(self) -> int:
@@ -42,11 +44,11 @@ class StoredTree:
         return VirtualTree(parent, host, slot)
 
 
-def store(tree: Tree, layout: Layout) -> StoredTree:
-    """Return ``tree`` as stored with ``layout``."""
-    position = positions(tree, "light-first")
+def store(tree: Tree, layout: Layout, light_first: Index | None = None) -> StoredTree:
+    """Return ``tree`` as stored with ``layout``; ``light_first`` are its positions in that order, if known."""
+    position = positions(tree, "light-first") if light_first is None else light_first
     vertex = np.empty(tree.n, np.int32)
     vertex[position] = np.arange(tree.n, dtype=np.int32)
     above = tree.parent[vertex]
     parent = np.where(above >= 0, position[above], np.int32(-1)).astype(np.int32)
-    return StoredTree(parent, layout.x[vertex], layout.y[vertex], layout.grid, position)
+    return StoredTree(parent, layout.x[vertex], layout.y[vertex], layout.grid, position, vertex)

@@ -30,6 +30,7 @@ from shorthaul.spatial.heavy_path import heavy_paths, scan_down, scan_up
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.operators import Operator, operator_named
 from shorthaul.spatial.options import MachineOptions, TreefixOptions
+from shorthaul.spatial.orders import positions
 from shorthaul.spatial.plan import VertexTable
 from shorthaul.spatial.planning import KIND, as_tree, place
 from shorthaul.spatial.stored import StoredTree, store
@@ -143,8 +144,9 @@ def treefix(
     tree = as_tree(workload)
     chosen = operator_named(options.op) if operator is None else operator
     given = read_values(values, tree, chosen, options)
-    layout, _ = place(tree, options, budget)
-    stored = store(tree, layout)
+    light_first = positions(tree, "light-first")
+    layout, _ = place(tree, options, budget, light_first)
+    stored = store(tree, layout, light_first)
     virtual = stored.virtual()
     predicted = predicted_cycles(stored, virtual, options.direction) if options.method == "auto" else {}
     method = min(predicted, key=predicted.__getitem__) if predicted else options.method

@@ -12,9 +12,9 @@ from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
 from shorthaul.spatial.cost_kernels import distance_counts, edge_energy
 from shorthaul.spatial.model import Grid, Tree
-from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.tree_kernels import depths, sorted_by
 
+Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[Any]
 
 #: Cells a side of a picture, at most; larger grids are coarsened.
@@ -24,19 +24,18 @@ _EDGES = 1500
 
 
 def layout_figures(
-    tree: Tree, layout: Layout, rows: Sequence[Mapping[str, float | str]], loads: Counts
+    tree: Tree, x: Index, y: Index, grid: Grid, rows: Sequence[Mapping[str, float | str]], loads: Counts
 ) -> tuple[Figure, ...]:
     """Return the picture of the layout, its distance histogram, its link loads and the table of baselines."""
-    x, y = layout.x, layout.y
     return (
-        placement(tree, x, y, layout.grid),
+        placement(tree, x, y, grid),
         distances(tree, x, y),
         load_map(loads, "Link load: one message from every parent to each child"),
         comparison("Placements compared", rows),
     )
 
 
-def placement(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32], grid: Grid) -> GridFigure:
+def placement(tree: Tree, x: Index, y: Index, grid: Grid) -> GridFigure:
     """Return the grid with every processor coloured by its vertex' depth and the edges near the root drawn."""
     depth, _ = depths(tree.parent)
     block = _block(grid)
@@ -70,7 +69,7 @@ def _cells(values: npt.NDArray[np.float64]) -> tuple[tuple[float | None, ...], .
     return tuple(tuple(None if np.isnan(v) else round(v, 3) for v in row) for row in values.tolist())
 
 
-def distances(tree: Tree, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) -> Series:
+def distances(tree: Tree, x: Index, y: Index) -> Series:
     """Return how many edges have which length, long ones gathered in doubling classes."""
     longest = int(edge_energy(tree.parent, x, y)[1])
     counts = distance_counts(tree.parent, x, y, longest)

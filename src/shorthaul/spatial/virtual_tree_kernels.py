@@ -8,6 +8,14 @@ import numpy.typing as npt
 from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
+Spans = npt.NDArray[np.int64]
+
+
+@kernel
+def push(stack: Spans, top: int, low: int, high: int, holder: int, place: int) -> int:
+    """Put the siblings low..high on the stack, to hang under ``holder`` at ``place``; return its new height."""
+    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, high, holder, place
+    return top + 1
 
 
 @kernel
@@ -30,16 +38,13 @@ def transform(starts: Index, kids: Index) -> tuple[Index, Index, Index, int]:
         lo, hi = starts[v], starts[v + 1] - 1
         if hi < lo:
             continue
-        top = 0
         half = (hi - lo + 1) // 2
-        stack[top] = np.array([lo + half, hi, v, 1 if half else 0])
-        top += 1
+        top = push(stack, 0, lo + half, hi, v, 1 if half else 0)
         if half:
-            stack[top] = np.array([lo, lo + half - 1, v, 0])
-            top += 1
+            top = push(stack, top, lo, lo + half - 1, v, 0)
         while top > 0:
             top -= 1
-            lo, hi, holder, place = stack[top]
+            lo, hi, holder, place = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
             head = kids[lo]
             if lo == hi:
                 parent[head] = holder
@@ -53,9 +58,7 @@ def transform(starts: Index, kids: Index) -> tuple[Index, Index, Index, int]:
             parent[head] = added
             slot[head] = 0
             half = (hi - lo) // 2
-            stack[top] = np.array([lo + 1 + half, hi, added, 2 if half else 1])
-            top += 1
+            top = push(stack, top, lo + 1 + half, hi, added, 2 if half else 1)
             if half:
-                stack[top] = np.array([lo + 1, lo + half, added, 1])
-                top += 1
+                top = push(stack, top, lo + 1, lo + half, added, 1)
     return parent[:nodes].copy(), host[:nodes].copy(), slot[:nodes].copy(), nodes
