@@ -111,23 +111,28 @@ def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights:
 
 
 @kernel
-def use_positions(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
-    """Return when each node is read: ``positions[first[v]:first[v + 1]]`` are ascending places in ``order``."""
+def next_reads(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
+    """Return when values are read next: after each computation of ``order``, and after each operand read there.
+
+    The first array has shape (len(order),), the second one entry per operand, in order. A value that is computed again
+    before it is read again is not read: ``NEVER``.
+    """
     n = len(starts) - 1
-    first = np.zeros(n + 1, np.int64)
+    total = 0
     for node in order:
-        for place in range(starts[node], starts[node + 1]):
-            first[parents[place] + 1] += 1
-    for node in range(n):
-        first[node + 1] += first[node]
-    cursor = first[:-1].copy()
-    positions = np.empty(first[n], np.int64)
-    for time, node in enumerate(order):
-        for place in range(starts[node], starts[node + 1]):
-            parent = parents[place]
-            positions[cursor[parent]] = time
-            cursor[parent] += 1
-    return first, positions
+        total += starts[node + 1] - starts[node]
+    made = np.empty(len(order), np.int64)
+    read = np.empty(total, np.int64)
+    upcoming = np.full(n, NEVER, np.int64)
+    for time in range(len(order) - 1, -1, -1):
+        node = order[time]
+        made[time] = upcoming[node]
+        upcoming[node] = NEVER
+        for place in range(starts[node + 1] - 1, starts[node] - 1, -1):
+            total -= 1
+            read[total] = upcoming[parents[place]]
+            upcoming[parents[place]] = time
+    return made, read
 
 
 @kernel
@@ -138,11 +143,13 @@ def replay(
     """Return the moves (kinds, nodes) that compute ``order`` within ``budget``.
 
     Whenever room is short, the value whose next use is farthest gives way; one that would have to be stored counts as
-    ``penalty`` times nearer. A value is stored only when it gives way. Every node must fit (with its operands).
+    ``penalty`` times nearer. A value is stored only when it gives way. Every node must fit (with its operands). A node
+    that ``order`` lists again is computed again.
     """
     n = len(weights)
-    first, positions = use_positions(order, starts, parents)
-    cursor = first[:-1].copy()
+    made, read = next_reads(order, starts, parents)
+    reads = 0
+    upcoming = np.full(n, NEVER, np.int64)
     red = np.zeros(n, np.bool_)
     saved = np.zeros(n, np.bool_)
     pinned = np.zeros(n, np.bool_)
@@ -171,12 +178,12 @@ def replay(
         while freed < need:
             while len(clean) > 0:
                 use, other = clean[0]
-                if red[other] and saved[other] and not pinned[other] and positions[cursor[other]] == -use:
+                if red[other] and saved[other] and not pinned[other] and upcoming[other] == -use:
                     break
                 heapq.heappop(clean)
             while len(dirty) > 0:
                 use, other = dirty[0]
-                if red[other] and not saved[other] and not pinned[other] and positions[cursor[other]] == -use:
+                if red[other] and not saved[other] and not pinned[other] and upcoming[other] == -use:
                     break
                 heapq.heappop(dirty)
             far_clean = -1.0
@@ -200,7 +207,7 @@ def replay(
             if freed - weights[victim] >= need:
                 freed -= weights[victim]
                 red[victim] = True
-                entry = (-positions[cursor[victim]], victim)
+                entry = (-upcoming[victim], victim)
                 if saved[victim]:
                     heapq.heappush(clean, entry)
                 else:
@@ -242,28 +249,28 @@ def replay(
         moves += 1
         for place in range(starts[node], starts[node + 1]):
             parent = parents[place]
-            cursor[parent] += 1
-            if not pinned[parent]:
-                continue
+            upcoming[parent] = read[reads]
+            reads += 1
             pinned[parent] = False
-        for place in range(starts[node], starts[node + 1]):
-            parent = parents[place]
-            if not red[parent]:
-                continue
-            if cursor[parent] == first[parent + 1]:
+            if upcoming[parent] == NEVER:
                 red[parent] = False
                 room += weights[parent]
                 kinds[moves] = 3
                 nodes[moves] = parent
                 moves += 1
             elif saved[parent]:
-                heapq.heappush(clean, (-positions[cursor[parent]], parent))
+                heapq.heappush(clean, (-upcoming[parent], parent))
             else:
-                heapq.heappush(dirty, (-positions[cursor[parent]], parent))
-        if cursor[node] < first[node + 1]:
-            heapq.heappush(dirty, (-positions[cursor[node]], node))
+                heapq.heappush(dirty, (-upcoming[parent], parent))
+        upcoming[node] = made[time]
+        if made[time] < NEVER:
+            if saved[node]:
+                heapq.heappush(clean, (-made[time], node))
+            else:
+                heapq.heappush(dirty, (-made[time], node))
             continue
-        if is_output[node]:
+        if is_output[node] and not saved[node]:
+            saved[node] = True
             kinds[moves] = 1
             nodes[moves] = node
             moves += 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, local_search
+from shorthaul.pebble import beam, belady, local_search
 from shorthaul.pebble.downsets import Tables, layered, tables
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Plan
@@ -40,7 +40,9 @@ def solve(
     require_budget(cdag, budget)
     bound = max(cdag.algorithmic_bound(), known_bound)
     solver = _Solver(cdag, budget, tables(cdag), search)
-    best = beam.plan(cdag, budget, search=solver.part(0.3 * _FIRST_TURN_S), incumbent=incumbent, goal=bound)
+    best = belady.plan(cdag, budget) if incumbent is None else incumbent
+    best = local_search.improve(cdag, budget, best, search=solver.part(0.15 * _FIRST_TURN_S), goal=bound)
+    best = beam.plan(cdag, budget, search=solver.part(0.15 * _FIRST_TURN_S), incumbent=best, goal=bound)
     seconds = _FIRST_TURN_S
     while best.traffic(cdag.weights) > bound and not search.expired():
         best, bound, outgrown = solver.proven(best, bound, seconds)
@@ -72,7 +74,7 @@ class _Solver:
 
     def improved(self, best: Plan, bound: int, seconds: float) -> Plan:
         """Return a better plan if beam or local search find one."""
-        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.3 * seconds))
+        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.3 * seconds), goal=bound)
         if best.traffic(self._cdag.weights) <= bound:
             return best
         return beam.plan(self._cdag, self._budget, search=self.part(0.9 * seconds), incumbent=best, goal=bound)

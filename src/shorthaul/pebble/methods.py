@@ -158,8 +158,8 @@ def _belady(request: Request) -> Found:
 
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
-    found = local_search.improve(request.cdag, request.budget, start, search=request.search)
-    return Found(found, "local-search", algorithmic_bound(request.cdag))
+    given = Found(start, "local-search", algorithmic_bound(request.cdag))
+    return _annealed(request, given, request.search.part(1.0, endless_s=AUTO_S))
 
 
 def _beam(request: Request) -> Found:
@@ -192,7 +192,7 @@ def _auto(request: Request) -> Found:
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
-    best = _annealed(request, best, search.part(0.35))
+    best = _annealed(request, best, search.part(0.05 if cdag.n <= MOST_FOR_EXACT else 1.0))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_EXACT:
         return best
     best = _searched(request, best, search.part(0.55))
@@ -206,8 +206,15 @@ def _auto(request: Request) -> Found:
 
 
 def _annealed(request: Request, best: Found, search: Budget) -> Found:
-    found = local_search.improve(request.cdag, request.budget, best.plan, search=search)
-    return _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
+    """Return the plan annealed; with recomputation, without it first."""
+    goal = int(best.bound.value)
+    for recompute in (False, True) if request.recompute else (False,):
+        part = search.part(0.3) if recompute < request.recompute else search
+        found = local_search.improve(
+            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal
+        )
+        best = _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
+    return best
 
 
 def _is_met(cdag: Cdag, found: Found) -> bool:
@@ -235,7 +242,7 @@ def _searched(request: Request, best: Found, search: Budget) -> Found:
         )
         bound = _better(best.bound, value, proven=proven, recompute=False)
         return _cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
-    found, _, _ = exact.solve(cdag, budget, search=search.part(0.4), incumbent=best.plan)
+    found, _, _ = exact.solve(cdag, budget, search=search.part(0.2), incumbent=best.plan)
     best = _cheaper(cdag, best, Found(found, "exact", best.bound))
     found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
     bound = _better(best.bound, value, proven=proven, recompute=True)

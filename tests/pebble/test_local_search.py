@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.pebble.test_exact import random_cdag, sample
+from tests.reference.pebble_game import least_traffic
+from tests.reference.pebble_replacement import traffic_of_order
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady, case, generators, local_search
+from shorthaul.pebble import local_search_kernels as kernels
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.plan import Move
+
+
+def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: int = kernels.BROKEN) -> int:
+    parents = cdag.parents
+    operands = int(parents.degrees()[order].sum())
+    return int(
+        kernels.excess(
+            order,
+            len(order),
+            parents.starts,
+            parents.targets,
+            cdag.weights,
+            cdag.is_output(),
+            budget,
+            penalty,
+            limit,
+            np.empty((kernels.ROWS, cdag.n), np.int64),
+            np.empty(operands, np.int64),
+            np.empty(len(order), np.int64),
+        )  # fmt: skip
+    )
+
+
+def with_repeats(cdag: Cdag, rng: np.random.Generator) -> IntArray:
+    """An order that computes some values again, anywhere after the first time."""
+    order = [v for v in cdag.order.tolist() if cdag.parents.neighbours(v).size]
+    for _ in range(int(rng.integers(0, 5))):
+        node = order[int(rng.integers(0, len(order)))]
+        order.insert(int(rng.integers(order.index(node) + 1, len(order) + 1)), node)
+    return np.array(order)
+
+
+def test_both_replays_agree_with_their_plain_twin() -> None:
+    again = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, int(rng.integers(4, 25)), int(rng.choice([1, 3, 9])))
+        budget = cdag.least_budget() + int(rng.integers(0, 5))
+        order = with_repeats(cdag, rng)
+        penalty = belady.PENALTIES[seed % 3]
+        plan = belady.replay_order(cdag, budget, order, penalty=penalty)
+        report = replay(cdag, plan, budget)
+        assert report.ok, (seed, report.violations[:2])
+        assert plan.nodes[plan.kinds == Move.COMPUTE].tolist() == order.tolist()
+        traffic = plan.traffic(cdag.weights)
+        assert traffic == traffic_of_order(cdag, budget, order.tolist(), penalty), seed
+        excess = excess_of(cdag, budget, order, penalty)
+        assert excess == traffic - cdag.algorithmic_bound(), seed
+        if excess:
+            assert excess_of(cdag, budget, order, penalty, limit=excess - 1) >= excess
+        again += len(set(order.tolist())) < len(order)
+    assert again > 50
+
+
+def test_an_order_that_reads_too_early_is_told() -> None:
+    cdag = generators.pyramid(n=2, word=1)
+    order = np.array([v for v in cdag.order.tolist() if cdag.parents.neighbours(v).size])
+    assert excess_of(cdag, 4, order[::-1].copy(), 1.0) == kernels.BROKEN
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_search_meets_the_game(recompute: bool) -> None:
+    helped = 0
+    for seed in range(60):
+        cdag, budget = sample(seed, 8)
+        start = belady.plan(cdag, budget)
+        optimum = least_traffic(cdag, budget, recompute=recompute)
+        assert optimum is not None
+        search = Budget(time_limit_s=5, seed=seed)
+        found = local_search.improve(cdag, budget, start, search=search, recompute=recompute, goal=optimum)
+        assert replay(cdag, found, budget, recompute=recompute).ok
+        traffic = found.traffic(cdag.weights)
+        assert optimum <= traffic <= start.traffic(cdag.weights)
+        assert traffic == optimum, seed
+        helped += traffic < start.traffic(cdag.weights)
+    assert helped > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "traffic"),
+    [("matmul:m=3,n=3,k=3,word=1", 9, 33), ("fft:n=16,word=1", 6, 58), ("mvm:m=4,n=6,word=1", 3, 77)],
+)
+def test_graphs_that_no_search_closes(text: str, budget: int, traffic: int) -> None:
+    cdag = case(text).workload
+    start = belady.plan(cdag, budget)
+    found = local_search.improve(cdag, budget, start, search=Budget(), goal=traffic)
+    assert replay(cdag, found, budget, recompute=False).ok
+    assert found.traffic(cdag.weights) <= traffic < start.traffic(cdag.weights)
+
+
+def test_computing_again_helps() -> None:
+    cdag = generators.random_cdag(n=24, degree=2, window=24, most=1, seed=3)
+    budget = cdag.least_budget()
+    start = belady.plan(cdag, budget)
+    plain = local_search.improve(cdag, budget, start, search=Budget(seed=1), goal=17)
+    again = local_search.improve(cdag, budget, plain, search=Budget(seed=1), recompute=True, goal=13)
+    assert replay(cdag, again, budget).ok
+    assert again.traffic(cdag.weights) < plain.traffic(cdag.weights)
+
+
+def test_the_same_seed_gives_the_same_plan() -> None:
+    cdag = generators.pyramid(n=3, word=1)
+    start = belady.plan(cdag, 3, "given")
+    for recompute in (False, True):
+        first, second = (
+            local_search.improve(cdag, 3, start, search=Budget(seed=1), recompute=recompute) for _ in range(2)
+        )
+        assert first.nodes.tolist() == second.nodes.tolist()
+        assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
