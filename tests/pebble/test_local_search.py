@@ -24,14 +24,13 @@ def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: i
             parents.starts,
             parents.targets,
             cdag.weights,
-            cdag.is_output(),
             budget,
             penalty,
             limit,
             np.empty((kernels.ROWS, cdag.n), np.int64),
             np.empty(operands, np.int64),
             np.empty(len(order), np.int64),
-        )  # fmt: skip
+        )
     )
 
 

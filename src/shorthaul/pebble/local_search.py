@@ -30,7 +30,7 @@ _COMPILE_S: Final = 15
 
 def order_of(plan: Plan, *, repeats: bool = False) -> IntArray:
     """Return the nodes that ``plan`` computes, each where it is computed first, or with ``repeats`` all of them."""
-    computed = plan.nodes[plan.kinds == Move.COMPUTE]
+    computed: IntArray = plan.nodes[plan.kinds == Move.COMPUTE]
     if repeats:
         return computed
     _, first = np.unique(computed, return_index=True)
@@ -89,7 +89,7 @@ def _round(
     best: tuple[IntArray, int] | None = None
     for hot, cold in zip(heats[:-1].tolist(), heats[1:].tolist(), strict=True):
         found, excess, order = local_search_kernels.anneal(
-            order, parents.starts, parents.targets, children.starts, children.targets, cdag.weights, cdag.is_output(),
+            order, parents.starts, parents.targets, children.starts, children.targets, cdag.weights,
             budget, penalty, steps, hot, cold, again, int(random.integers(2**31)),
         )  # fmt: skip
         if best is None or excess < best[1]:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from shorthaul.core.jit import kernel
 
 IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: The next use of a value that is not used again, as in :mod:`belady_kernels`.
 NEVER = 1 << 62
@@ -25,7 +24,7 @@ ROWS = 6
 
 @kernel
 def excess(
-    order: IntArray, count: int, starts: IntArray, parents: IntArray, weights: IntArray, is_output: BoolArray,
+    order: IntArray, count: int, starts: IntArray, parents: IntArray, weights: IntArray,
     budget: int, penalty: float, limit: int, scratch: IntArray, read: IntArray, made: IntArray,
 ) -> int:  # fmt: skip
     """Return what :func:`belady_kernels.replay` moves beyond inputs and outputs, or any number above ``limit``.
@@ -142,7 +141,7 @@ def excess(
 
 @kernel
 def _moved(
-    order: IntArray, count: int, first: int, length: int, target: int, starts: IntArray, parents: IntArray,
+    order: IntArray, first: int, length: int, target: int, starts: IntArray, parents: IntArray,
     mark: IntArray, stamp: int, held: IntArray, result: IntArray,
 ) -> bool:  # fmt: skip
     """Write ``order`` with the run of ``length`` from ``first`` moved to ``target`` into ``result``; False if it stays.
@@ -203,14 +202,15 @@ def _moved(
 @kernel
 def anneal(
     order: IntArray, starts: IntArray, parents: IntArray, child_starts: IntArray, children: IntArray,
-    weights: IntArray, is_output: BoolArray, budget: int, penalty: float, steps: int, hot: float, cold: float,
+    weights: IntArray, budget: int, penalty: float, steps: int, hot: float, cold: float,
     again: float, seed: int,
 ) -> tuple[IntArray, int, IntArray]:  # fmt: skip
     """Return the best order met in ``steps`` moves, its excess, and the last order.
 
-    ``order`` holds the nodes that are no inputs, some more than once if ``again`` is above 0. A move takes a run of nodes to another place, with what it needs or
-    what needs it; it often leads beside a relative. With probability ``again`` a value is computed once more, just
-    before a reader, or once less. The temperature falls geometrically from ``hot`` to ``cold``, in weights.
+    ``order`` holds the nodes that are no inputs, some more than once if ``again`` is above 0. A move takes a run of
+    nodes to another place, with what it needs or what needs it; it often leads beside a relative. With probability
+    ``again`` a value is computed once more, just before a reader, or once less. The temperature falls geometrically
+    from ``hot`` to ``cold``, in weights.
     """
     np.random.seed(seed)
     n = len(weights)
@@ -236,7 +236,7 @@ def anneal(
         current[place] = order[place]
         best[place] = order[place]
         position[order[place]] = place
-    cost = excess(current, count, starts, parents, weights, is_output, budget, penalty, BROKEN, scratch, read, made)
+    cost = excess(current, count, starts, parents, weights, budget, penalty, BROKEN, scratch, read, made)
     best_cost = cost
     best_count = count
     for step in range(steps):
@@ -296,12 +296,10 @@ def anneal(
             target = min(count - length, max(0, target))
             if target == first:
                 continue
-            if not _moved(current, count, first, length, target, starts, parents, mark, step, held, candidate):
+            if not _moved(current, first, length, target, starts, parents, mark, step, held, candidate):
                 continue
         limit = cost + int(heat * -math.log(1.0 - np.random.random()))
-        found = excess(
-            candidate, grown, starts, parents, weights, is_output, budget, penalty, limit, scratch, read, made
-        )
+        found = excess(candidate, grown, starts, parents, weights, budget, penalty, limit, scratch, read, made)
         if found <= limit:
             current, candidate = candidate, current
             count = grown
