@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
-from shorthaul.pebble import spectral, wavefront
+from shorthaul.pebble import bound_parts, spectral, wavefront
 from shorthaul.pebble.model import Cdag, require_budget
 
 _PROOFS = {
@@ -22,28 +25,51 @@ _PROOFS = {
         "eigenvalues of the Laplacian, of which the fast memory holds at most 2 (k - 1) budgets (Jain and Zaharia). "
         "No value is computed twice."
     ),
+    "parts": (
+        "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "
+        "outside a part of the graph out of a schedule, and what is left is a schedule of the part, in which operands "
+        "from outside may still take room. So the part's nodes are loaded and stored at least as much as in its "
+        "cheapest schedule, found by exhaustive search, or as its wavefront says. Every load and store "
+        "moves one node, so the bounds of parts add up, each in its share, as long as no node has shares above one in "
+        "all."
+    ),
 }
 
 
-def best_bound(cdag: Cdag, budget: int, *, recompute: bool = False, search: Budget | None = None) -> Bound:
-    """Return the best lower bound on the traffic of schedules within ``budget`` that no search has to prove.
+def best_bound(
+    cdag: Cdag, budget: int, *, recompute: bool = False, search: Budget | None = None, goal: int | None = None
+) -> Bound:
+    """Return the best lower bound on the traffic of schedules within ``budget`` that no search of the whole proves.
 
-    With ``recompute`` only the algorithmic bound (Proposition 2.4) holds, the others count values computed once.
-    ``details["bounds"]`` lists all of them. Raises :class:`InfeasibleError` if some node cannot be computed.
+    With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
+    more time is spent on a bound that has reached it. ``details["bounds"]`` lists all bounds, ``details["parts"]``
+    the number of nodes, bound and share of the parts. Raises :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.generators import fft
     >>> found = best_bound(fft(n=8, word=1), 3)
     >>> found.value, found.method
-    (18, 'wavefront')
+    (40, 'parts')
     """
     require_budget(cdag, budget)
+    search = search or Budget()
     least = cdag.algorithmic_bound()
     values = {"algorithmic": least}
+    cuts = wavefront.Found(0, ())
     if not recompute:
-        values["wavefront"] = least + wavefront.excess(cdag, budget, search=search or Budget())
+        cuts = wavefront.excess(cdag, budget, search=search)
+        values["wavefront"] = least + cuts.excess
         values["spectral"] = least + spectral.excess(cdag, budget)
+    details: dict[str, Any] = {"bounds": values}
+    if goal is None or max(values.values()) < goal:
+        beyond = None if goal is None else goal - least
+        sums = bound_parts.excess(cdag, budget, search=search, recompute=recompute, goal=beyond, known=cuts.pieces)
+        values["parts"] = least + sums.excess
+        details["parts"] = [
+            {"nodes": nodes, "bound": value, "share": share, "times": times}
+            for (nodes, value, share), times in Counter(sums.parts).items()
+        ]
     method = max(values, key=lambda name: values[name])
-    return Bound("traffic", values[method], method, _PROOFS[method], {"bounds": values})
+    return Bound("traffic", values[method], method, _PROOFS[method], details)
 
 
 def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:

@@ -86,18 +86,19 @@ def lower_bound(request: Request) -> Bound:
     cdag = request.cdag
     if as_forest(cdag) is not None:
         return _auto(request).bound
-    best = _computed_bound(request)
     start = _quick(request)
+    best = _computed_bound(request, start.plan)
     if cdag.n > MOST_FOR_EXACT or best.is_met_by(start.plan.traffic(cdag.weights)):
         return best
     search = request.search.part(0.9, endless_s=AUTO_S / 2)
     return _searched(request, Found(start.plan, start.method, best), search).bound
 
 
-def _computed_bound(request: Request) -> Bound:
-    """Return the best bound that no search has to prove."""
+def _computed_bound(request: Request, plan: Plan) -> Bound:
+    """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
     search = request.search.part(0.2, endless_s=AUTO_S / 4)
-    return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search)
+    goal = plan.traffic(request.cdag.weights)
+    return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
 
 
 def _better(first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
@@ -171,7 +172,7 @@ def _beam(request: Request) -> Found:
 
 def _exact(request: Request) -> Found:
     start = _quick(request)
-    given = Found(start.plan, "exact", _computed_bound(request))
+    given = Found(start.plan, "exact", _computed_bound(request, start.plan))
     return _searched(request, given, request.search.part(1.0))
 
 
@@ -188,7 +189,7 @@ def _auto(request: Request) -> Found:
     best = _quick(request)
     if _is_met(cdag, best) or request.search.expired():
         return best
-    best = Found(best.plan, best.method, _computed_bound(request))
+    best = Found(best.plan, best.method, _computed_bound(request, best.plan))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)

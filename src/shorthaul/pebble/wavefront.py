@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from shorthaul.core.jit import announce
@@ -19,7 +21,15 @@ _MOST_NODES = 5_000
 _PIECES = 12
 
 
-def excess(cdag: Cdag, budget: int, *, search: Budget) -> int:
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A lower bound on the traffic beyond inputs and outputs, and sets of nodes with bounds on their own part of it."""
+
+    excess: int
+    pieces: tuple[tuple[IntArray, int], ...]
+
+
+def excess(cdag: Cdag, budget: int, *, search: Budget) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
 
     While a node is computed, whatever is computed before it and read after it is in the room that is left, or is
@@ -27,11 +37,18 @@ def excess(cdag: Cdag, budget: int, *, search: Budget) -> int:
     have been computed by then is a minimum cut. Charges of the values of disjoint parts add up.
     """
     if cdag.n > _MOST_NODES:
-        return 0
+        return Found(0, ())
     announce("shorthaul.pebble.wavefront_kernels", _COMPILE_S)
     if cdag.n > _MOST_PARTED:
-        return _sampled(cdag, budget, search)
-    return max(_parted(cdag, budget, order, search) for order in _orders(cdag))
+        best = _sampled(cdag, budget, search)
+        return Found(best, ((np.arange(cdag.n), best),) if best else ())
+    best, pieces = 0, []
+    ends = np.unique(np.linspace(0, cdag.n, min(_PIECES, cdag.n) + 1).astype(np.int64)).tolist()
+    for order in _orders(cdag):
+        values = _runs(cdag, budget, order, ends, search)
+        best = max(best, _parted(ends, values))
+        pieces += [(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
+    return Found(best, tuple(pieces))
 
 
 def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:
@@ -67,15 +84,21 @@ def _orders(cdag: Cdag) -> list[IntArray]:
     return orders
 
 
-def _parted(cdag: Cdag, budget: int, order: IntArray, search: Budget) -> int:
-    """Return the largest sum of bounds over a partition of ``order`` into pieces of consecutive nodes."""
-    ends = np.unique(np.linspace(0, cdag.n, min(_PIECES, cdag.n) + 1).astype(np.int64)).tolist()
-    best = [0] * len(ends)
+def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Budget) -> dict[tuple[int, int], int]:
+    """Return the bounds of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
+    values = {}
     for stop in range(1, len(ends)):
-        best[stop] = best[stop - 1]
         for start in range(stop):
             if search.expired():
                 break
             part = order[ends[start] : ends[stop]]
-            best[stop] = max(best[stop], best[start] + _best(cdag, budget, part, part))
+            values[start, stop] = _best(cdag, budget, part, part)
+    return values
+
+
+def _parted(ends: list[int], values: dict[tuple[int, int], int]) -> int:
+    """Return the largest sum of bounds over a partition of an order into runs of pieces."""
+    best = [0] * len(ends)
+    for stop in range(1, len(ends)):
+        best[stop] = max([best[stop - 1], *(best[start] + values.get((start, stop), 0) for start in range(stop))])
     return best[-1]

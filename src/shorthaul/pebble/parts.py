@@ -1,0 +1,86 @@
+"""Parts of a CDAG: what a schedule of the whole does to some nodes is a schedule of these nodes alone.
+
+Strike every move of other nodes out of a schedule. What is left keeps the rules on the nodes of the part, so that it
+moves at least what the cheapest schedule of the part does, and every load and store belongs to one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady, recomputation
+from shorthaul.pebble.downsets import layered
+from shorthaul.pebble.model import Cdag, build
+
+#: The width of the narrow search that looks for a cheap schedule of a part before the complete one.
+_WIDTH = 64
+_PER_SET = 4
+_GREED = 0.5
+
+
+def restricted(cdag: Cdag, nodes: Iterable[int], *, gates: bool) -> Cdag | None:
+    """Return the CDAG of some nodes and the edges among them; None if there are no edges.
+
+    A node that reads others outside the part gets, with ``gates``, one input of their weight that nothing else reads:
+    it takes their room while the node is computed, and is moved once. Nodes without edges are left out. Whoever has
+    no parents left is an input of the part, so without ``gates`` every computed node should keep one.
+
+    >>> from shorthaul.pebble.generators import fft
+    >>> restricted(fft(n=4, word=1), range(8), gates=False).n
+    8
+    >>> restricted(fft(n=4, word=1), [4, 8], gates=True).weights.tolist()
+    [1, 1, 2, 1]
+    """
+    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    number = np.full(cdag.n, -1, dtype=np.int64)
+    number[chosen] = np.arange(len(chosen))
+    degrees = cdag.parents.degrees()[chosen]
+    heads = np.repeat(np.arange(len(chosen), dtype=np.int64), degrees)
+    first = cdag.parents.starts[chosen] - np.concatenate([[0], np.cumsum(degrees)[:-1]])
+    operands = cdag.parents.targets[np.repeat(first, degrees) + np.arange(len(heads))]
+    inner = number[operands] >= 0
+    if not inner.any():
+        return None
+    outside = np.zeros(len(chosen), dtype=np.int64)
+    np.add.at(outside, heads[~inner], cdag.weights[operands[~inner]])
+    gated = np.flatnonzero(outside > 0) if gates else np.empty(0, dtype=np.int64)
+    weights = np.concatenate([cdag.weights[chosen], outside[gated]])
+    sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
+    targets = np.concatenate([heads[inner], gated])
+    used = np.unique(np.concatenate([sources, targets]))
+    if len(used) < len(weights):
+        place = np.cumsum(np.isin(np.arange(len(weights)), used)) - 1
+        weights, sources, targets = weights[used], place[sources], place[targets]
+    return build(weights, sources, targets)
+
+
+def is_rooted(cdag: Cdag, nodes: frozenset[int]) -> bool:
+    """True if every node of the part is an input of the whole or reads one of the part."""
+    starts, parents = cdag.parents.starts, cdag.parents.targets
+    return all(
+        starts[v] == starts[v + 1] or not nodes.isdisjoint(parents[starts[v] : starts[v + 1]].tolist()) for v in nodes
+    )
+
+
+def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
+    """Return the least traffic of a part beyond its inputs and outputs if no value is computed twice.
+
+    None if the time was too short to tell.
+    """
+    found = layered(part, budget, limit=2**60, search=search, width=_WIDTH, per_set=_PER_SET, greed=_GREED)
+    if found.excess is None or found.complete or found.excess == 0:
+        return found.excess
+    proof = layered(part, budget, limit=found.excess, search=search)
+    if not (proof.finished and proof.complete):
+        return None
+    return found.excess if proof.excess is None else proof.excess
+
+
+def excess_recomputing(part: Cdag, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic of a part beyond its inputs and outputs if values may be computed again."""
+    start = belady.plan(part, budget, search=search)
+    _, bound, _ = recomputation.solve(part, budget, search=search, incumbent=start)
+    return bound - part.algorithmic_bound()

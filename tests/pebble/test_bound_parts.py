@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.pebble.test_exact import random_cdag
+from tests.reference.pebble_game import least_traffic
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import bound_parts, case, parts
+from shorthaul.pebble.downsets import layered
+from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, build
+from shorthaul.pebble.packing import packed
+
+
+def random_partition(rng: np.random.Generator, n: int) -> list[frozenset[int]]:
+    colour = rng.random(n) < 0.8
+    return [frozenset(np.flatnonzero(colour).tolist()), frozenset(np.flatnonzero(~colour).tolist())]
+
+
+def sums_stay_below(seeds: range, largest: int) -> int:
+    """Check that the bounds of disjoint parts add up to no more than the optimum; return how often they say anything."""
+    lifted = 0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, int(rng.integers(5, largest + 1)), int(rng.choice([1, 2, 5])))
+        budget = cdag.least_budget() + int(rng.integers(0, 2))
+        least = cdag.algorithmic_bound()
+        optimum = least_traffic(cdag, budget, recompute=False)
+        again = least_traffic(cdag, budget, recompute=True)
+        assert optimum is not None
+        assert again is not None
+        if optimum == least:
+            continue
+        for cut in [random_partition(rng, cdag.n) for _ in range(4)]:
+            once = recomputing = 0
+            for nodes in cut:
+                part = parts.restricted(cdag, nodes, gates=True)
+                value = 0 if part is None else parts.excess(part, budget, search=Budget())
+                assert value is not None
+                once += value
+                part = parts.restricted(cdag, nodes, gates=False)
+                if part is not None and parts.is_rooted(cdag, nodes):
+                    recomputing += parts.excess_recomputing(part, budget, search=Budget())
+            assert least + once <= optimum, seed
+            assert least + recomputing <= again, seed
+            lifted += once > 0
+    return lifted
+
+
+def test_bounds_of_disjoint_parts_add_up_to_no_more_than_the_game_takes() -> None:
+    assert sums_stay_below(range(100), 8) > 20
+
+
+@pytest.mark.slow
+def test_bounds_of_disjoint_parts_on_thousands() -> None:
+    assert sums_stay_below(range(5000, 8000), 9) > 300
+
+
+def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bound_parts, "_LARGEST", 9)  # so that the whole is no part
+    lifted = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, int(rng.integers(12, 18)), int(rng.choice([1, 3])))
+        budget = cdag.least_budget() + int(rng.integers(0, 2))
+        outcome = layered(cdag, budget, limit=10**9, search=Budget())
+        found = bound_parts.excess(cdag, budget, search=Budget(time_limit_s=0.5))
+        assert outcome.excess is not None
+        assert found.excess <= outcome.excess, seed
+        lifted += found.excess > 0
+    assert lifted > 4
+
+
+@pytest.mark.parametrize(
+    ("text", "budget", "least", "known"),
+    [
+        ("fft:n=16,word=1", 6, 48, 57),
+        ("mvm:m=4,n=6,word=1", 3, 74, 77),
+        ("pyramid:n=10,word=1", 3, 60, 87),
+        ("fft:n=32,word=2", 12, 192, 320),
+    ],
+)
+def test_hard_graphs(text: str, budget: int, least: int, known: int) -> None:
+    cdag = case(text).workload
+    goal = least - cdag.algorithmic_bound()
+    found = bound_parts.excess(cdag, budget, search=Budget(time_limit_s=60), goal=goal)
+    assert least <= cdag.algorithmic_bound() + found.excess <= known
+    assert sum(value * share for _, value, share in found.parts) == pytest.approx(found.excess, abs=1)
+
+
+def test_recomputation_counts_only_parts_that_hold_inputs() -> None:
+    cdag = case("fft:n=8,word=1").workload
+    found = bound_parts.excess(cdag, 3, search=Budget(time_limit_s=60), recompute=True, goal=6)
+    assert 6 <= found.excess <= 24
+    assert parts.is_rooted(cdag, frozenset(range(16)))
+    assert not parts.is_rooted(cdag, frozenset(range(8, 16)))
+
+
+def test_a_fractional_packing_is_summed_exactly() -> None:
+    triangle = packed(3, [[0, 1], [1, 2], [0, 2]], [5, 5, 5])
+    assert triangle.total == 8
+    assert all(2 * share <= triangle.whole for share in triangle.shares)
+    assert packed(3, [[0, 1], [1, 2], [0, 2]], [6, 6, 6], unit=6).total == 12
+    assert packed(4, [], []).total == 0
+
+
+def test_a_packing_never_gives_a_node_away_twice() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        n = int(rng.integers(3, 12))
+        sets = [sorted({int(v) for v in rng.integers(0, n, 4)}) for _ in range(12)]
+        values = rng.integers(1, 9, 12).tolist()
+        found = packed(n, sets, values)
+        for v in range(n):
+            assert sum(share for part, share in zip(sets, found.shares, strict=True) if v in part) <= found.whole
+        total = sum(share * value for share, value in zip(found.shares, values, strict=True))
+        assert found.total * found.whole >= total > (found.total - 1) * found.whole
+
+
+def test_weights_whose_gates_would_be_too_large_are_left_alone() -> None:
+    cdag = build([LARGEST_TOTAL // 4] * 4, [0, 1, 2], [2, 2, 3])
+    assert bound_parts.excess(cdag, cdag.least_budget(), search=Budget()).excess == 0
+
+
+def test_no_time_gives_no_bound_but_an_answer() -> None:
+    cdag: Cdag = case("fft:n=64,word=1").workload
+    assert bound_parts.excess(cdag, 4, search=Budget(time_limit_s=0.01)).excess >= 0
