@@ -24,6 +24,8 @@ MOST_NODES = 20_000
 #: Parts of up to this many nodes are searched exhaustively.
 _LARGEST = 40
 _LARGEST_RECOMPUTING = 36
+#: Up to this many nodes the search with recomputation is sure to end.
+_SURE_RECOMPUTING = 12
 _SMALLEST = 3
 _FIRST_SIZE = 10
 #: Parts grown between two linear programs.
@@ -84,8 +86,9 @@ class _Pool:
 
     def filled(self, goal: int | None, known: Sequence[tuple[IntArray, int]]) -> Found:
         """Return the best sum when the time is up, the goal is reached, or nothing has come for long."""
-        everything = frozenset(range(self._cdag.n)) if self._cdag.n <= self._largest else None
-        if everything is not None and self._value(everything, _FIRST_SHARE) is not None:
+        n = self._cdag.n
+        is_small = n <= (_SURE_RECOMPUTING if self._recompute else self._largest)
+        if is_small and self._value(frozenset(range(n)), _FIRST_SHARE) is not None:
             return self._found(self._packing())
         for nodes, value in known:
             self._values[frozenset(nodes.tolist())] = value
