@@ -15,8 +15,10 @@ _ARRAYS = {"A": 2, "B": 2, "C": 2, "D": 1, "E": 1, "F": 3, "s": 0}
 def random_program(seed: int) -> str:
     """Return the C text of a random program with parameters N and M."""
     rng = np.random.default_rng(seed)
-    kind = int(rng.integers(10))
-    if kind < 5:
+    kind = int(rng.integers(16))
+    if kind >= 10:
+        body = (_recurrence, _scans, _sweeps)[kind % 3](rng)
+    elif kind < 5:
         body = "\n".join(_nest(rng) for _ in range(int(rng.integers(1, 4))))
     elif kind < 8:
         body = _stencil(rng)
@@ -140,6 +142,62 @@ def _stencil(rng: np.random.Generator) -> str:
     pairs = [(one, one)] if rng.integers(3) == 0 else [(other, one), (one, other)]
     for target, source in pairs:
         lines += [*loops, f"  {target}{place([0] * width)} = {reads(source)};"]
+    return "\n".join([*lines, "}"])
+
+
+def _line(rng: np.random.Generator, name: str, *, last: str = "N") -> str:
+    if rng.integers(4) == 0:
+        return f"for (int {name} = {last} - 1; {name} >= 0; {name}--)"
+    return f"for (int {name} = 0; {name} < {last}; {name}++)"
+
+
+def _recurrence(rng: np.random.Generator) -> str:
+    """Return steps that each reduce a vector to a scalar and change the vector by it, as Levinson and Durbin do."""
+    last = _pick(rng, "N", "t", "t", "N - t")
+    mirrored = f"{last} - 1 - i + M + {_FAR}"
+
+    def vector(array: str) -> str:
+        return f"{array}[{_pick(rng, f'i + M + {_FAR}', mirrored)}]"
+
+    lines = [_pick(rng, "for (int t = 1; t < N; t++) {", "for (int t = 0; t < M; t++) {")]
+    start, head = _pick(rng, "0.0", "s", "D[t]"), _pick(rng, "s = s + D[t];", "")
+    lines += [f"s = {start};", f"{_line(rng, 'i', last=last)} s += {vector('D')} * {vector('E')};", head]
+    change = f"{vector('E')} + s * {_pick(rng, vector('E'), vector('D'), '1.0')}"
+    if rng.integers(2):
+        lines += [f"{_line(rng, 'i', last=last)} F[0][0][i] = {change};"]
+        lines += [f"{_line(rng, 'i', last=last)} E[i + M + {_FAR}] = F[0][0][i];"]
+    else:
+        lines += [f"{_line(rng, 'i', last=last)} E[i + M + {_FAR}] = E[i + M + {_FAR}] / s;"]
+    if rng.integers(2):
+        lines.append(f"E[{last} + M + {_FAR}] = s;")
+    return "\n".join([*lines, "}"])
+
+
+def _scans(rng: np.random.Generator) -> str:
+    """Return two scans of every row of a matrix that a third loop joins."""
+    far, shared = str(_FAR), _pick(rng, "C[i][j]", "C[0][j]", "C[i][j + 1]", "D[j]")
+    other = _pick(rng, shared, "C[i][j]", "1.0")
+    lines = [_line(rng, "i", last="M") + " {"]
+    back = rng.integers(3) > 0
+    lines.append(f"for (int j = 1; j < N; j++) A[i][j] = A[i][j - 1] + {shared};")
+    if back:
+        lines.append(f"for (int j = N - 1; j >= 1; j--) B[i][j] = B[i][j + 1] + {other};")
+    else:
+        lines.append(f"for (int j = 1; j < N; j++) B[i][j] = B[i][j - 1] + {other};")
+    place = _pick(rng, "j", "j", "N - j")
+    lines.append(f"for (int j = 1; j < N; j++) F[i][j][{far}] = A[i][j] * B[i][{place}];")
+    return "\n".join([*lines, "}"])
+
+
+def _sweeps(rng: np.random.Generator) -> str:
+    """Return two sweeps over a matrix, the second one with what the first one has reduced."""
+    inner = _pick(rng, "N", "N", "i + 1")
+    lines = [_line(rng, "i", last="M") + " {", "D[i] = 0.0;" if rng.integers(2) else ""]
+    lines.append(f"for (int j = 0; j < {inner}; j++) D[i] += A[{_pick(rng, 'i][j', 'j][i', 'i][j')}] * E[j];")
+    if rng.integers(2):
+        lines += ["}", _line(rng, "i", last="M") + " {"]
+    change = _pick(rng, "E[j] = E[j] + A[i][j] * D[i];", "C[i][j] = A[i][j] / D[i];", "A[i][j] = A[i][j] - D[i];")
+    lines.append(f"for (int j = 0; j < {inner}; j++) {change}")
     return "\n".join([*lines, "}"])
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import crossing, intervals, stencil, wavefront
+from shorthaul.affine import crossing, intervals, phases, stencil, wavefront
 from shorthaul.affine.combination import INSTANCES, Candidate, Fixed, candidates, combinations
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -100,10 +100,13 @@ def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     crossed = crossing.crossings(flow) if symmetric else []
+    between = phases.phases(flow) if symmetric else []
     single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]
     pool.extend(Fixed(wavefront.counted(item), worths) for item, worths in single if max(worths) > 0)
     joined = [(item, [item.at(sizes) for sizes in at]) for item in crossed]
     pool.extend(Fixed(crossing.counted(item), worths) for item, worths in joined if max(worths) > 0)
+    ordered = [(item, [item.at(sizes) for sizes in at]) for item in between]
+    pool.extend(Fixed(phases.counted(item), worths) for item, worths in ordered if max(worths) > 0)
     for found in levels:
         made = stencil.counted(found, flow, balanced=symmetric)
         values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)

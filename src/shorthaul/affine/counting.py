@@ -47,11 +47,15 @@ class Cardinality:
     disjoint: bool = True
 
     def at(self, sizes: Mapping[str, int]) -> int:
-        """Return the value for the parameters ``sizes``."""
-        value = sum((piece.value.at(sizes) for piece in self.pieces if _holds(piece.where, sizes)), Fraction(0))
+        """Return the value for the parameters ``sizes``, which has to be an integer."""
+        value = self.weight_at(sizes)
         if value.denominator != 1:
             raise ArithmeticError(f"a count that is no integer: {value}")
         return int(value)
+
+    def weight_at(self, sizes: Mapping[str, int]) -> Fraction:
+        """Return the value for the parameters ``sizes``: a fraction where the weights summed are fractions."""
+        return sum((piece.value.at(sizes) for piece in self.pieces if _holds(piece.where, sizes)), Fraction(0))
 
     def expression(self) -> sympy.Expr:
         """Return the formula: a ``Piecewise`` that is 0 elsewhere, unless one piece holds everywhere."""
@@ -126,7 +130,20 @@ def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     >>> card(triangle).positive().expression()
     N**2/2 - N/2
     """
-    return total(points, Polynomial.number(1), context)
+    return total(_without_fixed(points), Polynomial.number(1), context)
+
+
+def _without_fixed(points: isl.Set) -> isl.Set:
+    """Return the set without the dimensions that are affine functions of the parameters: they count once."""
+    for at in range(points.dim(_SET) - 1, -1, -1):
+        for constraint in points.affine_hull().get_constraints():
+            if not constraint.is_equality() or constraint.get_aff().dim(_DIV):
+                continue
+            factors = [constraint.get_coefficient_val(_SET, k).to_python() for k in range(points.dim(_SET))]
+            if abs(factors[at]) == 1 and sum(map(abs, factors)) == 1:
+                points = points.project_out(_SET, at, 1)
+                break
+    return points
 
 
 def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -> Cardinality:

@@ -172,6 +172,48 @@ class Polynomial:
             )
         )
 
+    def without_floors(self) -> Polynomial:
+        """Return an affine polynomial that is nowhere larger, if this one is affine with floors; else this one itself.
+
+        >>> Polynomial.floor(Polynomial.variable("i"), 2).scaled(3).without_floors()
+        3*i/2 - 3/2
+        """
+        if self.affine_text() is None:
+            return self
+        result = Polynomial({})
+        for monomial, factor in self.terms.items():
+            atom = monomial[0][0] if monomial else None
+            if not isinstance(atom, Floor):
+                result = result.plus(Polynomial({monomial: factor}))
+                continue
+            inner = atom.inner()
+            if factor > 0:  # (x - d + 1) / d <= floor(x / d) <= x / d
+                inner = inner.plus(Polynomial.number(1 - atom.divisor))
+            result = result.plus(inner.divided(atom.divisor).scaled(factor).without_floors())
+        return result
+
+    def affine_text(self) -> tuple[str, int] | None:
+        """Return the polynomial times a whole number in isl's notation, and that number; None if it is not affine.
+
+        >>> Polynomial.variable("i").divided(3).plus(Polynomial.floor(Polynomial.variable("i"), 2)).affine_text()
+        ('1*i + 3*floor((1*i)/2)', 3)
+        """
+        factor = math.lcm(*(value.denominator for value in self.terms.values()))
+        parts = []
+        for monomial, value in sorted(self.terms.items(), key=repr):
+            if sum(exponent for _, exponent in monomial) > 1:
+                return None
+            scaled = int(value * factor)
+            atom = monomial[0][0] if monomial else None
+            if isinstance(atom, Floor):
+                inner = atom.inner().affine_text()
+                if inner is None or inner[1] != 1:
+                    return None
+                parts.append(f"{scaled}*floor(({inner[0]})/{atom.divisor})")
+            else:
+                parts.append(str(scaled) if atom is None else f"{scaled}*{atom}")
+        return " + ".join(parts) or "0", factor
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Polynomial) and self.terms == other.terms
 

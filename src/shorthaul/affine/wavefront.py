@@ -65,7 +65,7 @@ def _of_events(flow: DataFlow, search: Search, event: str) -> list[Wavefront]:
     found = []
     for why, later in search.descendants(event):
         operands = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        for name in sorted(_names(later.range())):
+        for name in sorted(names_of(later.range())):
             operands = operands.union(search.reads(name))
         needed = later.apply_range(operands).intersect(search.ancestors(event))
         alive = _disjoint(needed.coalesce())
@@ -117,12 +117,12 @@ class Search:
         result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
         for _ in range(steps):
             widened = front
-            for name in sorted(_names(front.range())):
+            for name in sorted(names_of(front.range())):
                 closure = self.closure(name) if name in self.flow.program.by_name else None
                 if closure is not None:
                     widened = widened.union(front.apply_range(closure.reverse()))
             following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-            for name in sorted(_names(widened.range())):
+            for name in sorted(names_of(widened.range())):
                 if name in self.flow.program.by_name:
                     following = following.union(widened.apply_range(self.reads(name)))
             result = result.union(following).union(widened.subtract(front)).coalesce()
@@ -148,7 +148,8 @@ def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
     return isl.UnionMap.from_map(closed.coalesce()) if exact else None
 
 
-def _names(points: isl.UnionSet) -> set[str]:
+def names_of(points: isl.UnionSet) -> set[str]:
+    """Return the names of the statements and arrays in a union."""
     names: set[str] = set()
     points.foreach_set(lambda item: names.add(item.get_tuple_name()))
     return names
@@ -236,19 +237,15 @@ def _named(domain: isl.Set) -> isl.Set:
 
 
 def _at_least(points: isl.Set, count: Polynomial) -> isl.Set | None:
-    """Return the events with a count of S or more, or None if the count is not affine."""
-    formula = sympy.expand(count.sympy())
-    symbols = sorted(formula.free_symbols, key=str)
-    polynomial = sympy.Poly(formula, *symbols) if symbols and formula.is_polynomial(*symbols) else None
-    if symbols and (polynomial is None or polynomial.total_degree() > 1):
+    """Return the events with a count of S or more, or None if the count is not affine (floors are)."""
+    text = count.affine_text()
+    if text is None:
         return None
-    numerator, denominator = sympy.fraction(sympy.together(formula))
     names = [points.get_dim_name(_PARAM, at) for at in range(points.dim(_PARAM))]
     dimensions = ", ".join(f"x{at}" for at in range(points.dim(_SET)))
-    text = f"{sympy.expand(numerator)} >= {denominator}*S"
-    tuple_name = points.get_tuple_name()
-    whole = f"[{', '.join(dict.fromkeys([*names, 'S']))}] -> {{ {tuple_name}[{dimensions}] : {text} }}"
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, whole)
+    scaled, factor = text
+    whole = f"{{ {points.get_tuple_name()}[{dimensions}] : {scaled} >= {factor}*S }}"
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(dict.fromkeys([*names, 'S']))}] -> {whole}")
 
 
 def counted(item: Wavefront) -> SubBound:

@@ -1,0 +1,88 @@
+"""Phases between events that follow one another: durbin, and programs of the same kind, against plays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shorthaul.affine.bound import lower_bound
+from shorthaul.affine.cases import kernel
+from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.phases import phases
+from shorthaul.affine.scop import program_from_text
+from shorthaul.graphs.replay import belady_loads, least_loads
+
+FRAME = "void f(int N, int M, double x[N], double y[N], double z[N], double u[M][N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
+#: programs, and what a step of one size n loads again at least (S small)
+PROGRAMS = {
+    "a norm, then a division": (
+        (
+            "for (int t = 0; t < M; t++) { s = 0.0; for (int i = 0; i < N; i++) s += x[i] * x[i];"
+            " for (int i = 0; i < N; i++) x[i] = x[i] / s; }"
+        ),
+        1,
+    ),
+    "two vectors, one read backwards": (
+        (
+            "for (int t = 0; t < M; t++) { s = 0.0; for (int i = 0; i < N; i++) s += x[i] * y[N - 1 - i];"
+            " for (int i = 0; i < N; i++) x[i] = x[i] + s * y[i]; }"
+        ),
+        2,
+    ),
+    "a vector mirrored in each step": (
+        (
+            "for (int t = 0; t < M; t++) { s = 0.0; for (int i = 0; i < N; i++) s += x[i] * y[i];"
+            " for (int i = 0; i < N; i++) z[i] = x[i] + s * x[N - 1 - i]; for (int i = 0; i < N; i++) x[i] = z[i]; }"
+        ),
+        2.5,
+    ),
+}
+
+
+def compare(program, choices) -> int:
+    """Compare the bound with Belady's replacement on the program order, and exact play; return how often it was near."""
+    bound, flow = lower_bound(program), flow_dependences(program)
+    near = 0
+    for sizes in choices:
+        cdag = concrete_cdag(program, sizes, flow)
+        least = int(np.diff(cdag.starts).max(initial=0)) + 1
+        for capacity in (least, least + 1, 2 * least, 4 * least):
+            value = bound.value({**sizes, "S": capacity})
+            loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity).sum())
+            assert value <= loads, (sizes, capacity)
+            near += value > 0.4 * loads
+            if cdag.n <= 24:
+                exact = least_loads(cdag.operand_lists(), capacity, most_states=20_000)
+                assert not exact.proven or value <= exact.loads, (sizes, capacity)
+    return near
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
+    text, factor = PROGRAMS[name]
+    program = program_from_text(FRAME % text)
+    assert compare(program, [{"N": n, "M": m} for n, m in ((1, 1), (1, 3), (2, 2), (3, 2), (2, 4), (9, 5), (40, 12))])
+    bound = lower_bound(program)
+    more = bound.value({"N": 2000, "M": 100, "S": 8}) - bound.value({"N": 2000, "M": 100, "S": 10**6})
+    assert more >= 0.95 * factor * 100 * 2000
+
+
+def test_durbin() -> None:
+    program = kernel("durbin")
+    assert compare(program, [{"N": n} for n in (1, 2, 3, 4, 5, 6, 9, 14, 25, 60, 61)])
+    steps = {item.events: item for item in phases(flow_dependences(program))}
+    halves = [[count for _, count in kind.pieces] for kind in steps["S6", "S5"].kinds]
+    # 3k/2 and k values, less constants, as in Levinson's recursion: all of y and half of r, then the other halves
+    for k in (7, 8, 30):
+        assert [max(count.at({"x0": k}) for count in kind) for kind in halves] == [(3 * k + 1) / 2, k]
+
+
+def test_lines_that_share_vertices_are_not_added() -> None:
+    """The rows of u go through s one after the other: events of two rows are in sequence, not side by side."""
+    text = (
+        "for (int t = 0; t < M; t++) for (int k = 0; k < M; k++) { s = u[t][k];"
+        " for (int i = 0; i < N; i++) s += x[i]; for (int i = 0; i < N; i++) x[i] = x[i] / s; }"
+    )
+    program = program_from_text(FRAME % text)
+    assert compare(program, [{"N": 3, "M": 1}, {"N": 3, "M": 2}, {"N": 8, "M": 4}, {"N": 20, "M": 3}])
