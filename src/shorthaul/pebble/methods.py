@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
 from shorthaul.pebble import (
     beam,
     belady,
+    composition,
     dwt,
     exact,
     layer_by_layer,
@@ -30,6 +31,8 @@ AUTO_S = 20.0
 #: Up to this many nodes ``auto`` tries to prove an optimum, and above the second number it no longer searches.
 MOST_FOR_EXACT = 400
 MOST_FOR_LOCAL_SEARCH = 50_000
+#: Up to this many nodes ``auto`` composes schedules of modules.
+MOST_FOR_COMPOSITION = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,10 +167,27 @@ def _local_search(request: Request) -> Found:
 
 
 def _beam(request: Request) -> Found:
+    """Beams without recomputation; with it, their plan is annealed for the second half of the time."""
+    cdag, search = request.cdag, request.search.part(1.0, endless_s=AUTO_S)
+    start = belady.plan(cdag, request.budget, search=search.part(0.2))
+    share = 0.5 if request.recompute else 1.0
+    found = beam.plan(cdag, request.budget, search=search.part(share), incumbent=start)
+    best = Found(found, "beam", algorithmic_bound(cdag))
+    return _annealed(request, best, search) if request.recompute else best
+
+
+def _composition(request: Request) -> Found:
     search = request.search.part(1.0, endless_s=AUTO_S)
-    start = belady.plan(request.cdag, request.budget, search=search.part(0.2))
-    found = beam.plan(request.cdag, request.budget, search=search, incumbent=start)
-    return Found(found, "beam", algorithmic_bound(request.cdag))
+
+    def module(part: Cdag, budget: int, time: Budget) -> Plan:
+        """Return the plan of a module by the method that suits it."""
+        if as_forest(part) is not None:
+            return tree_cuts.plan(part, budget, search=time).plan
+        inner = Request(part, budget, request.recompute, time)
+        return _annealed(inner, _quick(inner), time).plan
+
+    found = composition.plan(request.cdag, request.budget, search=search, planner=module)
+    return Found(found, "composition", algorithmic_bound(request.cdag))
 
 
 def _exact(request: Request) -> Found:
@@ -190,9 +210,13 @@ def _auto(request: Request) -> Found:
     if _is_met(cdag, best) or request.search.expired():
         return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
-    if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
+    if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
+    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.5)))
+    best = _cheaper(cdag, best, replace(composed, bound=best.bound))
+    if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
+        return best
     best = _annealed(request, best, search.part(0.05 if cdag.n <= MOST_FOR_EXACT else 1.0))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_EXACT:
         return best
@@ -266,6 +290,7 @@ PLANNERS: dict[str, Planner] = {
     "belady": _belady,
     "local-search": _local_search,
     "beam": _beam,
+    "composition": _composition,
     "exact": _exact,
     "layer-by-layer": _layer_by_layer,
     "layer-by-layer-freeing": _layer_by_layer_freeing,

@@ -21,6 +21,7 @@ METHODS = (
     "liu",
     "beam",
     "local-search",
+    "composition",
     "exact",
 )
 #: Budgets above this are refused; the weights of all nodes together stay far below it.
