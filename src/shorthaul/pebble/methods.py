@@ -14,6 +14,7 @@ from shorthaul.pebble import (
     dwt,
     exact,
     layer_by_layer,
+    list_scheduling,
     local_search,
     memory_states,
     mvm_tiling,
@@ -160,6 +161,12 @@ def _belady(request: Request) -> Found:
     return Found(found, "belady", algorithmic_bound(request.cdag))
 
 
+def _list_scheduling(request: Request) -> Found:
+    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
+    given = Found(start, "list-scheduling", algorithmic_bound(request.cdag))
+    return _list_scheduled(request, given, request.search)
+
+
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
     given = Found(start, "local-search", algorithmic_bound(request.cdag))
@@ -210,9 +217,12 @@ def _auto(request: Request) -> Found:
     if _is_met(cdag, best) or request.search.expired():
         return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
-    if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
+    if _is_met(cdag, best):
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
+    best = _list_scheduled(request, best, search.part(_share_of_orders(cdag)))
+    if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
+        return best
     composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.5)))
     best = _cheaper(cdag, best, replace(composed, bound=best.bound))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
@@ -228,6 +238,19 @@ def _auto(request: Request) -> Found:
     found = beam.plan(cdag, request.budget, search=search.part(0.6), incumbent=best.plan, goal=goal)
     best = _cheaper(cdag, best, Found(found, "beam", best.bound))
     return _annealed(request, best, search)
+
+
+def _share_of_orders(cdag: Cdag) -> float:
+    """Return which part of its time ``auto`` takes for list scheduling: all of it where nothing else follows."""
+    if cdag.n <= MOST_FOR_EXACT:
+        return 0.05
+    return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
+
+
+def _list_scheduled(request: Request, best: Found, search: Budget) -> Found:
+    cdag = request.cdag
+    found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=int(best.bound.value))
+    return _cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
 def _annealed(request: Request, best: Found, search: Budget) -> Found:
@@ -288,6 +311,7 @@ PLANNERS: dict[str, Planner] = {
     "mvm-tiling": _mvm_tiling,
     "liu": _liu,
     "belady": _belady,
+    "list-scheduling": _list_scheduling,
     "local-search": _local_search,
     "beam": _beam,
     "composition": _composition,

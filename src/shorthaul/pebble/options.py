@@ -19,6 +19,7 @@ METHODS = (
     "layer-by-layer-freeing",
     "belady",
     "liu",
+    "list-scheduling",
     "beam",
     "local-search",
     "composition",

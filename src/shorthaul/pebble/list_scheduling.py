@@ -1,0 +1,162 @@
+"""Orders by list scheduling for least traffic: next comes what computes most per weight that has to be moved.
+
+The scheduler plays the game as it goes. Whatever is computable without loading and makes the fast memory emptier comes
+at once, whatever else needs no load comes while there is room. Otherwise it looks ahead: for the values that most nodes
+wait for alone, for those wanted last, and for the first node of a base order, it counts what could be computed without
+further loads once that value is there, its ancestors included, per weight loaded and memory taken. Tiles come out of
+this by themselves: skewed bands of a stencil, blocks of a transform, squares of a product. Many rules are raced, every
+order judged by its replay with Belady's replacement.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from shorthaul.core import jit
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady
+from shorthaul.pebble import list_scheduling_kernels as kernels
+from shorthaul.pebble.fused import Fused, fuse
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.plan import Plan
+
+#: Most nodes of a subtree that are computed at once with their only reader.
+_FUSED: Final = 3
+#: A run of the scheduler is cut off after this many steps per node and edge; the rest comes in the base order.
+_MOST_WORK: Final = 400
+#: Seconds that one run takes at most per node and edge, to tell whether the first one fits into the time.
+_RUN_S: Final = 2e-6
+#: Without a time limit the race ends after this many rules without a better plan, and always after the time below.
+_PATIENCE: Final = 60
+_ENDLESS_S: Final = 20.0
+_COMPILE_S: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one run of the scheduler prefers.
+
+    ``base`` names an order of :mod:`belady`, ``fused`` tells whether values read once go with their reader.
+    ``capacity`` is the share of the budget to plan with, ``live`` the share of it that values not in slow memory may
+    fill by themselves. ``growth`` and ``overflow`` are what memory taken, and memory missing, count beside loads;
+    ``dirty`` is how much nearer a value's next use counts that would have to be stored. ``by_score`` and ``by_recency``
+    are how many wanted values are looked at, ``longest`` how many nodes one look may ask for.
+    """
+
+    base: str = "depth-first-by-need"
+    fused: bool = False
+    capacity: float = 1.0
+    live: float = 1.0
+    growth: float = 0.1
+    overflow: float = 1.0
+    dirty: float = 1.0
+    by_score: int = 3
+    by_recency: int = 3
+    longest: int = 64
+
+
+#: The rules tried first; the others are drawn around the best.
+FIRST_RULES: Final = (
+    Rules(),
+    Rules(fused=True, base="depth-first", growth=0.3, live=0.8),
+    Rules(base="given", growth=0.3, dirty=2.0),
+    Rules(base="depth-first", by_score=0, growth=0.0, live=0.75),
+    Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
+    Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
+)
+
+
+class Scheduler:
+    """Runs of the scheduler on one CDAG, its fused graph and its base orders made once."""
+
+    def __init__(self, cdag: Cdag, budget: int) -> None:
+        self._cdag = cdag
+        self._budget = budget
+        self._fused: dict[bool, Fused] = {}
+        self._orders: dict[str, IntArray] = {}
+
+    def order(self, rules: Rules, seed: int) -> IntArray:
+        """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,)."""
+        cdag = self._cdag
+        if rules.base not in self._orders:
+            self._orders[rules.base] = belady.ORDERS[rules.base](cdag)
+        if rules.fused not in self._fused:
+            self._fused[rules.fused] = fuse(cdag, _FUSED if rules.fused else 0)
+        base, fused = self._orders[rules.base], self._fused[rules.fused]
+        groups = fused.order_of_groups(base)
+        rank = np.zeros(len(fused.heads), np.int64)
+        rank[groups] = np.arange(len(groups))
+        graph = kernels.Graph(
+            fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
+            fused.weights, groups, rank,
+        )  # fmt: skip
+        preferences = kernels.Rules(
+            rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest
+        )
+        capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
+        most_work = _MOST_WORK * (cdag.n + cdag.edges)
+        found = kernels.greedy_order(graph, preferences, capacity, most_work, seed)
+        return fused.expanded(found, base[~cdag.is_input()[base]])
+
+
+def drawn(best: Rules, random: np.random.Generator) -> Rules:
+    """Return rules drawn at random: near ``best`` half of the time, each entry kept as often as not, else anywhere."""
+    anywhere = Rules(
+        base=str(random.choice(list(belady.ORDERS))),
+        fused=bool(random.random() < 0.5),
+        capacity=float(random.uniform(0.6, 1.1)),
+        live=float(random.uniform(0.3, 1.1)),
+        growth=float(random.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
+        overflow=float(random.choice([0.2, 0.5, 1.0, 2.0, 4.0])),
+        dirty=float(random.choice([0.5, 1.0, 2.0, 4.0])),
+        by_score=int(random.integers(0, 8)),
+        by_recency=int(random.integers(0, 8)),
+        longest=int(random.choice([8, 32, 128, 512])),
+    )
+    if random.random() < 0.5:
+        return anywhere
+    kept = {name: getattr(best, name) for name in Rules.__slots__ if random.random() < 0.7}
+    return replace(anywhere, **kept)
+
+
+def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0) -> Plan:
+    """Return the best schedule that the race finds until ``search`` expires, never worse than ``incumbent``.
+
+    It ends early at a traffic of ``goal`` (a lower bound), and without a time limit after some rules without success.
+    The same seed gives the same plan when it ends by itself.
+
+    >>> from shorthaul.pebble.generators import stencil
+    >>> cells = stencil(n=30, t=20, word=1)
+    >>> first = belady.plan(cells, 12)
+    >>> plan(cells, 12, search=Budget(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
+    True
+    """
+    jit.announce(kernels.__name__, _COMPILE_S)
+    best, traffic = incumbent, incumbent.traffic(cdag.weights)
+    goal = max(goal, cdag.algorithmic_bound())
+    search = search.part(1.0, endless_s=_ENDLESS_S)
+    run_s = _RUN_S * (cdag.n + cdag.edges)
+    random = search.generator()
+    scheduler = Scheduler(cdag, budget)
+    best_rules, idle = FIRST_RULES[0], 0
+    for rules in itertools.chain(FIRST_RULES, itertools.repeat(None)):
+        if traffic <= goal or idle > _PATIENCE or search.remaining_s() < run_s:
+            break
+        began = search.elapsed_s()
+        current = drawn(best_rules, random) if rules is None else rules
+        idle += 1
+        order = scheduler.order(current, int(random.integers(2**31)))
+        for penalty in belady.PENALTIES:
+            found = belady.replay_order(cdag, budget, order, penalty=penalty)
+            cost = found.traffic(cdag.weights)
+            if cost < traffic:
+                best, traffic, best_rules, idle = found, cost, current, 0
+            if search.expired():
+                break
+        run_s = search.elapsed_s() - began if rules is FIRST_RULES[0] else max(run_s, search.elapsed_s() - began)
+        search.report(best=traffic, bound=goal, what="list scheduling")
+    return best

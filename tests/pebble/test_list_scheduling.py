@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from tests.pebble.test_belady import is_topological, random_cdag
+from tests.reference.pebble_fused import fused_heads
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady, case, generators, list_scheduling
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.fused import fuse
+from shorthaul.pebble.list_scheduling import FIRST_RULES, Scheduler, drawn
+
+
+def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, 3 + seed)
+        scheduler = Scheduler(cdag, cdag.least_budget() + seed % 5)
+        computed = np.flatnonzero(~cdag.is_input()).tolist()
+        for rules in (*FIRST_RULES, *(drawn(FIRST_RULES[0], rng) for _ in range(4))):
+            order = scheduler.order(rules, seed)
+            assert sorted(order.tolist()) == computed
+            assert is_topological(cdag, order)
+
+
+def test_fusing_keeps_edges_and_orders() -> None:
+    for seed, most in itertools.product(range(40), (0, 1, 3, 9)):
+        cdag = random_cdag(np.random.default_rng(seed), 3 + seed % 30)
+        fused = fuse(cdag, most)
+        assert fused.heads[fused.group_of].tolist() == fused_heads(cdag, most)
+        expected = {
+            (int(fused.group_of[p]), int(fused.group_of[v]))
+            for p, v in zip(*(array.tolist() for array in cdag.edge_arrays()), strict=True)
+            if fused.group_of[p] != fused.group_of[v]
+        }
+        found = {(int(p), v) for v in range(len(fused.heads)) for p in fused.parents.neighbours(v)}
+        assert found == expected
+        for v in range(cdag.n):  # what goes with a reader has that reader alone
+            head = int(fused.heads[fused.group_of[v]])
+            assert v == head or fused.group_of[cdag.children.neighbours(v)].tolist() == [fused.group_of[v]]
+        order = fused.expanded(fused.order_of_groups(cdag.order), cdag.order)
+        assert is_topological(cdag, order)
+        assert most > 0 or len(fused.heads) == cdag.n
+
+
+@pytest.mark.parametrize(
+    ("name", "budget", "most"),
+    [("stencil:n=200,t=100,word=1", 40, 2300), ("fft:n=256,word=1", 32, 1100)],
+)
+def test_structured_graphs_come_out_tiled(name: str, budget: int, most: int) -> None:
+    cdag = case(name).workload
+    start = belady.plan(cdag, budget)
+    found = list_scheduling.plan(cdag, budget, search=Budget(time_limit_s=10), incumbent=start, goal=most)
+    report = replay(cdag, found, budget, recompute=False)
+    assert report.ok
+    assert report.cost is not None
+    assert report.cost["traffic"] <= most < start.traffic(cdag.weights)
+
+
+def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
+    cdag = generators.pyramid(n=8, word=1)
+    start = belady.plan(cdag, 4)
+    found = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)
+    again = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)
+    assert found.traffic(cdag.weights) <= start.traffic(cdag.weights)
+    assert found.nodes.tolist() == again.nodes.tolist()
