@@ -25,13 +25,13 @@ import shorthaul.spatial as engine
 from shorthaul.core.search import Budget
 from shorthaul.report.text import print_table
 from shorthaul.spatial import curves, generators, orders
+from shorthaul.spatial.cases import CASES
 from shorthaul.spatial.computer import SpatialComputer
 from shorthaul.spatial.cost_kernels import edge_energy
-from shorthaul.spatial.euler_tour import links
-from shorthaul.spatial.layout_creation import create_layout
+from shorthaul.spatial.growth import grown, growth_fit, sweep
 from shorthaul.spatial.list_ranking import rank_list
 from shorthaul.spatial.model import Grid, Tree
-from shorthaul.spatial.tree_kernels import children
+from shorthaul.spatial.options import SweepOptions
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
 QUICK = "--quick" in sys.argv
@@ -109,23 +109,36 @@ def treefix_runs() -> list[dict[str, Any]]:
     return rows
 
 
-def growth() -> list[dict[str, Any]]:
-    """Energy/n and depth of rake and compress on Yule trees over n, and the fitted powers of n."""
+def seeds() -> list[dict[str, Any]]:
+    """Energy per vertex of the random trees over ten seeds."""
     rows = []
-    for direction in ("up", "down"):
-        points = []
-        for power in range(10, POWER + 1, 2):
-            tree = generators.yule(2**power, 1)
-            result = engine.treefix(tree, direction=direction, method="rake-compress")
-            points.append((tree.n, result.cost["energy_hops"], result.cost["depth"]))
-            rows.append(
-                {"direction": direction, "n": tree.n, "energy/n": points[-1][1] / tree.n, "depth": points[-1][2]}
-            )
-        size, energy, depth = np.array(points, float).T
-        power = np.polyfit(np.log(size), np.log(energy), 1)[0]
-        doubling = round(np.polyfit(np.log2(size), depth, 1)[0], 2)
-        fitted = {"energy/n": f"energy ~ n^{power:.3f}", "depth": f"{doubling} log2 n"}
-        rows.append({"direction": direction, "n": "fit", **fitted})
+    for name in ("yule", "uniform_binary", "random_recursive", "preferential_attachment"):
+        direct, virtual = [], []
+        for seed in range(1, 11):
+            extra = engine.plan(getattr(generators, name)(N, seed), baselines=False).extra
+            direct.append(extra["energy_per_vertex"])
+            virtual.append(extra["virtual_tree"]["energy_per_vertex"])
+        for what, found in (("direct", direct), ("through the virtual tree", virtual)):
+            row = {"tree": name.replace("_", "-"), "messages": what, "mean": float(np.mean(found))}
+            row |= {"standard deviation": float(np.std(found, ddof=1)), "least": min(found), "most": max(found)}
+            rows.append(row)
+    return rows
+
+
+def growth() -> list[dict[str, Any]]:
+    """Energy and depth of every algorithm on several trees over n = 2^10 .. 2^20, fitted."""
+    rows = []
+    for tree in ("yule:seed=1", "perfect-binary", "uniform-binary:seed=1", "preferential-attachment:seed=1"):
+        options = SweepOptions(
+            sizes=f"2^10..2^{POWER}", orders="light-first", methods="rake-compress,convergecast,heavy-path"
+        )
+        result = sweep(grown(tree, CASES, options), options)
+        rows += [{"tree": tree.partition(":")[0], **fit} for fit in result.extra["fits"]]
+    points = []
+    for power in range(10, POWER + 1, 2):
+        made = engine.plan(generators.yule(2**power, 1), baselines=False, create=True)
+        points.append({"vertices": made.extra["vertices"], **made.extra["creation"]})
+    rows.append({"tree": "yule", "what": "layout creation by messages", **growth_fit(points)})
     return rows
 
 
@@ -139,28 +152,30 @@ def other_algorithms() -> list[dict[str, Any]]:
         for kind in ("random-mate", "local-maximum"):
             computer = SpatialComputer(*curves.cells("hilbert", grid), grid)
             rank_list(computer, following, np.arange(n, dtype=np.int32), np.ones(n, np.int64), kind=kind)
-            rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5"))
-    for power in (10, 12, 14):
-        tree, grid = generators.yule(2**power, 1), Grid(2 ** (power // 2), 2 ** (power // 2))
-        computer = SpatialComputer(*curves.cells("hilbert", grid, tree.n), grid)
-        create_layout(computer, links(tree.parent, *children(tree.parent, np.empty(0, np.int32))))
-        rows.append(_algorithm("layout creation, yule", tree.n, computer.cost(), tree.n**1.5, "n^1.5"))
+            rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5", n - 1))
+    for power in (10, 12, 14, 16, 18, 20):
+        if power <= POWER:
+            tree = generators.yule(2**power, 1)
+            made = engine.plan(tree, baselines=False, create=True).extra["creation"]
+            bound = made["bound"]["value"]
+            rows.append(_algorithm("layout creation, yule", tree.n, made, tree.n**1.5, "n^1.5", bound))
     tree = generators.yule(N, 1)
     for method in ("convergecast", "rake-compress"):
         for barriers in (False, True):
             result = engine.lca(tree, random=N // 2, method=method, barriers=barriers, search=Budget(seed=1))
             what = f"lca of n/2 random pairs, yule, {method}{', barriers' if barriers else ''}"
-            rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n"))
+            rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n", result.bound.value))
     return rows
 
 
-def _algorithm(what: str, n: int, cost: Any, unit: float, name: str) -> dict[str, Any]:
+def _algorithm(what: str, n: int, cost: Any, unit: float, name: str, bound: float) -> dict[str, Any]:
     return {
         "algorithm": what,
         "n": n,
         "energy": f"{cost['energy_hops'] / unit:.2f} {name}",
         "depth": cost["depth"],
         "distance": cost["distance_hops"],
+        "bound": f"{bound / unit:.4f} {name}",
     }
 
 
@@ -238,7 +253,8 @@ def main() -> None:
     sections = {
         f"Energy per vertex, one message from every parent to each child, n = 2^{POWER}": layouts,
         f"Treefix sums, n = 2^{POWER}": treefix_runs,
-        "Growth of rake and compress on Yule trees": growth,
+        f"Energy per vertex over the seeds 1 to 10, n = 2^{POWER}": seeds,
+        f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,
         "Refinement, energy per edge": refinement,
         "Speed": speeds,

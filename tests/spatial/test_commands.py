@@ -8,6 +8,9 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.reference import spatial_twins as twins
 
+from shorthaul.core.errors import InputError
+from shorthaul.spatial.growth import sizes_from_text
+
 
 def test_treefix_of_given_values_into_a_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
@@ -70,3 +73,25 @@ def test_kernels_give_the_same_as_plain_python(
     plain = shorthaul_json("spatial", *verb, cwd=tmp_path)
     assert plain["cost"] == compiled["cost"]
     assert plain["plan"] == compiled["plan"]
+
+
+def test_sweep_fits_the_growth(tmp_path: Path) -> None:
+    arguments = ("sweep", "path", "--sizes", "2^6..2^9", "--orders", "light-first", "--methods", "convergecast")
+    document = shorthaul_json("spatial", *arguments, cwd=tmp_path)
+    assert [point["vertices"] for point in document["points"][::3]] == [64, 128, 256, 512]
+    fits = {fit["what"]: fit for fit in document["fits"]}
+    assert set(fits) == {"light-first + auto", "treefix up, convergecast", "treefix down, convergecast"}
+    # n - 1 hops for n vertices.
+    for fit in fits.values():
+        assert fit["energy_exponent"] == pytest.approx(1, abs=0.01)
+        assert fit["energy_misfit"] < 0.01
+    assert fits["light-first + auto"]["depth_per_doubling"] == 0
+    table = shorthaul("spatial", *arguments, cwd=tmp_path).stdout
+    assert "Fitted growth" in table
+    assert "energy_exponent" in table
+
+
+def test_wrong_sizes() -> None:
+    for sizes in ("2^9..2^6", "2^27", "0", "1e3", "2^3..9", "9999999999", ",", ""):
+        with pytest.raises(InputError, match=r"(?s)--sizes.*2\^10\.\.2\^20"):
+            sizes_from_text(sizes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -46,7 +46,20 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Se
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan)
     document = layout_document(result.plan, output.output, data)
+    if "creation" in result.extra:
+        _print_creation(result.extra["creation"], output)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
+
+
+def _print_creation(created: dict[str, Any], output: Output) -> None:
+    import sys
+
+    from shorthaul.report.text import print_table
+
+    rows = [[name, value] for name, value in created.items() if name != "bound"]
+    rows.append(["bound on energy_hops", created["bound"]["value"]])
+    title = "Creating the light-first order by messages"
+    print_table(("what", "amount"), rows, file=sys.stderr if output.json else sys.stdout, title=title)
 
 
 @verb(app, "bound")
@@ -117,8 +130,10 @@ def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: 
 
     sources = grown(tree, CASES, options) or [_load(tree, read)]
     result = compare(sources, options, search=search.budget())
-    rows = result.extra["points"]
-    print_table(list(rows[0]), [list(row.values()) for row in rows], file=sys.stderr if output.json else sys.stdout)
+    for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
+        if rows:
+            out = sys.stderr if output.json else sys.stdout
+            print_table(list(rows[0]), [list(row.values()) for row in rows], file=out, title=title)
     finish(result, output)
 
 

@@ -38,6 +38,7 @@ class PlanOptions(PlacingOptions):
 
     refine: float | None = option(None, "Improve the layout by local search for this many seconds.", least=0, most=1e6)
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.")
+    create: bool = option(False, "Also create the light-first order on the machine itself, by messages.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +76,8 @@ class SweepOptions:
 
     orders: str = option("light-first,dfs,bfs", "Orders, separated by commas.")
     curves: str = option("auto", "Curves, separated by commas.")
-    sizes: str = option("1024,4096,16384,65536", "Numbers of vertices, separated by commas (built-in trees only).")
-    treefix: bool = option(True, "Also run a treefix sum on each light-first layout.")
+    sizes: str = option(
+        "2^10..2^16", "Numbers of vertices, separated by commas; 2^10..2^20 are powers of two (built-in trees only)."
+    )
+    treefix: bool = option(True, "Also run treefix sums on light-first layouts.")
+    methods: str = option("rake-compress", "Algorithms of the treefix sums, separated by commas.")

@@ -111,6 +111,12 @@ def plan(
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     bound = energy_bound(numbered, layout.grid)
+    created = {}
+    if options.create:
+        from shorthaul.spatial.creation import creation
+
+        start = curves.cells(curve, layout.grid, tree.n)
+        created["creation"] = creation(tree, *start, layout.grid, light_first, seed=budget.seed)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -127,6 +133,7 @@ def plan(
             "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
             "virtual_tree": _virtual(stored),
             "baselines": rows[1:],
+            **created,
         },
         figures=views.layout_figures(numbered, stored.x, stored.y, layout.grid, rows, loads),
     )
