@@ -45,6 +45,11 @@ CONTRACT = Contract(
         Broken("wrong-square", ("plan", "tree.nwk", "--curve", "peano", "--grid", "4x4"), ("power of 3", "gilbert")),
         Broken("small-grid", ("plan", "tree.nwk", "--grid", "2x2"), ("processors needs 10", "is 4"), status=3),
         Broken("no-folder", ("plan", "tree.nwk", "-o", "nowhere/layout.npz"), ("folder does not exist",)),
+        Broken(
+            "suffix", ("plan", "tree.nwk", "-o", "x.txt"), ("x.txt", "unknown suffix", ".npz (NumPy archive) or .json")
+        ),
+        Broken("no-place", ("plan", "tree.nwk", "-o", "/proc/x.npz"), ("/proc/x.npz", "cannot be written")),
+        Broken("huge-grid", ("plan", "tree.nwk", "--grid", "999999999x999999999"), ("--grid", "in all", "134217728")),
         Broken("layout-lacks-y", CHECKED, ("broken.json", "no array 'y'"), {"broken.json": '{"parent":[-1],"x":[0]}'}),
         Broken("layout-lengths", CHECKED, ("differ in length",), layout(x=[0, 1])),
         Broken("layout-text", CHECKED, ("x: is not an array of integers",), layout(x=["a", "b", "c"])),

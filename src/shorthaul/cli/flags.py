@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from shorthaul.core.errors import InputError
+from shorthaul.core.document import expect_writable
 from shorthaul.core.options import flag_name, option, validate
 
 if TYPE_CHECKING:
@@ -27,13 +27,9 @@ class Output:
 
     def __post_init__(self) -> None:
         # A search of minutes must not end in a file that cannot be written.
-        for flag, path in (("--output", self.output), ("--result", self.result)):
-            if path is not None and path.is_dir():
-                raise InputError("is a directory", place=flag, value=str(path), cure="name a file")
-            if path is not None and not path.parent.is_dir():
-                raise InputError(
-                    "its folder does not exist", place=flag, value=str(path), cure=f"make {path.parent} first"
-                )
+        for path in (self.output, self.result):
+            if path is not None:
+                expect_writable(path)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -37,14 +37,16 @@ def _load(text: str, options: TreeOptions) -> Source[Tree]:
 @verb(app, "plan")
 def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Search, output: Output) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
-    source = _load(tree, read)
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats import layout_bytes, layout_document
+
+    suffix = _suffix(output)
+    source = _load(tree, read)
     from shorthaul.spatial.planning import plan as make_plan
 
     result = make_plan(source.workload, options, search=search.budget(), source=source)
     assert result.plan is not None
-    data = None if output.output is None else layout_bytes(result.plan)
+    data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, output.output, data)
     if "creation" in result.extra:
         _print_creation(result.extra["creation"], output)
@@ -93,27 +95,35 @@ def check(
 @verb(app, "treefix")
 def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: Search, output: Output) -> None:
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
+    suffix = _suffix(output)
     source = _load(tree, read)
     from shorthaul.spatial.treefix_sums import treefix as run
 
-    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output)
+    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
 
 
 @verb(app, "lca")
 def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: Search, output: Output) -> None:
     """Find lowest common ancestors of many pairs on the spatial computer."""
+    suffix = _suffix(output)
     source = _load(tree, read)
     from shorthaul.spatial.ancestors import lca as run
 
-    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output)
+    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
 
 
-def _finish_run(result: Result[VertexTable], output: Output) -> None:
+def _suffix(output: Output) -> str:
+    from shorthaul.spatial.formats import output_suffix
+
+    return output_suffix(output.output)
+
+
+def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> None:
     from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats import archive, table_document
+    from shorthaul.spatial.formats import table_bytes, table_document
 
     assert result.plan is not None
-    data = None if output.output is None else archive(**result.plan.arrays)
+    data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
     document = table_document(result.plan, output.output, data)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 

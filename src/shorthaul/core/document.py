@@ -165,7 +165,7 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     try:
         if path.is_dir():
             raise InputError("is a directory", file=path, cure="name a file")
-        if path.exists() and not path.is_file():  # /dev/stdout and the like cannot be renamed over
+        if is_device(path):
             path.write_bytes(data)
             return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -175,13 +175,38 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)
         Path(temporary).replace(path)
-    except FileNotFoundError:
-        raise InputError("its folder does not exist", file=path, cure=f"make {path.parent} first") from None
     except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror or error}", file=path) from None
+        raise _unwritable(path, error) from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+def is_device(path: Path) -> bool:
+    """True for ``/dev/stdout`` and the like, which cannot be renamed over (it may be a link to a regular file)."""
+    return path.parent == Path("/dev") or (path.exists() and not path.is_file())
+
+
+def expect_writable(path: str | Path) -> None:
+    """Raise :class:`InputError` if :func:`write_bytes` could not write to ``path`` now."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError("is a directory", file=path, cure="name a file")
+    if is_device(path):
+        return
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> InputError:
+    if not path.parent.is_dir():
+        return InputError("its folder does not exist", file=path, cure=f"make {path.parent} first")
+    # Some folders of the system answer "no such file" to whoever makes one.
+    reason = "its folder takes no files" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+    return InputError(f"cannot be written: {reason}", file=path, cure="name a file in another folder")
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -96,7 +96,7 @@ def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, bud
             raise InputError("no queries are given", cure="give --queries FILE or --random N")
         file = Path(options.queries)
         data = read_bytes(file)
-        queries = array_from_bytes(data, file=file) if data[:6] == b"\x93NUMPY" else _pairs(data, file)
+        queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file)
     array = np.asarray(queries)
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         shown = f"shape {array.shape} of {array.dtype}"
@@ -108,6 +108,10 @@ def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, bud
             "names no vertex", file=file, place=f"queries[{q}]", value=array[q].tolist(), allowed=f"0 to {tree.n - 1}"
         )
     return array.astype(np.int32)
+
+
+def _is_numpy(data: bytes) -> bool:
+    return data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
 
 
 def _pairs(data: bytes, file: Path) -> npt.NDArray[np.int64]:

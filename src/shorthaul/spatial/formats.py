@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.document import decode_text, digest, parse_json, write_bytes
+from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial import newick_kernels
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
@@ -20,6 +21,12 @@ from shorthaul.spatial.tree_kernels import children
 #: Layouts with more entries than this leave the result document for a file.
 INLINE_ENTRIES = 100_000
 
+#: What NumPy raises for files that are not what they seem.
+_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError)
+
+#: A text file with one of these is Newick, whatever its suffix.
+_NEWICK_SIGNS = frozenset(b"();")
+
 _PROBLEMS = {
     newick_kernels.UNOPENED: ("a parenthesis is closed that was never opened", "as many '(' as ')'"),
     newick_kernels.UNCLOSED: ("a parenthesis is never closed", "as many '(' as ')'"),
@@ -27,7 +34,10 @@ _PROBLEMS = {
     newick_kernels.QUOTE: ("a quoted name is never closed", "'...' with '' for a quote inside"),
     newick_kernels.COMMA: ("a comma is missing before this parenthesis", "siblings separated by ','"),
     newick_kernels.OUTSIDE: ("a comma outside every parenthesis", "one root per tree"),
-    newick_kernels.TWICE: ("a vertex has two names or two lengths", "siblings separated by ','"),
+    newick_kernels.TWICE: (
+        "a vertex has two names or two lengths",
+        "siblings separated by ',', names with blanks in single quotes",
+    ),
     newick_kernels.NUMBER: ("a branch length is missing after ':'", "a number"),
     newick_kernels.EMPTY: ("holds no tree", "Newick text as in (a,b)c;"),
 }
@@ -41,29 +51,17 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False) -> Tree:
     try:
         head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
         if data[:6] == b"\x93NUMPY" or data[:2] == b"PK":
-            return tree_from_parents(_numpy_parents(data), forest=forest)
+            return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
         if path.suffix.lower() in {".npy", ".npz"}:
             raise InputError("is not a NumPy file", allowed="what numpy.save or numpy.savez writes")
-        if head[:1] in {b"{", b"["} and path.suffix.lower() not in {".nwk", ".newick", ".tree", ".tre"}:
+        newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
+        if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
             return tree_from_parents(_json_parents(data), forest=forest)
-        if head[:1] and head[:1] in b"-0123456789" and path.suffix.lower() in {".txt", ".csv", ".parents"}:
+        if head and path.suffix.lower() in {".txt", ".csv", ".parents"} and not newick:
             return tree_from_parents(_text_parents(data), forest=forest)
         return tree_from_newick(data, forest=forest)
     except InputError as error:
         raise error.in_file(path) from None
-
-
-def _numpy_parents(data: bytes) -> npt.NDArray[Any]:
-    try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            if "parent" not in loaded.files:
-                raise InputError("has no array 'parent'", value=", ".join(loaded.files), allowed="an array 'parent'")
-            return np.asarray(loaded["parent"])
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}") from None
 
 
 def _json_parents(data: bytes) -> Any:
@@ -85,7 +83,7 @@ def _text_parents(data: bytes) -> npt.NDArray[np.int64]:
     values = []
     for number, line in enumerate(decode_text(data).splitlines(), start=1):
         cell = line.strip()
-        if not cell:
+        if not cell or cell.startswith("#"):
             continue
         try:
             values.append(int(cell))
@@ -158,10 +156,28 @@ def archive(**arrays: npt.ArrayLike) -> bytes:
     return buffer.getvalue()
 
 
-def layout_bytes(layout: Layout) -> bytes:
+def layout_bytes(layout: Layout, suffix: str = ".npz") -> bytes:
     """Return the layout as the bytes of its file: arrays ``parent``, ``x``, ``y`` by vertex, and ``grid``."""
     grid = np.array([layout.grid.width, layout.grid.height])
-    return archive(parent=layout.parent, x=layout.x, y=layout.y, grid=grid)
+    return table_bytes({"parent": layout.parent, "x": layout.x, "y": layout.y, "grid": grid}, suffix)
+
+
+def table_bytes(arrays: Mapping[str, npt.NDArray[Any]], suffix: str = ".npz") -> bytes:
+    """Return arrays as the bytes of a NumPy archive, or for the suffix ``.json`` of an object of lists."""
+    return json_text(arrays, indent=None).encode() if suffix == ".json" else archive(**arrays)
+
+
+def output_suffix(path: Path | None) -> str:
+    """Return ``.npz`` or ``.json``, the format that a table is to be written in; raises :class:`InputError`.
+
+    ``/dev/stdout`` and the like take an archive.
+    """
+    if path is None or is_device(path):
+        return ".npz"
+    suffix = path.suffix.lower()
+    if suffix not in {".npz", ".json"}:
+        raise InputError("has an unknown suffix", file=path, value=suffix, allowed=".npz (NumPy archive) or .json")
+    return suffix
 
 
 def layout_document(layout: Layout, path: Path | None, data: bytes | None) -> dict[str, Any]:
@@ -183,15 +199,19 @@ def table_document(table: VertexTable, path: Path | None, data: bytes | None) ->
     return {"file": str(path), "digest": digest(data)}
 
 
-def array_from_bytes(data: bytes, *, file: Path) -> npt.NDArray[Any]:
-    """Return the array in a .npy file; raises :class:`InputError`."""
+def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
+    """Return the array in a .npy file, or the one of this name in a .npz file; raises :class:`InputError`."""
     try:
         loaded = np.load(io.BytesIO(data), allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            if name in loaded.files:
+                return np.asarray(loaded[name])
+            found = ", ".join(loaded.files)
+    except _UNREADABLE as error:
         raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
-    if not isinstance(loaded, np.ndarray):
-        raise InputError("is an archive of arrays", file=file, allowed="one array, as numpy.save writes it")
-    return loaded
+    raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
 
 
 def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
@@ -218,7 +238,7 @@ def _archive_arrays(data: bytes) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
             return {name: loaded[name] for name in loaded.files}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
+    except _UNREADABLE as error:
         raise InputError(f"is not a readable NumPy archive: {str(error).splitlines()[0]}") from None
 
 

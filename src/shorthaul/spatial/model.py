@@ -15,8 +15,8 @@ from shorthaul.spatial.tree_kernels import depths, first_wrong_parent, sorted_by
 
 Index = npt.NDArray[np.int32]
 
-#: Vertices are counted with 32-bit integers; this many leave room for two per processor.
-MOST_VERTICES = 2**30
+#: Processors of the largest grid: counting the loads of its links takes 5 GB. Vertices have processors of their own.
+MOST_PROCESSORS = 2**27
 _NONE = np.empty(0, np.int32)
 
 
@@ -121,13 +121,15 @@ def _as_integers(parent: npt.ArrayLike) -> Index:
         raise InputError("must have one dimension", place="parent", value=f"shape {given.shape}", allowed="shape (n,)")
     if len(given) == 0:
         raise InputError("has no vertex", place="parent", allowed="at least one vertex")
-    if len(given) > MOST_VERTICES:
-        raise InputError("has too many vertices", value=len(given), allowed=f"up to {MOST_VERTICES}")
+    if len(given) > MOST_PROCESSORS:
+        raise InputError("has too many vertices", value=len(given), allowed=f"up to {MOST_PROCESSORS}")
     if given.dtype == np.int32:
         return given
     if given.dtype.kind not in "iu":
         place, shown = _first_non_integer(given)
-        raise InputError("is not an integer", place=place, value=shown, allowed="vertex numbers, -1 for the root")
+        cure = "convert the array, as with astype(int)" if given.dtype.kind == "f" else ""
+        allowed = "vertex numbers, -1 for the root"
+        raise InputError("is not an integer", place=place, value=shown, allowed=allowed, cure=cure)
     outside = (given > len(given)) | (given < -1 if given.dtype.kind == "i" else False)
     if outside.any():
         first = int(np.flatnonzero(outside)[0])
@@ -169,9 +171,11 @@ class Grid:
     height: int
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.height < 1 or self.cells > 2**31 - 1:
+        if self.width < 1 or self.height < 1 or self.cells > MOST_PROCESSORS:
             raise InputError(
-                "is not a grid", value=f"{self.width}x{self.height}", allowed="1x1 up to 2^31 - 1 processors"
+                "is not a grid that can be simulated",
+                value=f"{self.width}x{self.height}",
+                allowed=f"1x1 up to {MOST_PROCESSORS} processors in all",
             )
 
     @property
@@ -197,4 +201,7 @@ def grid_from_text(text: str) -> Grid:
     match = re.fullmatch(r"(\d{1,10})[xX](\d{1,10})", text.strip())
     if match is None:
         raise InputError("is not a grid", place="--grid", value=text, allowed="WIDTHxHEIGHT, as in 750x994")
-    return Grid(int(match[1]), int(match[2]))
+    try:
+        return Grid(int(match[1]), int(match[2]))
+    except InputError as error:
+        raise InputError(error.problem, place="--grid", value=error.value, allowed=error.allowed) from None

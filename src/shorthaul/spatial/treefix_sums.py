@@ -206,7 +206,7 @@ def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, op
     file = None
     if values is None and options.values is not None:
         file = Path(options.values)
-        values = array_from_bytes(read_bytes(file), file=file)
+        values = array_from_bytes(read_bytes(file), "value", file=file)
     if values is None:
         return np.ones(tree.n, np.int64) if operator.words == 1 else np.ones((tree.n, operator.words), np.int64)
     array = np.asarray(values)
