@@ -12,6 +12,7 @@ from shorthaul.pebble import local_search_kernels as kernels
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move
+from shorthaul.pebble.windows import whole, window
 
 
 def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: int = kernels.BROKEN) -> int:
@@ -24,6 +25,7 @@ def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: i
             parents.starts,
             parents.targets,
             cdag.weights,
+            whole(cdag, order).frame,
             budget,
             penalty,
             limit,
@@ -120,3 +122,45 @@ def test_the_same_seed_gives_the_same_plan() -> None:
         )
         assert first.nodes.tolist() == second.nodes.tolist()
         assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
+
+
+def test_a_window_costs_what_it_costs_in_the_whole() -> None:
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, int(rng.integers(20, 60)), int(rng.choice([1, 4])))
+        budget = cdag.least_budget() + int(rng.integers(0, 5))
+        penalty = belady.PENALTIES[seed % 3]
+        order = with_repeats(cdag, rng)
+        plan = belady.replay_order(cdag, budget, order, penalty=penalty)
+        first = int(rng.integers(0, len(order) - 2))
+        stop = int(rng.integers(first + 2, len(order) + 1))
+        part = window(cdag, plan, first, stop)
+        assert part.nodes[part.order].tolist() == order[first:stop].tolist()
+        scratch = np.empty((kernels.ROWS, len(part.nodes)), np.int64)
+        operands, made = np.empty(4 * len(order), np.int64), np.empty(len(order), np.int64)
+        starts, targets = part.parents.starts, part.parents.targets
+        excess = kernels.excess(
+            part.order, stop - first, starts, targets, part.weights, part.frame, budget, penalty, kernels.BROKEN,
+            scratch, operands, made,
+        )  # fmt: skip
+        moves = np.flatnonzero(plan.kinds == Move.COMPUTE)
+        begin, end = 0 if first == 0 else moves[first - 1] + 1, moves[stop - 1] + 1
+        known = set(plan.nodes[:begin][plan.kinds[:begin] == Move.LOAD].tolist())
+        expected = 0
+        for kind, node in list(plan)[begin:end]:
+            is_first = kind is Move.LOAD and node not in known and cdag.is_input()[node]
+            is_last = kind is Move.STORE and cdag.is_output()[node]
+            if kind in {Move.LOAD, Move.STORE} and not is_first and not is_last:
+                expected += int(cdag.weights[node])
+            known.add(node)
+        assert excess == expected, seed
+
+
+def test_long_orders_are_improved_in_windows() -> None:
+    cdag = generators.random_cdag(n=900, degree=3, window=40, most=3, seed=1)
+    budget = 2 * cdag.least_budget()
+    start = belady.plan(cdag, budget)
+    for recompute in (False, True):
+        found = local_search.improve(cdag, budget, start, search=Budget(time_limit_s=4), recompute=recompute)
+        assert replay(cdag, found, budget, recompute=recompute).ok
+        assert found.traffic(cdag.weights) < start.traffic(cdag.weights)

@@ -21,25 +21,33 @@ BROKEN = 1 << 61
 _UPCOMING, _PLACE, _PINNED, _STATE, _RED, _OUT = 0, 1, 2, 3, 4, 5
 ROWS = 6
 
+#: Rows of ``frame``, what lies before and after the order, per node: where the value is at first (as above), whether it
+#: is red then, when it is read after the order (steps after its end, or ``NEVER``), whether it is to be red at the end,
+#: whether it is to be in slow memory then.
+FIRST_STATE, FIRST_RED, AFTER, LAST_RED, LAST_SAVED = 0, 1, 2, 3, 4
+FRAME_ROWS = 5
+
 
 @kernel
 def excess(
-    order: IntArray, count: int, starts: IntArray, parents: IntArray, weights: IntArray,
+    order: IntArray, count: int, starts: IntArray, parents: IntArray, weights: IntArray, frame: IntArray,
     budget: int, penalty: float, limit: int, scratch: IntArray, read: IntArray, made: IntArray,
 ) -> int:  # fmt: skip
     """Return what :func:`belady_kernels.replay` moves beyond inputs and outputs, or any number above ``limit``.
 
-    ``order[:count]`` are the nodes computed, repeats allowed. ``scratch`` has shape (ROWS, n); ``read`` holds as many
-    numbers as there are operands in the order, ``made`` as many as there are computations.
+    ``order[:count]`` are the nodes computed, repeats allowed. They may be a stretch of a longer order: ``frame`` tells
+    what lies around it, and what has to be loaded or stored after it to be as the frame asks counts too. ``scratch``
+    has shape (ROWS, n); ``read`` holds as many numbers as there are operands in the order, ``made`` as many as there
+    are computations.
     """
     n = len(weights)
     upcoming, spot, pinned = scratch[_UPCOMING], scratch[_PLACE], scratch[_PINNED]
     state, red, out = scratch[_STATE], scratch[_RED], scratch[_OUT]
     for node in range(n):
-        upcoming[node] = NEVER
+        upcoming[node] = NEVER if frame[AFTER, node] == NEVER else count + frame[AFTER, node]
         spot[node] = -1
         pinned[node] = -1
-        state[node] = 2 if starts[node] == starts[node + 1] else 0
+        state[node] = frame[FIRST_STATE, node]
     total = 0
     for time in range(count):
         total += starts[order[time] + 1] - starts[order[time]]
@@ -55,6 +63,12 @@ def excess(
     size = 0
     cost = 0
     reads = 0
+    for node in range(n):
+        if frame[FIRST_RED, node] == 1 and upcoming[node] < NEVER:
+            red[size] = node
+            spot[node] = size
+            size += 1
+            room -= weights[node]
     for time in range(count):
         node = order[time]
         need = weights[node]
@@ -136,6 +150,11 @@ def excess(
             spot[node] = size
             size += 1
             room -= weights[node]
+    for node in range(n):
+        if frame[LAST_RED, node] == 1 and spot[node] < 0 and state[node] == 1:
+            cost += weights[node]
+        if frame[LAST_SAVED, node] == 1 and state[node] == 0:
+            cost += weights[node]
     return cost
 
 
@@ -200,9 +219,21 @@ def _moved(
 
 
 @kernel
+def upcoming_reads(order: IntArray, first: int, starts: IntArray, parents: IntArray) -> IntArray:
+    """Return in how many steps from ``first`` each value is read, ``NEVER`` if it is not, or computed before."""
+    upcoming = np.full(len(starts) - 1, NEVER, np.int64)
+    for time in range(len(order) - 1, first - 1, -1):
+        node = order[time]
+        upcoming[node] = NEVER
+        for place in range(starts[node], starts[node + 1]):
+            upcoming[parents[place]] = time - first
+    return upcoming
+
+
+@kernel
 def anneal(
     order: IntArray, starts: IntArray, parents: IntArray, child_starts: IntArray, children: IntArray,
-    weights: IntArray, budget: int, penalty: float, steps: int, hot: float, cold: float,
+    weights: IntArray, frame: IntArray, budget: int, penalty: float, steps: int, hot: float, cold: float,
     again: float, seed: int,
 ) -> tuple[IntArray, int, IntArray]:  # fmt: skip
     """Return the best order met in ``steps`` moves, its excess, and the last order.
@@ -236,7 +267,7 @@ def anneal(
         current[place] = order[place]
         best[place] = order[place]
         position[order[place]] = place
-    cost = excess(current, count, starts, parents, weights, budget, penalty, BROKEN, scratch, read, made)
+    cost = excess(current, count, starts, parents, weights, frame, budget, penalty, BROKEN, scratch, read, made)
     best_cost = cost
     best_count = count
     for step in range(steps):
@@ -299,7 +330,7 @@ def anneal(
             if not _moved(current, first, length, target, starts, parents, mark, step, held, candidate):
                 continue
         limit = cost + int(heat * -math.log(1.0 - np.random.random()))
-        found = excess(candidate, grown, starts, parents, weights, budget, penalty, limit, scratch, read, made)
+        found = excess(candidate, grown, starts, parents, weights, frame, budget, penalty, limit, scratch, read, made)
         if found <= limit:
             current, candidate = candidate, current
             count = grown
