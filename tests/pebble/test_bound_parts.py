@@ -48,7 +48,7 @@ def sums_stay_below(seeds: range, largest: int) -> int:
 
 
 def test_bounds_of_disjoint_parts_add_up_to_no_more_than_the_game_takes() -> None:
-    assert sums_stay_below(range(100), 8) > 20
+    assert sums_stay_below(range(60), 8) > 10
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from shorthaul.core.search import Budget
-from shorthaul.graphs.csr import layers
-from shorthaul.pebble import parts
+from shorthaul.graphs.csr import Csr, layers
+from shorthaul.pebble import parts, wavefront
 from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
 from shorthaul.pebble.packing import FloatArray, Packing, packed
 
@@ -27,14 +27,22 @@ _LARGEST_RECOMPUTING = 36
 #: Up to this many nodes the search with recomputation is sure to end.
 _SURE_RECOMPUTING = 12
 _SMALLEST = 3
+#: Larger parts, up to this many nodes, are bounded by wavefronts.
+_LARGEST_CUT = 2500
 _FIRST_SIZE = 10
+#: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes.
+_CONE_SHARE = 0.1
+_MOST_CONED = 1000
 #: Parts grown between two linear programs.
 _BATCH = 20
-#: The search ends when this many seconds, and as long as it took before, brought nothing.
-_PATIENCE_S = 0.7
+#: The search ends when it took this many times as long as to the last improvement, and so many seconds more.
+_PATIENCE = 3.0
+_PATIENCE_S = 1.5
 #: What one part may take of the time given.
 _SHARE = 0.04
-_FIRST_SHARE = 0.15
+_WHOLE_SHARE = 0.15
+_CUT_SHARE = 0.15
+_TURNING_SHARE = 0.3
 _WINDOW_SHARE = 0.4
 #: How long the search goes on without a time limit, in seconds.
 _ENDLESS_S = 10.0
@@ -78,20 +86,25 @@ class _Pool:
         self._rng = search.generator()
         self._largest = _LARGEST_RECOMPUTING if recompute else _LARGEST
         self._values: dict[frozenset[int], int] = {}
-        self._alike: dict[tuple[bytes, bytes, bytes], int | None] = {}
+        self._alike: dict[tuple[bytes, bytes, bytes], int] = {}
         self._unit = int(np.gcd.reduce(cdag.weights))
         sources, targets = cdag.edge_arrays()
         self._sources, self._targets = sources, targets
         self._near: dict[int, list[int]] = {}
+        self._cone: dict[tuple[int, bool], frozenset[int]] = {}
 
     def filled(self, goal: int | None, known: Sequence[tuple[IntArray, int]]) -> Found:
         """Return the best sum when the time is up, the goal is reached, or nothing has come for long."""
         n = self._cdag.n
         is_small = n <= (_SURE_RECOMPUTING if self._recompute else self._largest)
-        if is_small and self._value(frozenset(range(n)), _FIRST_SHARE) is not None:
+        if is_small and self._is_whole_searched():
             return self._found(self._packing())
         for nodes, value in known:
             self._values[frozenset(nodes.tolist())] = value
+        if not self._recompute and n <= _LARGEST_CUT:
+            everything = frozenset(range(n))
+            found = wavefront.turning(self._cdag, self._budget, search=self._search.part(_TURNING_SHARE))
+            self._values[everything] = max(found, self._values.get(everything, 0))
         self._add_windows()
         packing = best = self._packing()
         size = _FIRST_SIZE
@@ -104,9 +117,20 @@ class _Pool:
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.elapsed_s() > 2 * improved_s + _PATIENCE_S:
+            if self._search.elapsed_s() > _PATIENCE * improved_s + _PATIENCE_S:
                 break
         return self._found(self._packing())
+
+    def _is_whole_searched(self) -> bool:
+        """Search the whole graph; True if that told its optimum, which no sum of parts exceeds."""
+        limited = self._search.part(_WHOLE_SHARE)
+        if self._recompute:
+            found: int | None = parts.excess_recomputing(self._cdag, self._budget, search=limited)
+        else:
+            found = parts.excess(self._cdag, self._budget, search=limited)
+        if found is not None:
+            self._values[frozenset(range(self._cdag.n))] = found
+        return found is not None
 
     def _found(self, packing: Packing) -> Found:
         chosen = self._chosen()
@@ -124,8 +148,8 @@ class _Pool:
         members = [sorted(part) for part in chosen]
         return packed(self._cdag.n, members, [self._values[part] for part in chosen], unit=self._unit)
 
-    def _value(self, nodes: frozenset[int], share: float = _SHARE) -> int | None:
-        """Return the bound of a part, None if the time for one part did not suffice."""
+    def _value(self, nodes: frozenset[int]) -> int:
+        """Return the bound of a part."""
         known = self._values.get(nodes)
         if known is not None:
             return known
@@ -134,15 +158,17 @@ class _Pool:
             return 0
         key = (part.weights.tobytes(), part.parents.starts.tobytes(), part.parents.targets.tobytes())
         if key not in self._alike:
-            limited = self._search.part(share)
-            if self._recompute:
-                self._alike[key] = parts.excess_recomputing(part, self._budget, search=limited)
-            else:
-                self._alike[key] = parts.excess(part, self._budget, search=limited)
-        value = self._alike[key]
-        if value is not None:
-            self._values[nodes] = value
-        return value
+            self._alike[key] = self._bounded(part, len(nodes))
+        self._values[nodes] = self._alike[key]
+        return self._alike[key]
+
+    def _bounded(self, part: Cdag, size: int) -> int:
+        if self._recompute:
+            return parts.excess_recomputing(part, self._budget, search=self._search.part(_SHARE))
+        found = parts.excess(part, self._budget, search=self._search.part(_SHARE)) if size <= self._largest else None
+        if found is not None:
+            return found
+        return wavefront.turning(part, self._budget, search=self._search.part(_CUT_SHARE))
 
     def _add_windows(self) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""
@@ -176,8 +202,9 @@ class _Pool:
         graph = coo_matrix((np.ones(len(sources), dtype=np.int8), (sources, targets)), shape=(n, n))
         _, label = connected_components(graph, directed=False)
         order = np.argsort(label, kind="stable")
+        most = self._largest if self._recompute else _LARGEST_CUT
         groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-        return [frozenset(group.tolist()) for group in groups if _SMALLEST <= len(group) <= self._largest]
+        return [frozenset(group.tolist()) for group in groups if _SMALLEST <= len(group) <= most]
 
     def _grow_batch(self, packing: Packing, size: int) -> None:
         """Try parts that the prices make promising, and keep the ones that cost least for what they prove."""
@@ -197,7 +224,9 @@ class _Pool:
                 self._trim(nodes, value, packing.prices)
 
     def _start(self, support: list[frozenset[int]]) -> set[int]:
-        """Return a part of the packing, two of them that touch, or a single node."""
+        """Return a part of the packing, two of them that touch, a single node, or what a few ends have in common."""
+        if self._rng.random() < _CONE_SHARE and self._cdag.n <= _MOST_CONED:
+            return set(self._cones(up=bool(self._rng.random() < 0.3)))
         if not support or self._rng.random() < 0.5:
             return {int(self._rng.integers(self._cdag.n))}
         first = support[int(self._rng.integers(len(support)))]
@@ -206,6 +235,33 @@ class _Pool:
         around = first.union(*(self._neighbours(v) for v in first))
         touching = [part for part in support if part != first and not part.isdisjoint(around)]
         return set(first.union(touching[int(self._rng.integers(len(touching)))])) if touching else set(first)
+
+    def _cones(self, *, up: bool) -> frozenset[int]:
+        """Return what some outputs are computed from, much of it shared; going up, what is computed from inputs."""
+        cdag = self._cdag
+        ends = (cdag.inputs() if up else cdag.outputs()).tolist()
+        links = cdag.children if up else cdag.parents
+        chosen = self._reached(int(ends[int(self._rng.integers(len(ends)))]), links)
+        while True:
+            others = [self._reached(end, links) for end in ends if end not in chosen]
+            grown = [chosen | other for other in others if len(chosen | other) <= self._largest]
+            if not grown:
+                return chosen
+            sizes = np.array([len(nodes) for nodes in grown])
+            least = np.flatnonzero(sizes == sizes.min())
+            chosen = grown[int(least[int(self._rng.integers(len(least)))])]
+
+    def _reached(self, end: int, links: Csr) -> frozenset[int]:
+        key = (end, links is self._cdag.children)
+        if key not in self._cone:
+            found, waiting = {end}, [end]
+            while waiting and len(found) <= self._largest:
+                for other in links.neighbours(waiting.pop()).tolist():
+                    if other not in found:
+                        found.add(other)
+                        waiting.append(other)
+            self._cone[key] = frozenset(found)
+        return self._cone[key]
 
     def _neighbours(self, node: int) -> list[int]:
         found = self._near.get(node)

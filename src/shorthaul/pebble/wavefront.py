@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,60 @@ def excess(cdag: Cdag, budget: int, *, search: Budget) -> Found:
         best = max(best, _parted(ends, values))
         pieces += [(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
     return Found(best, tuple(pieces))
+
+
+def turning(cdag: Cdag, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic beyond inputs and outputs from moments that every schedule has.
+
+    Of any group of nodes some node is the first to be computed, and some node is the last. The wavefront at it, while
+    no other of the group is computed, or all others are, is a minimum cut; the least over all nodes of the group
+    holds. Groups are the outputs, the nodes that read inputs only, and on small graphs every layer. 0 if the time
+    runs out.
+
+    >>> from shorthaul.pebble.generators import fft
+    >>> turning(fft(n=16, word=1), 6, search=Budget())
+    22
+    """
+    announce("shorthaul.pebble.wavefront_kernels", _COMPILE_S)
+    best = 0
+    for group in _groups(cdag):
+        for is_first in (True, False):
+            for times in (2, 1):
+                best = max(best, _least_among(cdag, budget, group, is_first, times, best, search))
+    return best
+
+
+def _groups(cdag: Cdag) -> Iterator[IntArray]:
+    given = cdag.is_input()
+    sources, targets = cdag.edge_arrays()
+    entries = ~given
+    entries[targets[~given[sources]]] = False
+    yield cdag.outputs()
+    yield np.flatnonzero(entries)
+    if cdag.n > _MOST_PARTED:
+        return
+    for depth in (layers(cdag.children, cdag.order), layers(cdag.parents, cdag.order[::-1])):
+        for layer in range(1, int(depth.max())):
+            yield np.flatnonzero((depth == layer) & ~given)
+
+
+def _least_among(
+    cdag: Cdag, budget: int, group: IntArray, is_first: bool, times: int, beaten: int, search: Budget
+) -> int:
+    """Return the least excess over the nodes that may be first or last of a group; 0 if it does not exceed another."""
+    needs = cdag.needs()
+    least = 2**59 if len(group) else 0
+    for node in group.tolist():
+        if search.expired():
+            return 0
+        found = kernels.wavefront_among(
+            node, group, is_first, times, cdag.weights, int(needs[node]), cdag.parents.starts, cdag.parents.targets,
+            budget, least,
+        )  # fmt: skip
+        least = min(least, int(found))
+        if least <= beaten:
+            return 0
+    return least
 
 
 def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:

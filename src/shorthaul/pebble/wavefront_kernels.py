@@ -19,16 +19,20 @@ def wavefront(
     starts: IntArray,
     parents: IntArray,
     charges: IntArray,
+    late: IntArray,
+    early: IntArray,
     most: int,
 ) -> int:
     """Return the least charge of values computed before ``node``, read after it and no operands of it.
+
+    None of the nodes ``late`` is computed before ``node``, but all of the nodes ``early`` are.
 
     Only the nodes of ``part`` count, and the reads among them; ``inside`` gives their positions in it (-1 elsewhere).
     ``charges`` (shape (n,)) are counted where a value is live. The least is over all closed sets that hold the
     ancestors of ``node`` and none of its descendants: a minimum cut. It stops at ``most``.
     """
     size = len(part)
-    arcs = 0
+    arcs = len(late) + len(early)
     for u in part:
         arcs += 2 * (starts[u + 1] - starts[u]) + 3
     tails = np.empty(2 * arcs, dtype=np.int64)
@@ -70,7 +74,53 @@ def wavefront(
     tails[count], heads[count], capacities[count] = own, sink, endless
     tails[count + 1], heads[count + 1] = sink, own
     count += 2
+    for other in late:
+        if other != node and inside[other] >= 0:
+            tails[count], heads[count], capacities[count] = inside[other], sink, endless
+            tails[count + 1], heads[count + 1] = sink, inside[other]
+            count += 2
+    for other in early:
+        if other != node and inside[other] >= 0:
+            tails[count], heads[count], capacities[count] = source, inside[other], endless
+            tails[count + 1], heads[count + 1] = inside[other], source
+            count += 2
     return max_flow(2 * size + 2, tails[:count], heads[:count], capacities[:count], source, sink, most)
+
+
+@kernel
+def _charges(weights: IntArray, starts: IntArray) -> IntArray:
+    """Return what each value is charged where it is live and not in fast memory, shape (n,)."""
+    charges = np.empty(len(weights), dtype=np.int64)
+    for v in range(len(weights)):
+        charges[v] = weights[v] if starts[v + 1] == starts[v] else 2 * weights[v]
+    return charges
+
+
+@kernel
+def wavefront_among(
+    node: int,
+    group: IntArray,
+    is_first: bool,
+    times: int,
+    weights: IntArray,
+    need: int,
+    starts: IntArray,
+    parents: IntArray,
+    budget: int,
+    most: int,
+) -> int:
+    """Return the excess that a wavefront at ``node`` proves if it is the first, or the last, of ``group`` computed.
+
+    ``times`` is how often the room that is left saves its size: once where every value is charged once, else twice.
+    What reaches ``most`` need not be exact.
+    """
+    everything = np.arange(len(weights))
+    nothing = np.empty(0, dtype=np.int64)
+    late = group if is_first else nothing
+    early = nothing if is_first else group
+    prices = weights if times == 1 else _charges(weights, starts)
+    saved = times * (budget - need)
+    return wavefront(node, everything, everything, starts, parents, prices, late, early, most + saved) - saved
 
 
 @kernel
@@ -91,20 +141,18 @@ def best_wavefront(
     """
     n = len(weights)
     inside = np.full(n, -1, dtype=np.int64)
-    charges = np.empty(n, dtype=np.int64)
     for i in range(len(part)):
         inside[part[i]] = i
-    for v in range(n):
-        charges[v] = weights[v] if starts[v + 1] == starts[v] else 2 * weights[v]
+    charges = _charges(weights, starts)
+    nothing = np.empty(0, dtype=np.int64)
     best, where = 0, -1
     for node in chosen:
         if inside[node] < 0 or starts[node + 1] == starts[node]:
             continue
         room = budget - needs[node]
         for times in range(1, 3):
-            bound = (
-                wavefront(node, part, inside, starts, parents, weights if times == 1 else charges, 2**59) - times * room
-            )
+            prices = weights if times == 1 else charges
+            bound = wavefront(node, part, inside, starts, parents, prices, nothing, nothing, 2**59) - times * room
             if bound > best:
                 best, where = bound, node
     return best, where
