@@ -112,6 +112,23 @@ def test_any_associative_operator() -> None:
         assert (engine.treefix(tree, heights, operator=lengths, method=method).plan.arrays["value"] == expected).all()
 
 
+def test_an_operator_of_ones_own_costs_what_a_built_in_one_costs() -> None:
+    mine = Operator("mine", np.maximum, np.int64(-(2**63)))
+    rng = np.random.default_rng(7)
+    for tree in (generators.path(20_000), generators.star(700), generators.yule(2001, 1), twins.random_forest(rng)):
+        values = rng.integers(-(2**62), 2**62, tree.n)
+        for method in METHODS[1:]:
+            for direction in ("up", "down"):
+                runs = [
+                    engine.treefix(tree, values, op="max", operator=operator, method=method, direction=direction)
+                    for operator in (None, mine)
+                ]
+                assert dict(runs[0].cost) == dict(runs[1].cost)
+                for name in ("rounds", "words_per_processor", "messages"):
+                    assert runs[0].extra[name] == runs[1].extra[name]
+                assert (runs[0].plan.arrays["value"] == runs[1].plan.arrays["value"]).all()
+
+
 def test_sums_over_subtrees_need_a_commutative_operator() -> None:
     for method in METHODS:
         with pytest.raises(InputError, match="not commutative"):

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from shorthaul.core import jit
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.spatial.computer_kernels import add_node_routes, count_ports, deliver
-from shorthaul.spatial.cost_kernels import sum_routes
+from shorthaul.spatial.computer_kernels import count_ports, deliver
+from shorthaul.spatial.cost_kernels import add_node_routes, sum_routes
 from shorthaul.spatial.model import Grid
 
 Index = npt.NDArray[np.int32]

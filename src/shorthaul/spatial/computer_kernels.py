@@ -84,28 +84,6 @@ def count_ports(sender: Index, receiver: Index, host: Index, sent: Values, recei
 
 
 @kernel
-def add_node_routes(
-    sender: Index, receiver: Index, host: Index, x: Index, y: Index, width: int, changes: Values
-) -> None:
-    """Add the routes of messages between nodes to the load changes of the links (see ``cost_kernels.add_routes``)."""
-    for i in range(sender.size):
-        a, b = host[sender[i]], host[receiver[i]]
-        row, column = y[a] * width, x[b]
-        if x[b] > x[a]:
-            changes[0, row + x[a]] += 1
-            changes[0, row + x[b]] -= 1
-        elif x[b] < x[a]:
-            changes[1, row + x[b]] += 1
-            changes[1, row + x[a]] -= 1
-        if y[b] > y[a]:
-            changes[2, row + column] += 1
-            changes[2, y[b] * width + column] -= 1
-        elif y[b] < y[a]:
-            changes[3, y[b] * width + column] += 1
-            changes[3, row + column] -= 1
-
-
-@kernel
 def operate(code: int, a: Values, b: Values) -> None:
     """Replace a by a o b for a built-in operator."""
     if code == 0:

@@ -38,29 +38,43 @@ def distance_counts(parent: Index, x: Index, y: Index, longest: int) -> Counts:
 
 
 @kernel
-def add_routes(source: Index, target: Index, x: Index, y: Index, width: int, changes: Counts) -> None:
-    """Add the messages source[i] -> target[i], routed along the row first, to the load changes of the links.
+def add_route(sx: int, sy: int, tx: int, ty: int, width: int, changes: Counts) -> None:
+    """Add one message from (sx, sy) to (tx, ty), routed along the row first, to the load changes of the links.
 
     ``changes`` has shape (4, height * width): east, west, south, north. Where a route enters a run of links its
     first processor gets +1, behind the last -1; running sums along rows (east, west) and columns give the loads.
     """
+    if tx > sx:
+        changes[0, sy * width + sx] += 1
+        changes[0, sy * width + tx] -= 1
+    elif tx < sx:
+        changes[1, sy * width + tx] += 1
+        changes[1, sy * width + sx] -= 1
+    if ty > sy:
+        changes[2, sy * width + tx] += 1
+        changes[2, ty * width + tx] -= 1
+    elif ty < sy:
+        changes[3, ty * width + tx] += 1
+        changes[3, sy * width + tx] -= 1
+
+
+@kernel
+def add_routes(source: Index, target: Index, x: Index, y: Index, width: int, changes: Counts) -> None:
+    """Add the messages source[i] -> target[i] (see :func:`add_route`); one from or to -1 is none."""
     for i in range(source.size):
         s, t = source[i], target[i]
-        if s < 0 or t < 0:
-            continue
-        sx, sy, tx, ty = x[s], y[s], x[t], y[t]
-        if tx > sx:
-            changes[0, sy * width + sx] += 1
-            changes[0, sy * width + tx] -= 1
-        elif tx < sx:
-            changes[1, sy * width + tx] += 1
-            changes[1, sy * width + sx] -= 1
-        if ty > sy:
-            changes[2, sy * width + tx] += 1
-            changes[2, ty * width + tx] -= 1
-        elif ty < sy:
-            changes[3, ty * width + tx] += 1
-            changes[3, sy * width + tx] -= 1
+        if s >= 0 and t >= 0:
+            add_route(x[s], y[s], x[t], y[t], width, changes)
+
+
+@kernel
+def add_node_routes(
+    sender: Index, receiver: Index, host: Index, x: Index, y: Index, width: int, changes: Counts
+) -> None:
+    """Add the messages between nodes, hosted by processors (see :func:`add_route`)."""
+    for i in range(sender.size):
+        a, b = host[sender[i]], host[receiver[i]]
+        add_route(x[a], y[a], x[b], y[b], width, changes)
 
 
 @kernel
