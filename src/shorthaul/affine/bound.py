@@ -9,7 +9,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import crossing, intervals, phases, stencil, wavefront
+from shorthaul.affine import crossing, intervals, layers, phases, stencil, wavefront
 from shorthaul.affine.combination import INSTANCES, Candidate, Fixed, candidates, combinations
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -99,6 +99,8 @@ def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
     covered = frozenset(name for item in levels for name in item.statements)
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
+    steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
+    pool.extend(Fixed(layers.counted(item), worths) for item, worths in steps if max(worths) > 0)
     crossed = crossing.crossings(flow) if symmetric else []
     between = phases.phases(flow) if symmetric else []
     single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]

@@ -32,7 +32,7 @@ from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import EFFORT, Search, alive_per_event, names_of, sum_over_events
+from shorthaul.affine.wavefront import EFFORT, Search, alive_per_event, names_of, sum_over_events, ways_back
 
 _SET = isl.dim_type.set
 #: Compositions on the way back to ancestors and forward again, and on the way back along a path.
@@ -182,7 +182,7 @@ def _phase(
     operands = operands.subtract(events.identity()).coalesce()
     ends = vertices = operands.intersect(exists).coalesce()
     waiting = operands.subtract(ends).coalesce()
-    for levels in itertools.islice(_ways_back(search, sorted(names_of(waiting.range()))), _MOST_PATHS):
+    for levels in itertools.islice(ways_back(search, sorted(names_of(waiting.range())), _TRACED), _MOST_PATHS):
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
         taken = vertices.union(events.identity())
         for level in levels:
@@ -200,23 +200,6 @@ def _phase(
     event = names_of(begins.domain()).pop()
     sums = tuple(sum_over_events(search.flow, event, where, count) for where, count in pieces)
     return Phase(pairs, ends, vertices, pieces, sums)
-
-
-def _ways_back(search: Search, names: Sequence[str]) -> Iterator[tuple[isl.UnionMap, ...]]:
-    """Yield for paths of two vertices or more the functions from the last vertex to the others; they are injective."""
-    known = search.flow.program.by_name
-    front: list[tuple[isl.UnionMap, ...]]
-    front = [(isl.UnionSet.from_set(known[name].domain).identity(),) for name in names if name in known]
-    for _ in range(_TRACED):
-        following = []
-        for levels in front:
-            for name in sorted(names_of(levels[-1].range()) & set(known)):
-                for tag in sorted({item.reference.tag for item in search.flow.into(name)}):
-                    step = levels[-1].apply_range(search.reads(name, tag)).coalesce()
-                    if not step.is_empty() and step.is_injective() and step.is_single_valued():
-                        following.append((*levels, step))
-        yield from (levels[1:] for levels in following)
-        front = following[:_MOST_PATHS]
 
 
 def _lines_apart(kinds: Sequence[Phase], event: str, width: int, lines: int) -> bool:

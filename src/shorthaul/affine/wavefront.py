@@ -30,6 +30,7 @@ _DEPTH = 3
 #: isl operations for one statement.
 EFFORT = 400_000
 _MOST_MAPS = 60
+_MOST_WAYS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,23 @@ def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
     return isl.UnionMap.from_map(closed.coalesce()) if exact else None
 
 
+def ways_back(search: Search, names: Sequence[str], longest: int) -> Iterator[tuple[isl.UnionMap, ...]]:
+    """Yield for paths of two vertices or more the functions from the last vertex to the others; they are injective."""
+    known = search.flow.program.by_name
+    front: list[tuple[isl.UnionMap, ...]]
+    front = [(isl.UnionSet.from_set(known[name].domain).identity(),) for name in names if name in known]
+    for _ in range(longest):
+        following = []
+        for levels in front:
+            for name in sorted(names_of(levels[-1].range()) & set(known)):
+                for tag in sorted({item.reference.tag for item in search.flow.into(name)}):
+                    step = levels[-1].apply_range(search.reads(name, tag)).coalesce()
+                    if not step.is_empty() and step.is_injective() and step.is_single_valued():
+                        following.append((*levels, step))
+        yield from (levels[1:] for levels in following)
+        front = following[:_MOST_WAYS]
+
+
 def names_of(points: isl.UnionSet) -> set[str]:
     """Return the names of the statements and arrays in a union."""
     names: set[str] = set()
@@ -224,10 +242,15 @@ def _events(where: isl.Set, width: int, name: str) -> isl.Set:
 
 def sum_over_events(flow: DataFlow, event: str, where: isl.Set, count: Polynomial) -> Cardinality:
     """Return the sum over the events of count - (S - 1), over those where it is positive if the count is affine."""
-    weight = count.plus(Polynomial.number(1)).plus(Polynomial.variable("S").scaled(-1))
     points = where.intersect(_named(flow.program.by_name[event].domain))
+    return positive_sum(points, count, flow.program.context)
+
+
+def positive_sum(points: isl.Set, count: Polynomial, context: isl.Set) -> Cardinality:
+    """Return the sum over the points of count - (S - 1), over those where it is positive if the count is affine."""
+    weight = count.plus(Polynomial.number(1)).plus(Polynomial.variable("S").scaled(-1))
     positive = _at_least(points, count)
-    return total(points if positive is None else points.intersect(positive), weight, flow.program.context)
+    return total(points if positive is None else points.intersect(positive), weight, context)
 
 
 def _named(domain: isl.Set) -> isl.Set:
