@@ -64,9 +64,9 @@ FURTHER = {
     "floyd-warshall": 2 * N**3 / root,
     "gemver": 2 * N**2,
     "gramschmidt": M * N**2 / 2,
-    "heat-3d": 6 * sympy.cbrt(sympy.Rational(1, 3)) * N**3 * T / sympy.cbrt(S),
+    "heat-3d": sympy.cbrt(36) * sympy.cbrt(sympy.Rational(15, 4)) * N**3 * T / sympy.cbrt(S),  # 5.130
     "jacobi-1d": 3 * N * T / S,
-    "jacobi-2d": 4 * sympy.sqrt(sympy.Rational(2, 3)) * N**2 * T / root,
+    "jacobi-2d": sympy.Rational(2, 3) * sympy.sqrt(42) * N**2 * T / root,  # 4.320
     "nussinov": N**3 / 6,
     "symm": 2 * M**2 * N / root,
     "syr2k": sympy.sqrt(2) * M * N**2 / root,

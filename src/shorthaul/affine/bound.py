@@ -64,7 +64,7 @@ class AffineBound:
     def value(self, sizes: Mapping[str, int]) -> int:
         """Return the bound in words at ``sizes`` (every parameter, and ``S``), rounded up to a whole load."""
         at = {symbol(name): sympy.Integer(value) for name, value in sizes.items()}
-        return int(sympy.ceiling(self.formula.subs(at)))
+        return int(sympy.ceiling(self.formula.xreplace(at)))
 
 
 def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: DataFlow | None = None) -> AffineBound:

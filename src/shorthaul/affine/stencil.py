@@ -18,12 +18,7 @@ on the line for any N with c = |N| - 1, and for the cross 0, +-e_i: c = 2 sqrt 2
 checkerboard: |A + N| >= |A| + 2 + 2 sqrt(2|A| - 1)), c = 3 (4/3)^(1/3) in space (balls are optimal: Wang and Wang
 1977; Bollobas and Leader 1991 between two balls).
 
-On the line there is a *balanced* form. Every in-vertex of one part that is no source is an out-vertex of another one.
-With L rows, row l has at most min(In - c l, Out - c (L - l)) points; summed, with lambda = K/(3c) - 1/2 and In <= K,
-
-    |P| + lambda (In(P) - Out(P)) <= K^2 / (3c) + K,
-
-and summing over the segments |D| <= segments (K^2/(3c) + K) + lambda |F|, F the vertices of D with a successor outside.
+The *balanced* form of ``shorthaul.affine.balanced`` also counts what a part hands on.
 """
 
 from __future__ import annotations
@@ -35,6 +30,7 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
+from shorthaul.affine.balanced import balanced_part
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
@@ -177,17 +173,19 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     facts |= {"U": U}
     steps.append("Rows summed: |P| <= n/((n+1)c) K^((n+1)/n) = U for In(P) <= K = S + T.")
     method = "stencil by levels"
-    if balanced and n == 1:
+    if balanced:
         ends = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.ends)))
-        even = K**2 / (3 * c) + K
-        weight = K / (3 * c) - sympy.Rational(1, 2)
-        other = T * sympy.floor((size - weight * ends) / even) - T - sources
-        value = sympy.Max(value, sympy.Piecewise((other, 3 * c <= K * 2), (sympy.Integer(0), True)))
-        facts |= {"U, balanced": even, "lambda": weight, "|F|": ends}
+        most, weight, least = balanced_part(n, c, K)
+        other = T * (size + weight * (sources - ends)) / most - T - sources
+        value = sympy.Max(
+            value, other if least <= 1 else sympy.Piecewise((other, least <= S), (sympy.Integer(0), True))
+        )
+        facts |= {"U, balanced": most, "lambda": weight, "|F|": ends}
         steps += [
             "Balanced: in-vertices of one part are out-vertices of another or sources; for In(P) <= K",
-            "|P| + lambda (In(P) - Out(P)) <= K^2/(3c) + K; summed, |D| <= segments (K^2/(3c) + K) + lambda |F|,",
-            f"F the vertices of D with a successor not in D: {item.ends}",
+            "|P| + lambda (In(P) - Out(P)) <= U, balanced (the proof is that of shorthaul.affine.balanced); summed,",
+            "|D| + lambda (sources - |F|) <= segments times that, and there are at least T (segments - 1) events.",
+            f"F, the vertices of D with a successor not in D: {item.ends}",
         ]
         method = "stencil by levels, balanced"
     steps.append("Loads of the may-spill set beyond the first of each input >= T times whole segments - sources.")
