@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.search import Budget
 from shorthaul.dataflow.caps_hms import decisions_of, make_decoder, topological_rank
 from shorthaul.dataflow.exact import Solved, solve_mapping
-from shorthaul.dataflow.instance import Instance
+from shorthaul.dataflow.instance import Instance, genes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.nsga2 import GenotypeDecoder
 from shorthaul.dataflow.options import Decoding
@@ -69,20 +70,18 @@ def _orders(instance: Instance) -> list[npt.NDArray[np.int64]]:
 
 @dataclass(slots=True)
 class Exact:
-    """The exact models, warm-started by CAPS-HMS from several orders."""
+    """The exact models, warm-started by CAPS-HMS from several orders; ``budget`` ends a solve early."""
 
     instance: Instance
     decoding: Decoding
     warm: MultiStart
+    budget: Budget | None = None
 
-    def solve(self, decisions: Decisions, warm: Point) -> tuple[Point, Solved]:
-        """Return the best point of one mapping, and what was proven about it.
-
-        Capacities may grow with the schedule, which may move a channel to another memory: solved again then, with
-        capacities that never shrink meanwhile (Algorithm 3).
-        """
-        solved = solve_mapping(self.instance, decisions, self.decoding, warm)
-        return solved.point, solved
+    def solve(self, decisions: Decisions, compact: bool = True) -> Solved:
+        """Return the best point of one mapping, and what was proven about it."""
+        genotype = [array[0] for array in genes(self.instance, decisions)]
+        warm = self.warm.point_of(compact, *genotype)
+        return solve_mapping(self.instance, decisions, self.decoding, warm, self.budget)
 
     def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
         """Return the objectives of every individual, one solve after the other; shape (n, 3)."""
@@ -92,21 +91,22 @@ class Exact:
         return answer
 
     def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
-        """Return the best implementation of one individual that the model finds within its time."""
-        warm = self.warm.point_of(compact, xi, decision, binding)
-        return self.solve(decisions_of(self.instance, xi, decision, binding), warm)[0]
+        """Return the best implementation of one individual that the model finds with its allowance of work."""
+        return self.solve(decisions_of(self.instance, xi, decision, binding), compact).point
 
     def close(self) -> None:
         """End the threads."""
         self.warm.close()
 
 
-def decoder_for(instance: Instance, decoding: Decoding, *, threads: int = 1) -> GenotypeDecoder:
-    """Return the decoder that the options name."""
+def decoder_for(
+    instance: Instance, decoding: Decoding, *, threads: int = 1, budget: Budget | None = None
+) -> GenotypeDecoder:
+    """Return the decoder that the options name; ``budget`` ends an exact solve early."""
     if decoding.decoder == "caps":
         return make_decoder(instance, decoding, threads=threads)
     multistart = MultiStart(instance, decoding, threads=threads)
-    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart)
+    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, budget)
 
 
 def fingerprint(*parts: Any) -> str:

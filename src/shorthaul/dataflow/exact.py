@@ -1,81 +1,137 @@
-"""Exact periodic schedules on CP-SAT: bisection on the period (modulo), and the printed model (window)."""
+"""Exact periodic schedules of one mapping: its channels in memories, the least period there, the buffers that needs."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shorthaul.core.search import Budget
+from shorthaul.dataflow.allowance import Allowance
 from shorthaul.dataflow.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.bound import period_bound
 from shorthaul.dataflow.caps_hms import effective_decision
 from shorthaul.dataflow.instance import Instance, exact_cost, memory_shortage
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo_schedule import modulo_schedule
+from shorthaul.dataflow.modulo_schedule import Schedule, modulo_schedule, modulo_schedule_within
 from shorthaul.dataflow.mrb import Network, substitute_mrbs
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
 from shorthaul.dataflow.window_schedule import window_schedule
 
 _ROUNDS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Start ticks of all tasks at a period; ``least`` is the least period that the model was not proven to exclude."""
-
-    period: int
-    starts: Mapping[str, int]
-    least: int
+#: Share of the work left that one solve may take, so that something is left for the next.
+_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """A point, and a lower bound on the period of its mapping under the model that found it."""
+    """A point; no schedule of its mapping, with its channels in its memories, has a period below ``least``.
+
+    Under ``window`` that holds for the schedules of the printed model only. ``method`` says what proved it.
+    """
 
     point: Point
     least: int
+    method: str
 
 
-def solve_mapping(instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None) -> Solved:
-    """Return the best point that the model finds for a mapping, from ``warm`` where that is on the same memories.
+def solve_mapping(
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, budget: Budget | None = None
+) -> Solved:
+    """Return the best point that the model finds for a mapping; ``warm`` is a point of it to start from, or to keep.
 
+    The buffers that a schedule needs may move a channel to another memory: solved again then, with capacities that
+    never shrink meanwhile (Algorithm 3). Where ``warm`` is in other memories, the exact model is solved in those too.
     Raises :class:`InfeasibleError` if the buffers fit no memory.
     """
+    allowance = Allowance(decoding.solver_seconds, budget)
+    solved = _in_own_memories(instance, decisions, decoding, warm, allowance)
+    # the printed model excludes schedules that CAPS-HMS finds: its answer stands as it is
+    if warm is None or (decoding.decoder == "window" and solved is not None):
+        if solved is None:
+            raise memory_shortage(instance, decisions)
+        return solved
+    if solved is None or dict(warm.channel_binding) != dict(solved.point.channel_binding):
+        other = _in_memories_of(instance, decisions, decoding, warm, allowance)
+        if solved is None or other.point.objectives[:2] < solved.point.objectives[:2]:
+            return other
+    elif warm.objectives[:2] < solved.point.objectives[:2]:
+        return Solved(warm, solved.least, solved.method)
+    return solved
+
+
+def _in_own_memories(
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, allowance: Allowance
+) -> Solved | None:
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
     capacities = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
-    common, atomic = decoding.mrb_consumer == "common-tile", decoding.capacity_rule == "atomic-firing"
-    deadline = time.monotonic() + decoding.solver_seconds
+    common = decoding.mrb_consumer == "common-tile"
+    best: Solved | None = None
     for _ in range(_ROUNDS):
         memory = determine_channel_bindings(network, platform, decisions, capacities, common_tile=common)
         if memory is None:
             break
         net = mapped(application, platform, network, decisions.binding, memory)
         hint = warm if warm is not None and dict(warm.channel_binding) == memory else None
-        schedule = _solved(net, decoding, hint, max(0.05, deadline - time.monotonic()))
-        need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
-        if _fits(network, platform.memories, memory, need):
-            point = make_point(instance, decisions, net, schedule, need)
-            # the printed model excludes schedules that CAPS-HMS finds: its answer stands as it is
-            exact = decoding.decoder == "modulo"
-            if exact and warm is not None and warm.objectives[:2] <= point.objectives[:2]:
-                # the bound holds on the memories of the solve alone
-                return Solved(warm, schedule.least if warm is hint else 1)
-            return Solved(point, schedule.least)
-        capacities = {name: max(capacities[name], need[name]) for name in capacities}
-    if warm is not None:
-        return Solved(warm, 1)
-    raise memory_shortage(instance, decisions)
+        schedule, held, need = _solved(instance, net, decoding, hint, allowance, capacities)
+        if held is not None:
+            point = make_point(instance, decisions, net, schedule, held)
+            if best is None or point.objectives[:2] < best.point.objectives[:2]:
+                best = Solved(point, schedule.least, schedule.method)
+        grown = {name: max(capacities[name], need[name]) for name in capacities}
+        if held == need or (best is not None and best.point.period <= best.least) or grown == capacities:
+            break
+        capacities = grown
+    return best
 
 
-def _solved(net: MappedNetwork, decoding: Decoding, hint: Point | None, seconds: float) -> Schedule:
+def _in_memories_of(
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point, allowance: Allowance
+) -> Solved:
+    network = substitute_mrbs(instance.application, decisions.xi)
+    net = mapped(instance.application, instance.platform, network, decisions.binding, warm.channel_binding)
+    schedule, held, _ = _solved(instance, net, decoding, warm, allowance, warm.capacities)
+    if held is not None and schedule.period < warm.period:
+        return Solved(make_point(instance, decisions, net, schedule, held), schedule.least, schedule.method)
+    return Solved(warm, schedule.least, schedule.method)
+
+
+def _solved(
+    instance: Instance,
+    net: MappedNetwork,
+    decoding: Decoding,
+    hint: Point | None,
+    allowance: Allowance,
+    capacities: Mapping[str, int],
+) -> tuple[Schedule, dict[str, int] | None, dict[str, int]]:
+    """Return a schedule, the tokens that its buffers hold (None: too many), and those it would hold without limits.
+
+    First with buffers of any size; where those do not fit, with these ``capacities``, which do. What is proven of the
+    former holds for the latter.
+    """
+    limits = instance.platform.memories
     least = int(period_bound(net).value)
     if decoding.decoder == "window":
-        period, starts, proven = window_schedule(net, least, seconds)
+        schedule = Schedule(*window_schedule(net, least, allowance))
     else:
-        period, starts, proven = modulo_schedule(net, least, seconds, hint)
-    return Schedule(period, starts, proven)
+        schedule = modulo_schedule(net, least, allowance.part(_SHARE * allowance.left_s), hint)
+    need = _needs(net, schedule, decoding)
+    if _fits(net.network, limits, net.memory, need):
+        return schedule, need, need
+    if decoding.decoder == "window":
+        return schedule, None, need
+    within = modulo_schedule_within(net, schedule.least, allowance.part(_SHARE * allowance.left_s), hint, capacities)
+    if within is None:
+        return schedule, None, need
+    held = _needs(net, within, decoding)
+    within = replace(within, least=schedule.least, method=schedule.method)
+    return within, held if _fits(net.network, limits, net.memory, held) else None, need
+
+
+def _needs(net: MappedNetwork, schedule: Schedule, decoding: Decoding) -> dict[str, int]:
+    atomic = decoding.capacity_rule == "atomic-firing"
+    return needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
 
 
 def _fits(

@@ -33,7 +33,9 @@ class Decoding:
     tolerance: float = option(
         0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1
     )
-    solver_seconds: float = option(30.0, "Most seconds of one exact solve.", least=0.01, most=1e6)
+    solver_seconds: float = option(
+        30.0, "Most work of one exact solve, counted, in nominal seconds.", least=0.01, most=1e6
+    )
 
     def __post_init__(self) -> None:
         validate(self)

@@ -84,7 +84,7 @@ def plan(
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
     with budget:
-        decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1)
+        decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
         tied = _fingerprint(problem, options, budget.seed)
         state = explore(instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied)
         archive = state.archive
@@ -154,23 +154,20 @@ def schedule(
     check_mapping(application, machine, decisions)
     instance = build(application, machine)
     with budget:
-        if budget.time_limit_s is not None:
-            seconds = max(0.01, min(options.solver_seconds, budget.remaining_s()))
-            options = dataclasses.replace(options, solver_seconds=seconds)
-        decoder = decoder_for(instance, options)
-        genotype = [array[0] for array in genes(instance, decisions)]
+        decoder = decoder_for(instance, options, budget=budget)
         compact = options.start == "compact"
-        proven = 1
         if isinstance(decoder, Exact):
-            point, solved = decoder.solve(decisions, decoder.warm.point_of(compact, *genotype))
-            proven = solved.least if options.decoder == "modulo" else 1
+            solved = decoder.solve(decisions, compact)
+            point, proven = solved.point, (solved.least if options.decoder == "modulo" else 1)
+            method = solved.method
         else:
-            point = decoder.point_of(compact, *genotype)
+            point = decoder.point_of(compact, *(array[0] for array in genes(instance, decisions)))
+            proven, method = 1, ""
     report = check_point(application, machine, point)
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
     if proven > bound.value:
-        proof = f"the exact model has no schedule of period {proven - 1} (CP-SAT, bisection)"
+        proof = f"there is no schedule of period {proven - 1}: {method}"
         bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
     point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
     return Result(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from shorthaul.dataflow.allowance import Allowance
 from shorthaul.dataflow.binding import MappedNetwork
-from shorthaul.dataflow.modulo_schedule import serial_schedule, settled
+from shorthaul.dataflow.stages import serial_schedule, settled
 
 
-def window_schedule(net: MappedNetwork, least: int, seconds: float) -> tuple[int, dict[str, int], int]:
+def window_schedule(net: MappedNetwork, least: int, allowance: Allowance) -> tuple[int, dict[str, int], int]:
     """Return the least period that the printed model allows, start ticks, and the least one it does not exclude.
 
     Eq. (19) keeps all tasks of one iteration on a resource (memories included) within one period of each other, so
@@ -16,7 +17,9 @@ def window_schedule(net: MappedNetwork, least: int, seconds: float) -> tuple[int
     """
     from ortools.sat.python import cp_model
 
-    serial, hint = serial_schedule(net)
+    serial_first = serial_schedule(net)
+    assert serial_first is not None
+    serial, hint = serial_first
     horizon = 2 * serial * (len(net.network.actors) + 1)
     cp = cp_model.CpModel()
     period = cp.new_int_var(least, serial, "period")
@@ -54,11 +57,7 @@ def window_schedule(net: MappedNetwork, least: int, seconds: float) -> tuple[int
     for name, variable in start.items():
         cp.add_hint(variable, hint[name])
     cp.minimize(period)
-    solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    status = solver.solve(cp)
+    status, solver = allowance.solve(cp)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return serial, hint, least
     found = int(solver.value(period))

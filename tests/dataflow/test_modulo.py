@@ -1,0 +1,214 @@
+"""The exact decoder against trying every order, against CP-SAT, and against what is known of the given mappings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.dataflow.small import small_problem
+from tests.reference.dataflow_orders import cycle_ratio, schedulable
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Budget
+from shorthaul.dataflow import branching_kernels, generators, selection_kernels
+from shorthaul.dataflow.allowance import Allowance
+from shorthaul.dataflow.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.bound import period_bound
+from shorthaul.dataflow.caps_hms import decisions_of
+from shorthaul.dataflow.check import check_point
+from shorthaul.dataflow.decoders import Exact, decoder_for
+from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences, starts_of, times_of, turns
+from shorthaul.dataflow.exact import solve_mapping
+from shorthaul.dataflow.instance import build
+from shorthaul.dataflow.modulo_cp import start_at
+from shorthaul.dataflow.modulo_schedule import modulo_schedule, modulo_schedule_within
+from shorthaul.dataflow.mrb import substitute_mrbs
+from shorthaul.dataflow.options import Decoding
+from shorthaul.dataflow.planning import plan, schedule, sweep
+from shorthaul.dataflow.stages import serial_schedule
+
+
+def networks(seeds: range, most_actors: int = 5) -> Iterator[tuple[int, MappedNetwork, dict[str, int]]]:
+    """Seed, mapped network and least capacities of small random problems that do not deadlock."""
+    for seed in seeds:
+        problem = small_problem(seed, most_actors)
+        application, platform, decisions = problem.application, problem.platform, problem.mapping
+        try:
+            network = substitute_mrbs(application, decisions.xi)
+        except InputError:
+            continue
+        least = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
+        memory = determine_channel_bindings(network, platform, decisions, least)
+        yield seed, mapped(application, platform, network, decisions.binding, memory), least
+
+
+def sobel_mappings(make, n: int) -> tuple[Exact, list]:
+    instance = build(make(), generators.platform24())
+    random = np.random.default_rng(7)
+    xi = random.integers(0, 2, (n, len(instance.feeding))).astype(np.int8)
+    decision = random.integers(0, 5, (n, len(instance.src))).astype(np.int8)
+    binding = random.integers(0, 24, (n, len(instance.tau)))
+    decoder = decoder_for(instance, Decoding(decoder="modulo"))
+    assert isinstance(decoder, Exact)
+    return decoder, [decisions_of(instance, xi[i], decision[i], binding[i]) for i in range(n)]
+
+
+def test_a_selection_has_the_period_of_its_worst_cycle() -> None:
+    random = np.random.default_rng(0)
+    never = 0
+    for _, net, _ in networks(range(60)):
+        graph = disjunctive_graph(net)
+        period, starts = serial_schedule(net)
+        n = len(graph.names)
+        arc = np.empty((6 * n + 200, 4), np.int64)
+        time = times_of(graph, starts)
+        time[:] += random.integers(0, 3 * period, len(graph.first))[graph.firing] * (len(graph.tokens) == 0)
+        count = selection_kernels.select(
+            time, period, graph.duration, graph.first, graph.stop, graph.execution, graph.on_at, graph.on,
+            graph.core_at, graph.at_core, graph.tokens, arc,
+        )  # fmt: skip
+        into, seen, cycle, critical = (np.empty(n + 1, np.int64) for _ in range(4))
+        found, _ = selection_kernels.least_period(
+            arc, count, 1, 100 * period, time, into[:n], seen[:n], cycle, critical
+        )
+        expected = cycle_ratio(n, [tuple(map(int, row)) for row in arc[:count]])
+        assert found == (selection_kernels.NEVER if expected is None else max(1, expected))
+        never += expected is None
+        for u, v, ticks, periods in arc[:count]:
+            assert expected is None or time[v] >= time[u] + ticks - periods * found
+    assert 0 < never < 30
+
+
+def test_branch_and_bound_against_every_order() -> None:
+    compared = 0
+    for seed, net, least in networks(range(200), most_actors=3):
+        for graph in (disjunctive_graph(net), disjunctive_graph(net, least)):
+            rows = turns(graph)
+            if not 1 <= len(rows) <= 6:
+                continue
+            load = int(period_bound(net).value)
+            for period in range(max(1, load - 1), load + 4):
+                compared += 1
+                assert branched(graph, rows, period) == schedulable(graph, period), (seed, period)
+    assert compared > 200
+
+
+def branched(graph, rows, period: int) -> bool:
+    root = fixed_differences(graph, period)
+    if root is None:
+        return False
+    n, depth = len(graph.names), 4 * len(rows) + 8
+    matrices = np.empty((depth, n, n), np.int64)
+    matrices[0] = root
+    outcome, _, _ = branching_kernels.branch(
+        matrices, np.zeros((depth, len(rows)), np.bool_), np.zeros((depth, 3), np.int64), 1, 10**6, rows, period,
+        graph.on_at, graph.on, graph.duration, np.zeros(n, np.int64),
+    )  # fmt: skip
+    assert outcome in {branching_kernels.FOUND, branching_kernels.EXHAUSTED}
+    return bool(outcome == branching_kernels.FOUND)
+
+
+def test_cp_sat_agrees_on_small_networks() -> None:
+    """The least period found has a schedule in the other model, and one tick less has none."""
+    decided = 0
+    for seed, net, _ in networks(range(300, 360)):
+        found = modulo_schedule(net, 1, Allowance(5.0), None)
+        assert found.least == found.period, seed
+        assert start_at(net, found.period, Allowance(1.0), found.starts), seed
+        answer = start_at(net, found.period - 1, Allowance(0.1), found.starts)
+        assert answer in (None, {}), seed
+        decided += answer == {}
+    assert decided > 45
+
+
+def test_a_limit_on_buffers_never_helps_and_is_kept() -> None:
+    dearer = 0
+    for seed, net, least in networks(range(400, 460)):
+        free = modulo_schedule(net, 1, Allowance(5.0), None)
+        within = modulo_schedule_within(net, free.least, Allowance(5.0), None, least)
+        if within is None:
+            continue
+        assert within.period >= free.period, seed
+        dearer += within.period > free.period
+        need = needed_capacities(net, within.starts, within.period)
+        for buffer in net.network.buffers:  # what an actor hands to itself in no time may need a place more
+            assert need[buffer.id] == least[buffer.id] or buffer.writer in buffer.readers, seed
+    assert dearer
+
+
+def test_random_sobel_mappings_are_proven() -> None:
+    decoder, mappings = sobel_mappings(generators.sobel, 30)
+    for decisions in mappings:
+        solved = decoder.solve(decisions)
+        assert solved.least == solved.point.period
+        assert check_point(decoder.instance.application, decoder.instance.platform, solved.point).ok
+
+
+def test_random_sobel4_mappings_are_proven() -> None:
+    decoder, mappings = sobel_mappings(generators.sobel4, 8)
+    for decisions in mappings:
+        solved = decoder.solve(decisions)
+        assert solved.least == solved.point.period
+        assert check_point(decoder.instance.application, decoder.instance.platform, solved.point).ok
+
+
+@pytest.mark.slow
+def test_cp_sat_never_contradicts_on_sobel_mappings() -> None:
+    decoder, mappings = sobel_mappings(generators.sobel, 120)
+    instance = decoder.instance
+    proven = 0
+    for decisions in mappings:
+        point = decoder.solve(decisions).point
+        network = substitute_mrbs(instance.application, decisions.xi)
+        net = mapped(instance.application, instance.platform, network, point.binding, point.channel_binding)
+        if point.period == period_bound(net).value:
+            continue
+        graph = disjunctive_graph(net)
+        answer = start_at(net, point.period - 1, Allowance(3.0), starts_of(graph, times_of(graph, point.starts)))
+        assert answer in (None, {})
+        proven += answer == {}
+    assert proven
+
+
+def test_the_answer_is_counted_not_clocked() -> None:
+    """Whatever else the machine does: the same work, the same schedule."""
+    decoder, mappings = sobel_mappings(generators.sobel4, 3)
+    points = []
+    for seconds in (0.02, 0.02, 5.0):
+        found = [
+            solve_mapping(decoder.instance, d, Decoding(decoder="modulo", solver_seconds=seconds), None).point
+            for d in mappings
+        ]
+        points.append([point.document() for point in found])
+    assert points[0] == points[1]
+    assert all(a["period"] >= b["period"] for a, b in zip(points[0], points[2], strict=True))
+
+
+def test_the_same_front_on_one_process_and_several() -> None:
+    fronts = []
+    for workers in (1, 3):
+        budget = Budget(seed=3, workers=workers)
+        found = plan(
+            generators.sobel(), decoder="modulo", solver_seconds=0.1, generations=4, population=12, search=budget
+        )
+        fronts.append([point.document() for point in found.plan.front])
+    assert fronts[0] == fronts[1]
+    sweeps = [
+        sweep(generators.sobel(), decoder="modulo", generations=2, population=6, search=Budget(workers=workers))
+        for workers in (1, 2)
+    ]
+    assert [p.document() for p in sweeps[0].plan.front] == [p.document() for p in sweeps[1].plan.front]
+
+
+def test_a_time_limit_ends_a_solve() -> None:
+    began = time.monotonic()
+    decoder, mappings = sobel_mappings(generators.multicamera, 1)
+    solved = schedule(
+        generators.multicamera(), mappings[0], decoder="modulo", search=Budget(time_limit_s=0.3),
+        platform=decoder.instance.platform,
+    )  # fmt: skip
+    assert solved.check.ok
+    assert time.monotonic() - began < 60
+    assert solved.bound.value <= solved.cost["period"]
