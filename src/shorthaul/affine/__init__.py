@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from shorthaul.affine.plan import Plan
     from shorthaul.affine.planning import bound, case, cdag, check, plan, sweep
     from shorthaul.affine.scop import program_from_text
+    from shorthaul.affine.upper import UpperBound, upper_bound
 
 _NAMES = {
     **dict.fromkeys(("ConcreteCdag", "concrete_cdag"), "shorthaul.affine.cdag"),
@@ -32,6 +33,7 @@ _NAMES = {
     "Plan": "shorthaul.affine.plan",
     **dict.fromkeys(("bound", "case", "cdag", "check", "plan", "sweep"), "shorthaul.affine.planning"),
     "program_from_text": "shorthaul.affine.scop",
+    **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.upper"),
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "Program",
     "Statement",
     "SweepOptions",
+    "UpperBound",
     "bound",
     "card",
     "case",
@@ -57,6 +60,7 @@ __all__ = [
     "program_from_text",
     "save_plan",
     "sweep",
+    "upper_bound",
 ]
 
 __getattr__, __dir__ = attach(__name__, _NAMES)

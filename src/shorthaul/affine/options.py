@@ -13,6 +13,7 @@ _SIZE = "Values of the parameters and of S, the fast memory in words, as in N=10
 _FUNCTION = "The C function to read, where several have a '#pragma scop'."
 _PROFILE = "iolb: the published method; best: the further arguments too."
 _SMALL = "Parameters that stay small against S, as in D,K: the leading term keeps them apart."
+_UPPER = "Also derive a tiled order and its loads as a formula."
 _EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
 
 
@@ -25,6 +26,7 @@ class BoundOptions:
     size: str | None = option(None, _SIZE)
     small: str | None = option(None, _SMALL)
     format: str = option("text", "How formula and proof are printed.", choices=FORMATS)
+    upper: bool = option(True, _UPPER)
     experimental: bool = option(False, _EXPERIMENTAL)
 
     def __post_init__(self) -> None:
@@ -67,7 +69,7 @@ class SweepOptions:
     most: int = option(2**20, "The largest S, in words.", least=1, most=2**50)
     points: int = option(17, "How many values of S, evenly spaced on a logarithmic scale.", least=1, most=1000)
     balance: float | None = option(
-        None, "The machine's operations per word of traffic, to compare the operational intensity with.", least=0
+        None, "The machine's operations per word of traffic: shares of its peak are given too.", least=1e-9
     )
 
     def __post_init__(self) -> None:

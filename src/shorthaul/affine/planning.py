@@ -23,7 +23,10 @@ from shorthaul.affine.oracle import default_sizes, examine
 from shorthaul.affine.plan import Plan
 from shorthaul.affine.scop import load
 from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
+from shorthaul.affine.tile_order import best_origin
 from shorthaul.affine.tiling import best_tiling, tile_space
+from shorthaul.affine.upper import UpperBound, upper_bound
+from shorthaul.affine.upper_report import orders_text, upper_document
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source, resolve
 from shorthaul.core.check import CheckReport
@@ -76,12 +79,13 @@ def bound(
     found = lower_bound(program, options)
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
     made = _core_bound(program, found, sizes)
+    upper = upper_document(upper_bound(program), found.leading, sizes) if options.upper else None
     return Result(
         kind=KIND,
         status=None,
         bound=made,
         provenance=provenance("affine bound", options=options, source=source, budget=search),
-        extra={"sizes": sizes or given, "program": _described(program)},
+        extra={"sizes": sizes or given, "program": _described(program), "upper": upper},
         figures=views.of_bound(str(found.formula), str(found.leading), made.proof),
     )
 
@@ -177,12 +181,19 @@ def plan(
     capacity = sizes[FAST_MEMORY]
     cdag = _executed(program, sizes)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
-    least = _core_bound(program, lower_bound(program, BoundOptions(profile=options.profile)), sizes)
+    found = lower_bound(program, BoundOptions(profile=options.profile))
+    least = _core_bound(program, found, sizes)
+    upper = upper_bound(program)
     space = tile_space(program, sizes, cdag)
     with search:
-        tiling, _ = best_tiling(space, capacity, search, evaluations=options.evaluations, floor=least.value)
-    order = space.order(tiling)
-    made = _plan_of(program, cdag, order, sizes, space.describe(tiling))
+        derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value)
+        tiling, searched = best_tiling(space, capacity, search, evaluations=options.evaluations, floor=least.value)
+    order, how = (
+        (derived, "derived: " + orders_text(upper))
+        if loads <= searched
+        else (space.order(tiling), space.describe(tiling))
+    )
+    made = _plan_of(program, cdag, order, sizes, how)
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
@@ -194,7 +205,12 @@ def plan(
         check=report,
         plan=made,
         provenance=provenance("affine plan", options=options, source=source, budget=search),
-        extra={"sizes": sizes, "tiling": made.tiling, "program_order_loads_words": int(before.sum())},
+        extra={
+            "sizes": sizes,
+            "tiling": made.tiling,
+            "program_order_loads_words": int(before.sum()),
+            "upper": {**upper_document(upper, found.leading, sizes), "replayed_loads_words": loads},
+        },
         figures=(
             *views.of_plan(after, before, least.value, made.tiling),
             *views.of_bound(str(least.details["formula"]), str(least.details["leading"]), least.proof),
@@ -295,9 +311,12 @@ def sweep(
     source: Source[Program] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
-    """Return the bound and the limit on operational intensity over a range of S, at the sizes given.
+    """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
-    ``fields`` are those of :class:`SweepOptions`. ``extra["points"]`` has ``S``, ``bound`` and ``oi_limit`` of each.
+    ``fields`` are those of :class:`SweepOptions`. ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
+    derived order's formula says; None where no operation fits) and the operational intensities ``oi_limit`` and
+    ``oi_reached`` that follow; with ``balance`` also the shares of the machine's peak, ``peak_limit`` and
+    ``peak_reached``.
 
     >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
     5
@@ -308,22 +327,39 @@ def sweep(
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
     found = lower_bound(program, BoundOptions(profile=options.profile))
+    upper = upper_bound(program)
     work = float(_evaluated(found.operations, sizes))
-    points = []
-    for capacity in np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)):
-        value = max(0.0, found.value({**sizes, FAST_MEMORY: int(capacity)}))
-        limit = work / value if value else None
-        point: dict[str, Any] = {"S": int(capacity), "bound": value, "oi_limit": limit}
-        if options.balance is not None:
-            point["may_be_compute_bound"] = limit is None or limit >= options.balance
-        points.append(point)
+    spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
+    points = [_point(found, upper, {**sizes, FAST_MEMORY: capacity}, work, options.balance) for capacity in spaced]
     return Result(
         kind=KIND,
         status=None,
         provenance=provenance("affine sweep", options=options, source=source, budget=search),
-        extra={"points": points, "operations": work, "formula": str(found.formula)},
+        extra={
+            "points": points,
+            "operations": work,
+            "formula": str(found.formula),
+            "upper": upper_document(upper, found.leading, None),
+        },
         figures=views.of_sweep(points, options.balance),
     )
+
+
+def _point(
+    found: AffineBound, upper: UpperBound, sizes: Mapping[str, int], work: float, balance: float | None
+) -> dict[str, Any]:
+    value = max(0.0, found.value(sizes))
+    fits = sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
+    loads = upper.value(sizes) if fits else None
+    point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value, "loads_words": loads}
+    point["oi_limit"] = work / value if value else None
+    point["oi_reached"] = work / loads if loads else None
+    if balance is not None:
+        for name in ("limit", "reached"):
+            intensity = point[f"oi_{name}"]
+            point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / balance)
+        point["may_be_compute_bound"] = point["peak_limit"] in (None, 1.0)
+    return point
 
 
 def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from shorthaul.core.figure import Figure, Line, Series, Table, Text
 
 _MOST_POINTS = 400
+_ORDER = "derived tiled order"
 
 
 def of_plan(
@@ -44,25 +45,48 @@ def of_bound(formula: str, leading: str, proof: str) -> tuple[Figure, ...]:
 
 
 def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None) -> tuple[Figure, ...]:
-    """Return loads over S, and the operational intensity over S against the machine's balance."""
-    sizes = tuple(point["S"] for point in points)
-    lines = [Line("lower bound", sizes, tuple(point["bound"] for point in points))]
-    if any(point.get("loads_words") is not None for point in points):
-        lines.append(Line("tiled order", sizes, tuple(point.get("loads_words") for point in points), "points"))
-    first = Series("Loads over the fast memory", "S [words]", "loads [words]", tuple(lines), log_x=True, log_y=True)
-    intensity = Line("limit from the bound", sizes, tuple(point["oi_limit"] for point in points))
-    limit = None if balance is None else ("machine balance", balance)
-    second = Series(
-        "Operational intensity",
-        "S [words]",
-        "operations per word loaded",
-        (intensity,),
-        log_x=True,
-        log_y=True,
-        limit=limit,
-        note="No schedule exceeds the limit; above the machine balance a kernel can be bound by computing.",
-    )
-    return first, second
+    """Return loads and operational intensity over S, and with the machine's balance the roofline over S."""
+    figures = [
+        _over_memory(
+            points, "Loads over the fast memory", "loads [words]", {"bound": "lower bound", "loads_words": _ORDER}
+        ),
+        _over_memory(
+            points,
+            "Operational intensity",
+            "operations per word loaded",
+            {"oi_limit": "limit from the bound", "oi_reached": _ORDER},
+            limit=None if balance is None else ("machine balance", balance),
+            note="No schedule exceeds the limit; above the machine balance a kernel can be bound by computing.",
+        ),
+    ]
+    if balance is not None:
+        figures.append(
+            _over_memory(
+                points,
+                "Roofline over the fast memory",
+                "share of the machine's peak",
+                {"peak_limit": "limit from the bound", "peak_reached": _ORDER},
+                limit=("peak", 1.0),
+                note=f"min(1, intensity / balance), the balance being {balance:g} operations per word.",
+            )
+        )
+    return tuple(figures)
+
+
+def _over_memory(
+    points: Sequence[Mapping[str, Any]],
+    title: str,
+    axis: str,
+    names: Mapping[str, str],
+    *,
+    limit: tuple[str, float] | None = None,
+    note: str = "",
+) -> Series:
+    lines = []
+    for key, name in names.items():
+        kept = [point for point in points if point[key] is not None]
+        lines.append(Line(name, tuple(point["S"] for point in kept), tuple(point[key] for point in kept)))
+    return Series(title, "S [words]", axis, tuple(lines), log_x=True, log_y=True, limit=limit, note=note)
 
 
 def of_check(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:

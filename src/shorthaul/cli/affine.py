@@ -28,12 +28,15 @@ Input = Annotated[
 def bound(workload: Input, options: BoundOptions, search: Search, output: Output) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     from shorthaul.affine import planning
+    from shorthaul.affine.upper_report import shown_upper
     from shorthaul.cli.output import finish
 
     source = planning.case(workload, options.function)
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
     if not output.json and result.bound is not None:
         print(planning.shown_bound(result.bound, options.format))
+        if result.extra["upper"] is not None and options.format == "text":
+            print(f"\n{shown_upper(result.extra['upper'])}")
     finish(result, output)
 
 
@@ -45,8 +48,12 @@ def plan(workload: Input, options: PlanOptions, search: Search, output: Output) 
     source = planning.case(workload, options.function)
     result = planning.plan(source.workload, options, search=search.budget(), source=source)
     if not output.json:
+        upper = result.extra["upper"]
         print(f"order: {result.extra['tiling']}")
         print(f"loads in program order: {result.extra['program_order_loads_words']:,}")
+        print(
+            f"derived order: at most {upper['value']:,.0f} by its formula, {upper['replayed_loads_words']:,} replayed"
+        )
     _finish(result, source.workload, output)
 
 
@@ -77,16 +84,26 @@ def check(
 
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
-    """Evaluate the bound, and the limit on operational intensity, over a range of fast-memory sizes."""
+    """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     from shorthaul.affine import planning
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
 
     source = planning.case(workload, options.function)
     result = planning.sweep(source.workload, options, search=search.budget(), source=source)
-    rows: list[list[Any]] = [[point["S"], point["bound"], point["oi_limit"]] for point in result.extra["points"]]
-    columns = ("S", "bound on loads_words", "operations per word, at most")
-    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
+    columns = {
+        "S": "S",
+        "bound": "bound on loads_words",
+        "loads_words": "loads_words of the derived order",
+        "oi_limit": "operations per word, at most",
+        "oi_reached": "reached",
+        "peak_limit": "share of peak, at most",
+        "peak_reached": "reached",
+    }
+    shown = [key for key in columns if key in result.extra["points"][0]]
+    rows: list[list[Any]] = [[point[key] for key in shown] for point in result.extra["points"]]
+    names = [columns[key] for key in shown]
+    print_table(names, rows, file=sys.stderr if output.json else sys.stdout)
     finish(result, output)
 
 

@@ -1,0 +1,255 @@
+"""The best tiled order of one phase by its cost as a formula: what is tiled, what is kept, how large tiles are.
+
+A phase is a set of statements executed together. For a placement and an order of its loops, every class of values gets
+a level of keeping (:mod:`value_classes`). All tiles have sizes w_k b with small weights w_k; the capacity needed is a
+polynomial P(b), and b is the largest integer with P(b) <= S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.counting import Cardinality, card
+from shorthaul.affine.dataflow import DataFlow
+from shorthaul.affine.formulas import guarded
+from shorthaul.affine.placement import Distances, Loops, Placement, Read, all_loops
+from shorthaul.affine.value_classes import INFINITE, Counted, ValueClass, value_classes
+
+#: Where candidates are compared: sizes far above S, S large.
+COMPARED_SIZE = 10**12
+COMPARED_S = 10**6
+_NEGLIGIBLE = 1e-4
+
+
+class Counts:
+    """Counts of sets, as numbers where candidates are compared and as formulas."""
+
+    def __init__(self, flow: DataFlow) -> None:
+        self.flow = flow
+        self.distances = Distances(flow)
+        names = flow.program.parameters
+        self.instance = {name: COMPARED_SIZE + 7919 * at for at, name in enumerate(names)}
+        self._found: dict[str, tuple[Cardinality, float]] = {}
+        self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
+
+    def _counted(self, part: isl.Set) -> tuple[isl.Set, Cardinality, float]:
+        if id(part) not in self._known:
+            key = str(part)
+            if key not in self._found:
+                found = card(part, self.flow.program.context)
+                self._found[key] = found, float(found.at(self.instance))
+            self._known[id(part)] = (part, *self._found[key])
+        return self._known[id(part)]
+
+    def cards(self, item: Counted) -> list[Cardinality]:
+        """Return the cardinality of each set."""
+        return [self._counted(part)[1] for part in item]
+
+    def number(self, item: Counted) -> float:
+        """Return the total at the sizes where candidates are compared."""
+        return sum(self._counted(part)[2] for part in item)
+
+    def formula(self, item: Counted) -> sympy.Expr:
+        """Return the total as a formula."""
+        return sympy.Add(*(guarded(found) for found in self.cards(item)))
+
+    def at(self, sizes: Mapping[str, int]) -> Callable[[Counted], int]:
+        """Return a function that gives totals at ``sizes``."""
+        return lambda item: sum(found.at(sizes) for found in self.cards(item))
+
+
+@dataclass(frozen=True)
+class Policy:
+    """An order of the loops of a phase, a level of keeping for every class, and a weight for every tiled coordinate."""
+
+    order: Loops
+    levels: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    def sizes(self, edge: Any) -> dict[int, Any]:
+        """Return the size of the tiles per coordinate, for tiles of the given ``edge``."""
+        return {at: weight * edge for at, weight in zip(self.order.tiled, self.weights, strict=True)}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Statements that are executed together, placed in one space."""
+
+    names: tuple[str, ...]
+    placement: Placement
+    classes: tuple[ValueClass, ...]
+    counts: Counts
+
+    def live(self, policy: Policy, edge: Any) -> Any:
+        """Return the words that the policy needs at any time, with room for one result."""
+        sizes = policy.sizes(edge)
+        total: Any = 1
+        for item, level in zip(self.classes, policy.levels, strict=True):
+            total = total + item.live(policy.order, level, sizes)
+        return total
+
+    def loads(self, policy: Policy, edge: Any, count: Callable[[Counted], Any]) -> Any:
+        """Return the loads of the policy, averaged over the origins of the tile grid."""
+        sizes = policy.sizes(edge)
+        total: Any = 0
+        for item, level in zip(self.classes, policy.levels, strict=True):
+            total = total + item.loads(policy.order, level, sizes, count)
+        return total
+
+    def edge(self, policy: Policy, capacity: int) -> int:
+        """Return the largest edge that fits into ``capacity`` words; 0 if none does."""
+        if self.live(policy, 1) > capacity:
+            return 0
+        if not policy.order.tiled or self.live(policy, capacity + 1) <= capacity:
+            return max(1, capacity)
+        low, high = 1, capacity + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.live(policy, middle) <= capacity else (low, middle)
+        return low
+
+    @cached_property
+    def bulky(self) -> tuple[bool, ...]:
+        """Tells the classes whose uses count where sizes are large."""
+        uses = [self.counts.number(item.bulk) for item in self.classes]
+        return tuple(value > _NEGLIGIBLE * sum(uses) for value in uses)
+
+    @property
+    def only_chains(self) -> bool:
+        """True if all that counts are values read at constant distances from where they are computed."""
+        return all(item.kept for item, large in zip(self.classes, self.bulky, strict=True) if large)
+
+    @cached_property
+    def small_uses(self) -> tuple[float, int]:
+        """Loads and words for the other classes if nothing of them is kept."""
+        small = [item for item, large in zip(self.classes, self.bulky, strict=True) if not large]
+        return sum(self.counts.number(item.bulk) for item in small), sum(len(item.uses) for item in small)
+
+    def rate(self, policy: Policy) -> float:
+        """Return the loads where candidates are compared; infinite if nothing fits. Small classes are not kept."""
+        loads, words = self.small_uses
+        large = [
+            pair for pair, keep in zip(zip(self.classes, policy.levels, strict=True), self.bulky, strict=True) if keep
+        ]
+
+        def live(edge: float) -> Any:
+            sizes = policy.sizes(edge)
+            return 1 + words + sum(item.live(policy.order, level, sizes) for item, level in large)
+
+        edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live(1) <= COMPARED_S)
+        if edge < 1:
+            return INFINITE
+        sizes = policy.sizes(edge)
+        return loads + sum(float(item.loads(policy.order, level, sizes, self.counts.number)) for item, level in large)
+
+
+def _largest(live: Callable[[float], Any], capacity: int) -> float:
+    """Return the largest power of 2^(1/16) as edge with which ``live`` is within ``capacity``; 0 if 1 is too large."""
+    low, high = -1, 16 * 20
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if live(2 ** (middle / 16)) <= capacity else (low, middle)
+    return 0.0 if low < 0 else float(2 ** (low / 16))
+
+
+def make_phase(
+    flow: DataFlow, names: Sequence[str], placement: Placement, reads: Mapping[str, Sequence[Read]], counts: Counts
+) -> Phase:
+    """Return the statements ``names`` as a phase with the given placement."""
+    everything = [item for name in names for item in reads[name]]
+    classes = value_classes(everything, placement, frozenset(names), flow.program.parameters)
+    return Phase(tuple(names), placement, classes, counts)
+
+
+def best_policy(phase: Phase) -> tuple[Policy, float] | None:
+    """Return the policy of fewest loads where candidates are compared, or None if no order is legal."""
+    signs = phase.counts.distances.signs(phase.placement)
+    width = len(next(iter(phase.placement.values())))
+    best: tuple[float, Policy] | None = None
+    for order in all_loops(width):
+        if not order.legal(signs) or not _useful(order, phase):
+            continue
+        policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
+        rate = phase.rate(policy)
+        if best is None or rate < best[0] * (1 - 1e-9):
+            best = (rate, policy)
+    if best is None or best[0] == INFINITE:
+        return None
+    rate, policy = best
+    for change in (_other_levels, _weighted, _other_levels):
+        rate, policy = _improved(phase, policy, rate, change)
+    return policy, rate
+
+
+def _useful(order: Loops, phase: Phase) -> bool:
+    """True if every tiled coordinate is one in which some class shares values."""
+    for at in order.tiled:
+        if not any(at in item.free or any(use.offsets[at] for use in item.uses) for item in phase.classes):
+            return False
+    return True
+
+
+def _least_levels(phase: Phase, order: Loops) -> tuple[int, ...]:
+    """Return the longest keeping that needs bounded memory, for small classes constant memory."""
+    width = len(order.inner)
+    tiles = dict.fromkeys(order.tiled, 1000.0)
+    result = []
+    for item, large in zip(phase.classes, phase.bulky, strict=True):
+        chosen = width
+        for level in range(width):
+            need = item.live(order, level, tiles)
+            if need < 100 or (large and need != INFINITE):
+                chosen = level
+                break
+        result.append(chosen)
+    return tuple(result)
+
+
+def _improved(
+    phase: Phase, policy: Policy, rate: float, changes: Callable[[Phase, Policy], Iterator[Policy]]
+) -> tuple[float, Policy]:
+    for other in changes(phase, policy):
+        changed = phase.rate(other)
+        if changed < rate * (1 - 1e-6):
+            rate, policy = changed, other
+    return rate, policy
+
+
+def _other_levels(phase: Phase, policy: Policy) -> Iterator[Policy]:
+    """Change the level of one class after the other."""
+    for at in range(len(phase.classes)):
+        if not phase.bulky[at]:
+            continue
+        for level in range(len(policy.order.inner) + 1):
+            if level != policy.levels[at]:
+                yield Policy(policy.order, (*policy.levels[:at], level, *policy.levels[at + 1 :]), policy.weights)
+
+
+def _weighted(phase: Phase, policy: Policy) -> Iterator[Policy]:
+    """Yield weights in proportion to what each coordinate's tiles cost: the best shape for a given volume."""
+    if len(policy.order.tiled) < 2:
+        return
+    edge = 1e4
+    sizes = policy.sizes(edge)
+    costs = []
+    for at in policy.order.tiled:
+        total = 0.0
+        for factor, sign in ((1.0, 1), (2.0, -1)):
+            changed = {**sizes, at: edge * factor}
+            for item, level in zip(phase.classes, policy.levels, strict=True):
+                total += sign * float(item.loads(policy.order, level, changed, phase.counts.number))
+        costs.append(max(total, 1e-30))
+    for most in (2, 4, 6):
+        least = [Fraction(cost / min(costs)).limit_denominator(most) for cost in costs]
+        scale = lcm(*(value.denominator for value in least))
+        weights = tuple(int(value * scale) for value in least)
+        if max(weights) <= 64:
+            yield Policy(policy.order, policy.levels, weights)

@@ -1,0 +1,116 @@
+"""An upper bound as people and programs read it: formula, tiles, what is kept, and how near the lower bound is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+
+from shorthaul.affine.placement import Loops, Row
+from shorthaul.affine.tile_policy import Phase, Policy
+from shorthaul.affine.tile_size import Edge
+from shorthaul.affine.upper import Step, UpperBound
+
+#: Where two leading terms are compared: all sizes equal and far above S, S large.
+_SIZE, _CAPACITY = 10**15, 10**6
+
+HOW = (
+    "The phases are executed one after the other, each tile by tile; a value is kept while its group of instances is "
+    "executed and loaded once per group that uses and does not compute it. The formula is the average over all origins "
+    "of the tile grid, so some origin needs no more; Belady's replacement needs no more than this policy."
+)
+
+
+def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound."""
+    result: dict[str, Any] = {
+        "formula": str(upper.formula),
+        "leading": str(upper.leading),
+        "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
+        "holds_for": f"S >= {upper.least_capacity}",
+        "tightness": tightness(lower, upper.leading),
+        "steps": [
+            {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
+        ],
+        "method": HOW,
+    }
+    if sizes is not None:
+        result["value"] = upper.value(sizes)
+    return result
+
+
+def tightness(lower: sympy.Expr, upper: sympy.Expr) -> float:
+    """Return lower / upper for leading terms, all sizes equal and far above S: 1 where they meet.
+
+    >>> N, S = sympy.symbols("N S", positive=True)
+    >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
+    0.5
+    """
+    quotient = lower / upper
+    values = {name: _CAPACITY if name.name == "S" else _SIZE for name in quotient.free_symbols}
+    return round(float(quotient.subs(values)), 6)
+
+
+def shown_upper(document: Mapping[str, Any]) -> str:
+    """Return an upper bound for the terminal."""
+    tiles = ", ".join(f"{name} = {text}" for name, text in document["tiles"].items())
+    lines = [f"upper:       {document['formula']}", f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})"]
+    lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
+    lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
+    return "\n".join(lines)
+
+
+def orders_text(upper: UpperBound) -> str:
+    """Return the order of all phases in one line."""
+    tiles = [f"{name} = {edge.formula}" for name, edge in upper.edges.items()]
+    return "; ".join([*(f"{', '.join(item.names)}: {order_text(item)}" for item in upper.steps), *tiles])
+
+
+def order_text(step: Step) -> str:
+    """Return the order of one phase in words."""
+    if step.phase is None or step.policy is None:
+        return "program order, nothing kept"
+    names = _coordinates(step.phase)
+    order = step.policy.order
+    parts = [f"for each {names[at]}" for at in order.outer]
+    sizes = step.policy.sizes(Edge.SYMBOL)
+    tiles = [f"{size} of {names[at]}" for at, size in sizes.items()]
+    if tiles:
+        parts.append(f"tiles of {' x '.join(tiles)}")
+    parts.append(f"inside by {_listed(order, names)}" if order.inner else "once")
+    return ", ".join(parts)
+
+
+def _listed(order: Loops, names: list[str]) -> str:
+    return ", ".join(names[at] for at in order.inner)
+
+
+def kept_text(step: Step) -> list[str]:
+    """Return for every class of values how long it is kept."""
+    if step.phase is None or step.policy is None:
+        return []
+    return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]
+
+
+def _kept(phase: Phase, policy: Policy, at: int) -> str:
+    item, level = phase.classes[at], policy.levels[at]
+    if level == len(policy.order.inner):
+        return f"{item.name}: loaded for each use"
+    if level == 0:
+        return f"{item.name}: kept for a tile" if policy.order.tiled else f"{item.name}: kept throughout"
+    names = _coordinates(phase)
+    return f"{item.name}: kept while {', '.join(names[k] for k in policy.order.inner[:level])} stays"
+
+
+def _coordinates(phase: Phase) -> list[str]:
+    """Return the coordinates in the iterators of the deepest statement."""
+    deepest = max(phase.names, key=lambda name: len(phase.counts.flow.program.by_name[name].iterators))
+    iterators = phase.counts.flow.program.by_name[deepest].iterators
+    return [_shown(row, iterators) for row in phase.placement[deepest]]
+
+
+def _shown(row: Row, iterators: tuple[str, ...]) -> str:
+    terms = [*zip(iterators, row.factors, strict=True), *row.parameters]
+    total = sympy.Add(*(factor * sympy.Symbol(name) for name, factor in terms)) + row.constant
+    return f"({total})" if total.is_Add else str(total)

@@ -1,0 +1,243 @@
+"""Derived tiled orders: leading terms, the policy's cost against brute force, and the replay below the formula."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+import sympy
+from tests.reference.affine_tile_policy import play
+
+from shorthaul.affine.bound import lower_bound
+from shorthaul.affine.cases import CASES, POLYBENCH, kernel
+from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.covectors import best_covectors
+from shorthaul.affine.leading import S
+from shorthaul.affine.oracle import least_capacity
+from shorthaul.affine.placement import all_loops, solved
+from shorthaul.affine.planning import bound, plan, sweep
+from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.tile_order import best_origin, tiled_order
+from shorthaul.affine.tile_size import Edge, edge_formula
+from shorthaul.affine.upper import UpperBound, upper_bound
+from shorthaul.affine.upper_report import tightness
+from shorthaul.core.search import Budget
+
+N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")
+NI, NJ, NK, NL = (symbol(name) for name in ("NI", "NJ", "NK", "NL"))
+NP, NQ, NR, H, W = (symbol(name) for name in ("NP", "NQ", "NR", "H", "W"))
+root = sympy.sqrt(S)
+
+#: Loads that suffice, to leading order: what good schedules by hand are known to need, or less.
+LEADING = {
+    "2mm": 2 * NI * NJ * (NK + NL) / root,
+    "atax": 2 * M * N,
+    "bicg": M * N,
+    "cholesky": N**3 / (3 * root),
+    "correlation": M**2 * N / root,
+    "covariance": M**2 * N / root,
+    "doitgen": 2 * NP**2 * NQ * NR / root,
+    "fdtd-2d": 6 * sympy.sqrt(3) * symbol("NX") * symbol("NY") * symbol("TMAX") / root,
+    "gemm": 2 * NI * NJ * NK / root,
+    "gemver": 2 * N**2,
+    "gesummv": 2 * N**2,
+    "heat-3d": 6 * N**3 * T / sympy.cbrt(S),
+    "jacobi-1d": 4 * N * T / S,
+    "jacobi-2d": 4 * sympy.sqrt(2) * N**2 * T / root,
+    "lu": 2 * N**3 / (3 * root),
+    "ludcmp": 2 * N**3 / (3 * root),
+    "mvt": N**2,
+    "nussinov": N**3 / 3,
+    "seidel-2d": 2 * sympy.sqrt(2) * N**2 * T / root,
+    "symm": 2 * M**2 * N / root,
+    "syr2k": 2 * M * N**2 / root,
+    "syrk": M * N**2 / root,
+    "trisolv": N**2 / 2,
+    "trmm": M**2 * N / root,
+}
+
+
+@cache
+def upper_of(name: str) -> UpperBound:
+    return upper_bound(kernel(name))
+
+
+@pytest.mark.parametrize("name", LEADING)
+def test_leading_terms(name: str) -> None:
+    assert sympy.simplify(upper_of(name).leading - LEADING[name]) == 0
+
+
+@pytest.mark.slow
+def test_two_scans_need_five_loads_per_pixel() -> None:
+    assert upper_of("deriche").leading == 5 * H * W
+
+
+def replayed(name: str, base: int, factors: tuple[int, ...]) -> None:
+    upper = upper_of(name)
+    sizes = {item: base + at % 3 for at, item in enumerate(upper.program.parameters)}
+    cdag = concrete_cdag(upper.program, sizes)
+    sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts))
+    for factor in factors:
+        given = {**sizes, "S": least_capacity(cdag) * factor}
+        order, loads = best_origin(upper, cdag, given, Budget())
+        position = np.full(cdag.n, -1)
+        position[order] = np.arange(len(order))
+        assert sorted(order.tolist()) == list(range(cdag.inputs, cdag.n))
+        assert (position[cdag.operands] < position[sinks]).all()
+        assert loads <= upper.value(given)
+
+
+@pytest.mark.parametrize("name", [item for item in POLYBENCH if item != "deriche"])
+def test_the_replay_needs_no_more_than_the_formula(name: str) -> None:
+    deep = max(len(item.iterators) for item in kernel(name).statements)
+    for base in (3, 6) if deep > 3 else (5, 11):
+        replayed(name, base, (1, 2, 4, 9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [item for item in CASES if item.name != "convolution"], ids=lambda item: item.name)
+def test_the_replay_of_larger_orders(case: object) -> None:
+    name = case.name  # type: ignore[attr-defined]
+    deep = max(len(item.iterators) for item in kernel(name).statements)
+    for base in (4, 7, 9) if deep > 3 else (8, 17, 26, 33):
+        replayed(name, base, (1, 2, 3, 5, 10, 20))
+
+
+#: Kernel, sizes, edge of the tiles: every class of values, kept at every level, occurs.
+PLAYED = [
+    ("gemm", 6, 2),
+    ("gemm", 5, 3),
+    ("cholesky", 7, 2),
+    ("lu", 6, 3),
+    ("symm", 5, 2),
+    ("doitgen", 4, 2),
+    ("bicg", 8, 3),
+    ("gemver", 7, 2),
+    ("trisolv", 9, 4),
+    ("nussinov", 7, 1),
+    ("jacobi-1d", 8, 2),
+    ("jacobi-1d", 9, 3),
+    ("jacobi-2d", 6, 2),
+    ("seidel-2d", 6, 2),
+    ("heat-3d", 5, 2),
+    ("fdtd-2d", 4, 2),
+    ("gramschmidt", 5, 1),
+]
+
+
+@pytest.mark.parametrize(("name", "base", "edge"), PLAYED)
+def test_the_policy_played_value_by_value(name: str, base: int, edge: int) -> None:
+    """The average over all origins is what the formula says or less, and no moment needs more words than it says."""
+    program = upper_of(name).program
+    sizes = {item: base + at % 2 for at, item in enumerate(program.parameters)}
+    for step in upper_of(name).steps:
+        if step.phase is None or step.policy is None:
+            continue
+        tiles = step.policy.sizes(edge)
+        grid = list(product(*(range(size) for size in tiles.values())))
+        if len(grid) > 30:  # with a drawn part of the origins the average is not exact
+            grid = [tuple(row) for row in np.random.default_rng(3).permutation(grid)[:4].tolist()]
+        outcomes = [play(step, sizes, edge, origin) for origin in grid]
+        formula = step.phase.loads(step.policy, edge, step.counts.at(sizes))
+        slack = 1.0 if len(grid) != 4 else 1.2
+        assert sum(loads for loads, _ in outcomes) / len(outcomes) <= float(formula) * slack + 1e-9
+        assert max(words for _, words in outcomes) <= step.phase.live(step.policy, edge)
+
+
+def test_the_formula_is_what_the_steps_add_up_to() -> None:
+    for name in ("gemm", "cholesky", "atax"):
+        upper = upper_of(name)
+        sizes = dict.fromkeys(upper.program.parameters, 40)
+        capacity = 100
+        edges = {item: edge.formula.subs(S, capacity) for item, edge in upper.edges.items()}
+        values = {symbol(key): value for key, value in sizes.items()}
+        by_formula = float(upper.formula.subs(edges).subs(values))
+        assert upper.value({**sizes, "S": capacity}) <= by_formula + 1e-6  # numbers use the largest edge that fits
+        assert by_formula <= upper.value({**sizes, "S": capacity}) * 1.6
+
+
+@pytest.mark.parametrize("text", ["b**2 + b + 2", "2*b + 7", "b**3/2 + 5*b**2 + 1", "b**2/4 + 9*b + 30", "7"])
+def test_the_edge_fits(text: str) -> None:
+    made = edge_formula(sympy.Poly(sympy.sympify(text, locals={"b": Edge.SYMBOL}), Edge.SYMBOL))
+    least = int(made.least_capacity)
+    for capacity in range(least, least + 400, 7):
+        edge = made.formula.subs(S, capacity)
+        assert edge >= 1
+        assert made.capacity.eval(edge) <= capacity
+
+
+def test_covectors_of_known_stencils() -> None:
+    line = [(1, -1), (1, 0), (1, 1)]
+    rows = np.array(best_covectors(line, 2)[0])
+    assert abs(np.linalg.det(rows)) / (rows @ np.array(line).T).max(axis=1).prod() == pytest.approx(1 / 2)
+    plane = [(1, 0, 0), (1, 1, 0), (1, -1, 0), (1, 0, 1), (1, 0, -1)]
+    rows = np.array(best_covectors(plane, 3)[0])
+    assert ((rows @ np.array(plane).T) >= 0).all()
+    assert abs(np.linalg.det(rows)) / (rows @ np.array(plane).T).max(axis=1).prod() == pytest.approx(1 / 2)
+
+
+def test_linear_equations_in_integers() -> None:
+    assert solved(((2, 0), (0, 1)), (1, 0)) is None
+    assert solved(((1, 1), (0, 1)), (3, 5)) == (3, 2)
+    assert solved(((1, 0, 0),), (0, 1, 0)) is None
+    assert solved((), ()) == ()
+
+
+def test_orders_of_deep_nests_stay_few() -> None:
+    assert sum(1 for _ in all_loops(7)) < 500
+
+
+def test_transposed_reads_are_fused() -> None:
+    """b reads what a has made with the loops exchanged: one phase, every word of the matrix loaded once."""
+    program = program_from_text(
+        "void f(int n, double A[n][n], double x[n], double y[n]) {\n#pragma scop\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) A[i][j] = A[i][j] + x[i];\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[i] += A[j][i];\n#pragma endscop\n}"
+    )
+    upper = upper_bound(program)
+    assert len(upper.steps) == 1
+    assert upper.leading == symbol("n") ** 2
+
+
+def test_an_origin_is_found() -> None:
+    upper = upper_of("gemm")
+    sizes = dict.fromkeys(upper.program.parameters, 7) | {"S": 12}
+    cdag = concrete_cdag(upper.program, sizes)
+    orders = {tiled_order(upper, cdag, sizes, origin).tobytes() for origin in ((0, 0), (1, 1))}
+    assert len(orders) == 2
+
+
+def test_tightness_of_the_tight_kernels() -> None:
+    for name in ("gemm", "gemver", "atax", "lu", "trmm", "bicg"):
+        assert tightness(lower_bound(kernel(name)).leading, upper_of(name).leading) == 1
+
+
+def test_documents_name_the_upper_bound() -> None:
+    made = bound(kernel("matmul"), size="M=50,N=50,K=50,S=80")
+    upper = made.document()["upper"]
+    assert upper["tightness"] == 1
+    assert upper["leading"] == "2*K*M*N/sqrt(S)"
+    assert made.bound is not None
+    assert made.bound.value <= upper["value"]
+    assert upper["tiles"]["b"].startswith("floor(sqrt(S)")
+    assert bound(kernel("matmul"), upper=False).document()["upper"] is None
+    planned = plan(kernel("matmul"), size="M=9,N=9,K=9,S=30", evaluations=3).document()
+    assert planned["cost"]["loads_words"] <= planned["upper"]["replayed_loads_words"] <= planned["upper"]["value"]
+
+
+def test_sweeps_stand_beside_the_bound() -> None:
+    made = sweep(kernel("matmul"), size="M=300,N=300,K=300", least=2, most=4096, points=6, balance=20.0)
+    points = made.extra["points"]
+    assert points[0]["loads_words"] is None  # S = 2 holds no operation
+    for point in points[1:]:
+        assert point["bound"] <= point["loads_words"]
+        assert point["oi_reached"] <= point["oi_limit"]
+        assert point["peak_reached"] <= point["peak_limit"] <= 1
+    assert [item.title for item in made.figures] == [
+        "Loads over the fast memory",
+        "Operational intensity",
+        "Roofline over the fast memory",
+    ]
