@@ -53,3 +53,20 @@ def test_modules_of_a_group_are_announced_once(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stderr.count("compiling") == done.stderr.count("the kernels of samples") == 1
+
+
+def test_what_cannot_be_compiled_in_time_is_left_out_and_named(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
+    code = (
+        CODE.replace(
+            'jit.announce("sample_kernels", 3)\n',
+            'print("affordable", *(jit.affordable("sample_kernels", 3, left, "adding") for left in (1.0, 2.0, 30.0)))\n',
+            1,
+        )
+        + 'print("affordable", jit.affordable("sample_kernels", 3, 1.0, "adding"))\n'
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "affordable False False True" in done.stdout
+    assert done.stdout.endswith("affordable True\n")
+    assert done.stderr.count("adding is left out: compiling it takes about 3 s, once, and 1 s are left") == 1
+    assert done.stderr.count("left out") == 1

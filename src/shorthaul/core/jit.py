@@ -70,3 +70,25 @@ def announce(module: str, seconds: int, *, group: str | None = None) -> None:
         name = module.removeprefix("shorthaul.") if group is None else group
         _announced.add(name)
         print(f"compiling the kernels of {name}: about {seconds} s, only this first time", file=sys.stderr, flush=True)
+
+
+def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool:
+    """True if the kernels of ``module`` are compiled, or can be in the time left; else said once, naming ``what``.
+
+    ``seconds`` is roughly how long the compilation takes. A search that has other ways to a plan asks this before it
+    takes one whose first compilation would not fit into the time limit.
+
+    >>> affordable("shorthaul.core.jit", 5, 60.0, "the search")
+    True
+    """
+    if not ENABLED or remaining_s >= 1.5 * seconds or (module in _kernels and is_warm(module)):
+        return True
+    if remaining_s > 0 and what not in _announced:
+        _announced.add(what)
+        print(
+            f"{what} is left out: compiling it takes about {seconds} s, once, and {remaining_s:.0f} s are left;"
+            " give more time once",
+            file=sys.stderr,
+            flush=True,
+        )
+    return False

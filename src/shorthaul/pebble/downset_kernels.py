@@ -101,9 +101,9 @@ def insert(sets: WordArray, numbers: IntArray, table: IntArray, row: int) -> boo
 
 
 @kernel
-def insert_all(sets: WordArray, numbers: IntArray, table: IntArray, count: int) -> None:
-    """Enter the first ``count`` states into the hash ``table``."""
-    for row in range(count):
+def insert_all(sets: WordArray, numbers: IntArray, table: IntArray, first: int, stop: int) -> None:
+    """Enter states ``first`` to ``stop`` - 1 into the hash ``table``."""
+    for row in range(first, stop):
         insert(sets, numbers, table, row)
 
 

@@ -19,7 +19,8 @@ from shorthaul.pebble.plan import Move, Plan, plan_of
 
 WordArray = npt.NDArray[np.uint64]
 
-_COMPILE_S = 25
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S = 8
 #: A layer may hold at most this many bytes of states before it counts as too large to complete.
 LARGEST_LAYER = 600 * 2**20
 #: All layers together may hold this many bytes.
@@ -27,6 +28,8 @@ LARGEST_HISTORY = 1500 * 2**20
 #: States of one computed set that dominance compares with.
 _COMPARED = 200
 _CHUNK = 4096
+#: States that are sorted, compared or entered in one go, between two looks at the clock.
+_BATCH = 2**19
 #: Sets of values to let go that are looked at per state and node; a beam looks at few, cheapest first.
 _EFFORT = 2**24
 _BEAM_EFFORT = 256
@@ -106,7 +109,7 @@ def layered(
     ``width`` cuts every layer to its best states by cost plus ``greed`` times the charge of letting all red values
     go, plus noise; ``per_set`` keeps so many of one computed set at most. ``order`` fixes the order of computation.
     """
-    announce("shorthaul.pebble.downset_kernels", _COMPILE_S)
+    announce("shorthaul.pebble.downset_kernels", COMPILE_S)
     sets = tables(cdag) if given is None else given
     words = sets.words
     steps = int((~cdag.is_input()).sum())
@@ -118,7 +121,9 @@ def layered(
         grown = _grow(sets, layers[-1], budget, limit, search, width, only)
         if grown is None:
             return Outcome(None, None, complete=False, finished=False)
-        layer = _pruned(sets, grown[0])
+        layer = _pruned(sets, grown[0], search)
+        if layer is None:
+            return Outcome(None, None, complete=False, finished=False)
         complete = complete and not grown[1]
         if width is not None and len(layer.sets) > width:
             layer = _cut(sets, layer, width, per_set, greed, noise, generator)
@@ -163,7 +168,9 @@ def _grow(
             if stuck and reached == position:
                 return None  # one state fills all the room
             stuck = reached == position
-            small = _pruned(sets, _Layer(next_sets[:filled], numbers[:filled]))
+            small = _pruned(sets, _Layer(next_sets[:filled], numbers[:filled]), search)
+            if small is None:
+                return None
             if width is not None and len(small.sets) > room // 4:
                 small = _cut(sets, small, min(width, room // 4), 0, 0.0, 0.0, None)
                 is_cut = True
@@ -174,10 +181,17 @@ def _grow(
                 numbers = np.empty((room, 4), dtype=np.int64)
             elif kept > 0.9 * room:
                 return None
+            if search.expired():
+                return None
             next_sets[:kept], numbers[:kept] = small.sets, small.numbers
             filled = kept
+            if search.expired():
+                return None
             table = np.full(_table_size(room), -1, dtype=np.int64)
-            kernels.insert_all(next_sets, numbers, table, filled)
+            for first in range(0, filled, _BATCH):
+                kernels.insert_all(next_sets, numbers, table, first, min(filled, first + _BATCH))
+                if search.expired():
+                    return None
         position = reached
     return _Layer(next_sets[:filled], numbers[:filled]), is_cut
 
@@ -186,15 +200,27 @@ def _table_size(room: int) -> int:
     return 1 << (2 * room - 1).bit_length()
 
 
-def _pruned(sets: Tables, layer: _Layer) -> _Layer:
-    """Return the states that no other of the same computed set dominates."""
+def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
+    """Return the states that no other of the same computed set dominates; None if time ran out.
+
+    Large layers are taken apart by hash first, so that Ctrl-C and the time limit are heard.
+    """
     count = len(layer.sets)
     hashes = kernels.group_hashes(layer.sets, sets.words, count)
-    order = np.lexsort((layer.numbers[:count, kernels.COST], hashes))
-    keep = kernels.undominated(
-        layer.sets, layer.numbers, order, hashes, sets.weights, sets.words, _COMPARED
-    )  # fmt: skip
-    rows = order[keep]
+    if count <= _BATCH:
+        batches = [np.arange(count)]
+    else:
+        by_bits = np.argsort((hashes >> np.uint64(56)).astype(np.uint8), kind="stable")
+        cuts = np.searchsorted(hashes[by_bits] >> np.uint64(56), np.arange(0, 256, max(1, 256 * _BATCH // count)))
+        batches = np.split(by_bits, cuts[1:])
+    kept: list[IntArray] = []
+    for batch in batches:
+        order = batch[np.lexsort((layer.numbers[batch, kernels.COST], hashes[batch]))]
+        keep = kernels.undominated(layer.sets, layer.numbers, order, hashes, sets.weights, sets.words, _COMPARED)
+        kept.append(order[keep])
+        if search.expired() and len(batches) > 1:
+            return None
+    rows = np.concatenate(kept)
     return _Layer(layer.sets[rows], layer.numbers[rows])
 
 

@@ -33,7 +33,7 @@ _RUN_S: Final = 2e-6
 #: Without a time limit the race ends after this many rules without a better plan, and always after the time below.
 _PATIENCE: Final = 60
 _ENDLESS_S: Final = 20.0
-_COMPILE_S: Final = 25
+COMPILE_S: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int 
     >>> plan(cells, 12, search=Budget(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
     True
     """
-    jit.announce(kernels.__name__, _COMPILE_S)
+    jit.announce(kernels.__name__, COMPILE_S)
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
     search = search.part(1.0, endless_s=_ENDLESS_S)

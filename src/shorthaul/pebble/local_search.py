@@ -32,7 +32,8 @@ _MOST_CALLS: Final = 8
 _HOT, _WARM, _COLD = 2.0, 1.0, 0.1
 #: How often a move computes a value once more, or once less.
 _AGAIN: Final = 0.15
-_COMPILE_S: Final = 15
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S: Final = 8
 
 
 def order_of(plan: Plan, *, repeats: bool = False) -> IntArray:
@@ -59,7 +60,7 @@ def improve(cdag: Cdag, budget: int, start: Plan, *, search: Budget, recompute: 
     count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
     if count < 2 or cdag.n + cdag.edges > _LARGEST or start.traffic(cdag.weights) <= goal:
         return start
-    jit.announce(local_search_kernels.__name__, _COMPILE_S)
+    jit.announce(local_search_kernels.__name__, COMPILE_S)
     annealer = _Annealer(cdag, budget, start, search, _AGAIN * recompute, goal)
     idle, calls = 0, 1
     while idle < _PATIENCE and not annealer.is_done():

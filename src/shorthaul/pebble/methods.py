@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
 from shorthaul.pebble import (
     beam,
     belady,
     composition,
+    downset_kernels,
+    downsets,
     dwt,
     exact,
     layer_by_layer,
     list_scheduling,
+    list_scheduling_kernels,
     local_search,
+    local_search_kernels,
     memory_states,
     mvm_tiling,
     recomputation,
     tree,
     tree_cuts,
+    wavefront_kernels,
 )
 from shorthaul.pebble.bound import best_bound, exhausted
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
@@ -34,6 +40,8 @@ MOST_FOR_EXACT = 400
 MOST_FOR_LOCAL_SEARCH = 50_000
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
+#: Seconds that the first compilation of the bounds' kernels takes.
+_BOUND_COMPILE_S = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +108,8 @@ def lower_bound(request: Request) -> Bound:
 
 def _computed_bound(request: Request, plan: Plan) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
+    if not _is_affordable(wavefront_kernels.__name__, _BOUND_COMPILE_S, request, "bounding by cuts"):
+        return algorithmic_bound(request.cdag)
     search = request.search.part(0.2, endless_s=AUTO_S / 4)
     goal = plan.traffic(request.cdag.weights)
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
@@ -223,6 +233,8 @@ def _auto(request: Request) -> Found:
     best = _list_scheduled(request, best, search.part(_share_of_orders(cdag)))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
         return best
+    if not _is_affordable(local_search_kernels.__name__, local_search.COMPILE_S, request, "the local search"):
+        return best
     composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.5)))
     best = _cheaper(cdag, best, replace(composed, bound=best.bound))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
@@ -230,6 +242,8 @@ def _auto(request: Request) -> Found:
     best = _annealed(request, best, search.part(0.05 if cdag.n <= MOST_FOR_EXACT else 1.0))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_EXACT:
         return best
+    if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
+        return _annealed(request, best, search)
     best = _searched(request, best, search.part(0.55))
     if _is_met(cdag, best):
         return best
@@ -249,6 +263,8 @@ def _share_of_orders(cdag: Cdag) -> float:
 
 def _list_scheduled(request: Request, best: Found, search: Budget) -> Found:
     cdag = request.cdag
+    if not _is_affordable(list_scheduling_kernels.__name__, list_scheduling.COMPILE_S, request, "list scheduling"):
+        return best
     found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=int(best.bound.value))
     return _cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
@@ -263,6 +279,10 @@ def _annealed(request: Request, best: Found, search: Budget) -> Found:
         )
         best = _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
     return best
+
+
+def _is_affordable(module: str, seconds: int, request: Request, what: str) -> bool:
+    return jit.affordable(module, seconds, request.search.remaining_s(), what)
 
 
 def _is_met(cdag: Cdag, found: Found) -> bool:

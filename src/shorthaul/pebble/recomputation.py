@@ -15,7 +15,8 @@ from shorthaul.pebble.plan import Move, Plan, plan_of
 
 WordArray = npt.NDArray[np.uint64]
 
-_COMPILE_S = 10
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S = 3
 #: The exact search takes graphs of up to this many nodes.
 MOST_NODES = 64
 #: Positions that fit into the arrays of the largest search (about 100 bytes each).
@@ -41,7 +42,7 @@ def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[
     traffic, least = incumbent.traffic(cdag.weights), cdag.algorithmic_bound()
     if traffic <= least or cdag.n > MOST_NODES:
         return incumbent, least, traffic <= least
-    announce("shorthaul.pebble.recomputation_kernels", _COMPILE_S)
+    announce("shorthaul.pebble.recomputation_kernels", COMPILE_S)
     bound = least
     room = _FIRST_POSITIONS
     while True:
