@@ -27,10 +27,10 @@ def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
 
 
 def test_fusing_keeps_edges_and_orders() -> None:
-    for seed, most in itertools.product(range(40), (0, 1, 3, 9)):
+    for seed, most, whole in itertools.product(range(40), (0, 1, 3, 9), (False, True)):
         cdag = random_cdag(np.random.default_rng(seed), 3 + seed % 30)
-        fused = fuse(cdag, most)
-        assert fused.heads[fused.group_of].tolist() == fused_heads(cdag, most)
+        fused = fuse(cdag, most, with_largest=whole)
+        assert fused.heads[fused.group_of].tolist() == fused_heads(cdag, most, with_largest=whole)
         expected = {
             (int(fused.group_of[p]), int(fused.group_of[v]))
             for p, v in zip(*(array.tolist() for array in cdag.edge_arrays()), strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shorthaul.pebble.model import Cdag
 
 
-def fused_heads(cdag: Cdag, most: int) -> list[int]:
+def fused_heads(cdag: Cdag, most: int, *, with_largest: bool) -> list[int]:
     """Return for every node the node it is computed together with."""
     place = {int(v): i for i, v in enumerate(cdag.order)}
 
@@ -22,6 +22,6 @@ def fused_heads(cdag: Cdag, most: int) -> list[int]:
         if not cdag.parents.neighbours(v).size or len(readers) != 1 or size(v) > most:
             return v
         largest = max(operands(readers[0]), key=size)
-        return v if largest == v else head(readers[0])
+        return v if largest == v and not with_largest else head(readers[0])
 
     return [head(v) for v in range(cdag.n)]

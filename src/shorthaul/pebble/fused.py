@@ -42,11 +42,12 @@ class Fused:
         return found
 
 
-def fuse(cdag: Cdag, most: int) -> Fused:
+def fuse(cdag: Cdag, most: int, *, with_largest: bool = False) -> Fused:
     """Return ``cdag`` with every value that one node reads, and what it is computed from alone, fused to that reader.
 
     Up to ``most`` nodes of such a subtree are fused; of a reader's operands the largest such subtree is left out, so
-    that a chain of additions stays a chain and each product goes with its addition. ``most`` = 0 fuses nothing.
+    that a chain of additions stays a chain and each product goes with its addition; ``with_largest`` takes it too, for
+    whole sums. ``most`` = 0 fuses nothing.
 
     >>> from shorthaul.pebble.generators import mvm
     >>> product = mvm(m=1, n=3, word=1)
@@ -54,7 +55,7 @@ def fuse(cdag: Cdag, most: int) -> Fused:
     (11, 9)
     """
     parents, children = cdag.parents, cdag.children
-    head = fused_kernels.fused_heads(cdag.order, parents.starts, children.starts, children.targets, most)
+    head = fused_kernels.fused_heads(cdag.order, parents.starts, children.starts, children.targets, most, with_largest)
     heads = np.flatnonzero(head == np.arange(cdag.n))
     group = np.empty(cdag.n, np.int64)
     group[heads] = np.arange(len(heads))

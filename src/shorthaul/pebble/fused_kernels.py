@@ -12,12 +12,13 @@ IntArray = npt.NDArray[np.int64]
 
 @kernel
 def fused_heads(
-    order: IntArray, starts: IntArray, child_starts: IntArray, children: IntArray, most: int
+    order: IntArray, starts: IntArray, child_starts: IntArray, children: IntArray, most: int,
+    with_largest: bool,
 ) -> IntArray:  # fmt: skip
     """Return for every node the node that it is computed together with, itself where that is none, shape (n,).
 
     A computed node that only one node reads goes with that reader, if it and what goes with it are at most ``most``
-    nodes, unless it is the reader's largest such operand: the chain that goes on through the reader.
+    nodes, and without ``with_largest`` unless it is the reader's largest such operand, with which a chain goes on.
     """
     n = len(order)
     size = np.zeros(n, np.int64)
@@ -37,6 +38,6 @@ def fused_heads(
         if size[node] == 0 or size[node] > most or child_starts[node + 1] - child_starts[node] != 1:
             continue
         child = children[child_starts[node]]
-        if largest[child] != node:
+        if with_largest or largest[child] != node:
             head[node] = head[child]
     return head

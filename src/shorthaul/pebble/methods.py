@@ -24,6 +24,8 @@ from shorthaul.pebble import (
     memory_states,
     mvm_tiling,
     recomputation,
+    tiles,
+    tiles_kernels,
     tree,
     tree_cuts,
     wavefront_kernels,
@@ -177,6 +179,11 @@ def _list_scheduling(request: Request) -> Found:
     return _list_scheduled(request, given, request.search)
 
 
+def _tiles(request: Request) -> Found:
+    start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
+    return _tiled(request, Found(start, "tiles", algorithmic_bound(request.cdag)), request.search)
+
+
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
     given = Found(start, "local-search", algorithmic_bound(request.cdag))
@@ -230,7 +237,7 @@ def _auto(request: Request) -> Found:
     if _is_met(cdag, best):
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
-    best = _list_scheduled(request, best, search.part(_share_of_orders(cdag)))
+    best = _ordered(request, best, search.part(_share_of_orders(cdag)))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
         return best
     if not _is_affordable(local_search_kernels.__name__, local_search.COMPILE_S, request, "the local search"):
@@ -261,12 +268,26 @@ def _share_of_orders(cdag: Cdag) -> float:
     return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
 
 
+def _ordered(request: Request, best: Found, search: Budget) -> Found:
+    """Return the best of tiles and list scheduling."""
+    best = _tiled(request, best, search.part(0.4))
+    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, search)
+
+
 def _list_scheduled(request: Request, best: Found, search: Budget) -> Found:
-    cdag = request.cdag
+    cdag, goal = request.cdag, int(best.bound.value)
     if not _is_affordable(list_scheduling_kernels.__name__, list_scheduling.COMPILE_S, request, "list scheduling"):
         return best
-    found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=int(best.bound.value))
+    found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
     return _cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
+
+
+def _tiled(request: Request, best: Found, search: Budget) -> Found:
+    cdag, goal = request.cdag, int(best.bound.value)
+    if not _is_affordable(tiles_kernels.__name__, tiles.COMPILE_S, request, "tiles"):
+        return best
+    found = tiles.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
+    return _cheaper(cdag, best, Found(found, "tiles", best.bound))
 
 
 def _annealed(request: Request, best: Found, search: Budget) -> Found:
@@ -332,6 +353,7 @@ PLANNERS: dict[str, Planner] = {
     "liu": _liu,
     "belady": _belady,
     "list-scheduling": _list_scheduling,
+    "tiles": _tiles,
     "local-search": _local_search,
     "beam": _beam,
     "composition": _composition,

@@ -20,6 +20,7 @@ METHODS = (
     "belady",
     "liu",
     "list-scheduling",
+    "tiles",
     "beam",
     "local-search",
     "composition",

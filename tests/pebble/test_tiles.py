@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
+from tests.pebble.test_belady import is_topological, random_cdag
+from tests.reference.pebble_tiles import grown
+
+from shorthaul.core.search import Budget
+from shorthaul.graphs.csr import from_edges
+from shorthaul.pebble import belady, generators, tiles, tiles_kernels
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.tiles import Tiler, drawn, first_shapes
+
+
+def test_every_shape_gives_a_topological_order_of_what_is_computed() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        cdag = random_cdag(rng, 3 + seed)
+        tiler = Tiler(cdag)
+        computed = np.flatnonzero(~cdag.is_input()).tolist()
+        first = first_shapes(6)
+        for shape in (*first[:16], *(drawn(first[0], rng) for _ in range(4))):
+            order = tiler.order(shape)
+            assert sorted(order.tolist()) == computed
+            assert is_topological(cdag, order)
+
+
+def test_tiles_agree_with_their_plain_twin() -> None:
+    several = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        groups, classes = int(rng.integers(2, 14)), int(rng.integers(1, 10))
+        reads = {g: sorted(set(rng.integers(0, classes, int(rng.integers(0, 4))).tolist())) for g in range(groups)}
+        made = rng.integers(-1, classes, groups)
+        before = {g: set(rng.integers(0, g, int(rng.integers(0, 2))).tolist()) if g else set() for g in range(groups)}
+        class_weights, weights = rng.integers(1, 4, classes), rng.integers(1, 4, groups)
+        targets = {g for g in range(groups) if rng.random() < 0.8}
+        before = {g: earlier & targets for g, earlier in before.items()}
+        size, singly = int(rng.integers(1, 12)), bool(rng.random() < 0.5)
+        expected = grown(
+            list(range(groups)), targets, reads, made.tolist(), before, class_weights.tolist(), weights.tolist(), size,
+            singly=singly,
+        )  # fmt: skip
+        read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in reads[g]])
+        after = from_edges(groups, [(g, h) for h in range(groups) for g in sorted(before[h])])
+        back = read.reversed()
+        tile, turn = tiles_kernels.grown(
+            np.arange(groups), np.array([g in targets for g in range(groups)]),
+            tiles_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, made),
+            after.starts, after.targets, np.array([len(before[g]) for g in range(groups)]), weights, size, singly,
+        )  # fmt: skip
+        found = [sorted(np.flatnonzero(tile == t).tolist(), key=turn.__getitem__) for t in range(tile.max() + 1)]
+        assert found == expected
+        several += len(expected) > 1 and max(map(len, expected)) > 2
+    assert several > 50  # cases in which something was chosen
+
+
+@pytest.mark.parametrize(("name", "most"), [("matmul", 1.12), ("conv", 1.1), ("attention", 1.15)])
+def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
+    _, parameters, budget = next(problem for problem in PROBLEMS if problem[0] == name)
+    cdag = graph(name, parameters)
+    goal = int(most * tiled(name, parameters, budget))
+    start = belady.plan(cdag, budget, "given")
+    found = tiles.plan(cdag, budget, search=Budget(time_limit_s=10), incumbent=start, goal=goal)
+    report = replay(cdag, found, budget, recompute=False)
+    assert report.ok
+    assert report.cost is not None
+    assert report.cost["traffic"] <= goal < start.traffic(cdag.weights)
+
+
+@pytest.mark.parametrize("name", TILINGS)
+def test_tilings_by_hand_are_topological_orders(name: str) -> None:
+    _, parameters, budget = next(problem for problem in PROBLEMS if problem[0] == name)
+    cdag = graph(name, parameters)
+    computed = np.flatnonzero(~cdag.is_input())
+    for _, order in zip(range(3), TILINGS[name](budget=budget, **parameters), strict=False):
+        assert np.array_equal(np.sort(order), computed)
+        assert is_topological(cdag, np.array(order))
+
+
+def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
+    cdag = generators.matmul(m=4, n=4, k=3, word=1)
+    start = belady.plan(cdag, 8)
+    found = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)
+    again = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)
+    assert found.traffic(cdag.weights) <= start.traffic(cdag.weights)
+    assert found.nodes.tolist() == again.nodes.tolist()
