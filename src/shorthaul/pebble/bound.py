@@ -7,7 +7,7 @@ from typing import Any
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
-from shorthaul.pebble import bound_parts, spectral, wavefront
+from shorthaul.pebble import bound_parts, bound_segments, spectral, wavefront
 from shorthaul.pebble.model import Cdag, require_budget
 
 _PROOFS = {
@@ -24,6 +24,13 @@ _PROOFS = {
         "cuts into k equal segments; what crosses between segments is at least n / k times the sum of the k least "
         "eigenvalues of the Laplacian, of which the fast memory holds at most 2 (k - 1) budgets (Jain and Zaharia). "
         "No value is computed twice."
+    ),
+    "S-partition": (
+        "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
+        "products, of which it is known how many values can be computed from so many words. Cut a schedule into "
+        "segments of T loaded words each, from its end. What a segment computes depends on the words in fast memory at "
+        "its start and the T loaded ones; so each computes at most M values, the first with its fewer loads fewer in "
+        "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products)."
     ),
     "parts": (
         "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "
@@ -53,7 +60,8 @@ def best_bound(
     require_budget(cdag, budget)
     search = search or Budget()
     least = cdag.algorithmic_bound()
-    values = {"algorithmic": least}
+    segments = bound_segments.excess(cdag, budget, recompute=recompute)
+    values = {"algorithmic": least, "S-partition": least + segments.excess}
     cuts = wavefront.Found(0, ())
     if not recompute:
         cuts = wavefront.excess(cdag, budget, search=search)
@@ -62,7 +70,9 @@ def best_bound(
     details: dict[str, Any] = {"bounds": values}
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
-        sums = bound_parts.excess(cdag, budget, search=search, recompute=recompute, goal=beyond, known=cuts.pieces)
+        sums = bound_parts.excess(
+            cdag, budget, search=search, recompute=recompute, goal=beyond, known=(*cuts.pieces, *segments.pieces)
+        )
         values["parts"] = least + sums.excess
         details["parts"] = [
             {"nodes": nodes, "bound": value, "share": share, "times": times}

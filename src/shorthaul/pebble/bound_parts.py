@@ -100,7 +100,8 @@ class _Pool:
         if is_small and self._is_whole_searched():
             return self._found(self._packing())
         for nodes, value in known:
-            self._values[frozenset(nodes.tolist())] = value
+            key = frozenset(nodes.tolist())
+            self._values[key] = max(value, self._values.get(key, 0))
         if not self._recompute and n <= _LARGEST_CUT:
             everything = frozenset(range(n))
             found = wavefront.turning(self._cdag, self._budget, search=self._search.part(_TURNING_SHARE))

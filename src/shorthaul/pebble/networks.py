@@ -1,0 +1,97 @@
+"""S-partition bounds of networks whose dominators are known: butterflies, pyramids, three-point stencils.
+
+Of the nodes first computed in a segment, every path from the inputs meets what is in fast memory at its start or
+loaded in it: D words dominate them. How many nodes D words dominate is known for these networks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.pebble import generators
+from shorthaul.pebble.model import Cdag
+
+#: Loads per segment that are tried, in budgets.
+_LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """A recognised network: ``most(D)`` of the nodes that ``counted(D)`` counts are dominated by D words.
+
+    ``most`` grows at least linearly from 0. ``is_reversible`` tells that it holds with all edges turned round too.
+    """
+
+    name: str
+    most: Callable[[int], float]
+    counted: Callable[[int], int]
+    is_reversible: bool
+
+
+def recognised(cdag: Cdag) -> Network | None:
+    """Return the network that ``cdag`` is, its nodes numbered layer by layer; None if it is none of those known.
+
+    >>> recognised(generators.fft(n=16)).name
+    'butterfly'
+    """
+    given = cdag.is_input()
+    inputs = int(given.sum())
+    computed = cdag.n - inputs
+    if not bool(given[:inputs].all()) or inputs < 2:
+        return None
+    steps, rest = divmod(computed, inputs)
+    is_power = inputs & (inputs - 1) == 0
+    if is_power and rest == 0 and steps == inputs.bit_length() - 1 and _same(cdag, generators.fft(n=inputs)):
+        return Network("butterfly", lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
+    if 2 * computed == inputs * (inputs - 1) and _same(cdag, generators.pyramid(n=inputs - 1)):
+        return Network("pyramid", lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
+    if rest == 0 and _same(cdag, generators.stencil(n=inputs, t=steps)):
+        return Network("stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True)
+    return None
+
+
+def inner_cells(cells: int, dominators: int) -> int:
+    """Return how many cells of a row of a stencil are so far from its ends that D words dominate D^2 / 4 of them.
+
+    What D words dominate falls into connected pieces. The lowest node of a piece in each column is one of the D, so
+    that a piece is no wider than its own dominators. Away from the walls every row of it is two cells shorter than the
+    one below, D^2 / 4 in all. At a wall it is one cell shorter, but beyond x columns from the wall only D - x of its
+    dominators are left, so that it has (D - x)^2 / 2 nodes there, no more than D^2 / 4 from x = 0.293 D on. As many
+    words as cells dominate everything.
+    """
+    if dominators >= cells:
+        return 0
+    return max(0, cells - 2 * math.ceil(dominators * (1 - math.sqrt(0.5))))
+
+
+def _same(cdag: Cdag, other: Cdag) -> bool:
+    if cdag.n != other.n or cdag.edges != other.edges:
+        return False
+    edges = [np.sort(one.edge_arrays()[0] * one.n + one.edge_arrays()[1]) for one in (cdag, other)]
+    return bool((edges[0] == edges[1]).all())
+
+
+def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
+    """Return a lower bound on the traffic beyond inputs and outputs.
+
+    Segments of T loads, cut from the end, compute at most most(budget + T) nodes each, the first one, with r < T loads
+    and an empty memory, at most most(r) <= most(budget + T) r / T. Without ``recompute`` the stores are bounded in the
+    same way with all edges turned round: what a segment computes and does not store or keep is dominated from above.
+    """
+    least, widest = int(cdag.weights.min()), int(cdag.weights.max())
+    loads = stores = 0.0
+    for length in _LENGTHS:
+        words = max(1, int(length * budget))
+        dominators = (budget + words + widest - 1) // least
+        most, counted = found.most(dominators), found.counted(dominators)
+        loads = max(loads, words * counted / max(most, 1.0))
+        if found.is_reversible and not recompute:
+            stores = max(stores, words * counted / (most + dominators))
+    inputs, outputs = (int(cdag.weights[chosen].sum()) for chosen in (cdag.is_input(), cdag.is_output()))
+    beyond = [math.ceil(moved * (1 - _ROUNDING) - base) for moved, base in ((loads, inputs), (stores, outputs))]
+    return sum(max(0, one) for one in beyond)

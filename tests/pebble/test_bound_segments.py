@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady, bound_segments, case, mvm_tiling, networks
+from shorthaul.pebble.bound import best_bound
+from shorthaul.pebble.contraction import contractions
+from shorthaul.pebble.downsets import layered
+from shorthaul.pebble.model import Cdag, build
+
+KERNELS = (
+    "matmul:m=6,n=7,k=8,word=1",
+    "matmul:m=6,n=6,k=6,word=1,weights=double-accumulator",
+    "mvm:m=9,n=12,word=1",
+    "mvm:m=9,n=12,word=2,weights=double-accumulator",
+    "conv:h=7,w=7,c=2,f=3,k=3,word=1",
+    "attention:n=6,d=4,word=1",
+)
+
+
+def turned_round(cdag: Cdag) -> Cdag:
+    sources, targets = cdag.edge_arrays()
+    return build(cdag.weights, cdag.n - 1 - targets, cdag.n - 1 - sources)
+
+
+def dominated(cdag: Cdag, words: set[int]) -> list[int]:
+    """Return the nodes outside ``words`` all of whose operands are there or dominated themselves."""
+    inside = set(words)
+    found = []
+    for v in cdag.order.tolist():
+        operands = cdag.parents.neighbours(v).tolist()
+        if v not in inside and operands and inside.issuperset(operands):
+            inside.add(v)
+            found.append(v)
+    return found
+
+
+@pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=9,word=1", "stencil:n=14,t=8,word=1"])
+def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
+    cdag = case(text).workload
+    network = networks.recognised(cdag)
+    assert network is not None
+    inputs = len(cdag.inputs())
+    rng = np.random.default_rng(0)
+    tight = 0
+    for graph in [cdag, turned_round(cdag)] if network.is_reversible else [cdag]:
+        for _ in range(1500):
+            size = int(rng.integers(2, inputs))
+            first = int(rng.integers(0, inputs - size + 1))
+            words = set(range(first, first + size))  # a row of neighbours, some of them moved anywhere
+            for v in rng.choice(sorted(words), size=int(rng.integers(0, 1 + size // 2)), replace=False).tolist():
+                words.remove(v)
+                words.add(int(rng.integers(cdag.n)))
+            found = dominated(graph, words)
+            if network.name == "stencil":
+                edge = (inputs - networks.inner_cells(inputs, len(words))) // 2
+                found = [v for v in found if edge <= v % inputs < inputs - edge]
+            assert len(found) <= network.most(len(words)), sorted(words)
+            tight += len(found) > 0.5 * network.most(len(words)) > 0
+    assert tight > 20
+
+
+@pytest.mark.parametrize("text", KERNELS)
+def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(text: str) -> None:
+    rng = np.random.default_rng(1)
+    found = contractions(case(text).workload)
+    assert found
+    for one in found:
+        for _ in range(300):
+            near = [np.abs(names - rng.integers(names.max() + 1)) <= rng.integers(names.max() + 2) for names in
+                    (one.left, one.right, one.sums)]  # fmt: skip
+            chosen = np.flatnonzero(near[0] & near[1] & near[2])
+            a, b, c = (len(np.unique(names[chosen])) for names in (one.left, one.right, one.sums))
+            assert len(chosen) <= math.sqrt(one.duplicates * a * b * c) + 1e-9
+
+
+@pytest.mark.parametrize("text", [*KERNELS, "stencil:n=20,t=12,word=1", "pyramid:n=24,word=1", "fft:n=32,word=1"])
+def test_no_bound_exceeds_a_plan(text: str) -> None:
+    cdag = case(text).workload
+    least = cdag.least_budget()
+    lifted = 0
+    for budget in [least, least + 1, least + 3, 2 * least, 3 * least, 5 * least]:
+        cost = belady.plan(cdag, budget).traffic(cdag.weights)
+        if mvm_tiling.recognise(cdag) is not None:
+            cost = min(cost, mvm_tiling.plan(cdag, budget).traffic(cdag.weights))
+        once = bound_segments.excess(cdag, budget, recompute=False)
+        again = bound_segments.excess(cdag, budget, recompute=True)
+        assert again.excess <= once.excess <= cost - cdag.algorithmic_bound()
+        assert sum(value for _, value in once.pieces) == once.excess
+        lifted += once.excess > 0
+    assert lifted > 0 or text.startswith(("fft", "attention", "mvm"))
+
+
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [
+        ("matmul:m=2,n=2,k=3,word=1", 3),
+        ("matmul:m=1,n=4,k=3,word=1", 4),
+        ("mvm:m=3,n=3,word=1", 3),
+        ("stencil:n=6,t=4,word=1", 4),
+        ("pyramid:n=7,word=1", 3),
+    ],
+)
+def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
+    cdag = case(text).workload
+    outcome = layered(cdag, budget, limit=10**9, search=Budget())
+    assert outcome.excess is not None
+    assert bound_segments.excess(cdag, budget, recompute=False).excess <= outcome.excess
+
+
+def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
+    matmul = case("matmul:m=16,n=16,k=16,word=1").workload
+    found = best_bound(matmul, 16, search=Budget(time_limit_s=2))
+    assert found.method in {"S-partition", "parts"}
+    assert found.details["bounds"]["S-partition"] > 1.9 * matmul.algorithmic_bound()
+    again = best_bound(matmul, 16, recompute=True, search=Budget(time_limit_s=2))
+    assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
+
+
+def test_other_graphs_are_not_taken_for_networks() -> None:
+    fft = case("fft:n=8,word=1").workload
+    sources, targets = fft.edge_arrays()
+    assert networks.recognised(build(fft.weights, sources[:-1], targets[:-1])) is None
+    swapped = sources.copy()
+    swapped[-1], swapped[-3] = swapped[-3], swapped[-1]
+    assert networks.recognised(build(fft.weights, swapped, targets)) is None
+    assert contractions(fft) == []
