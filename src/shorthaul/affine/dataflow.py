@@ -51,19 +51,40 @@ def flow_dependences(program: Program) -> DataFlow:
     inputs: dict[str, isl.Set] = {}
     for statement in program.statements:
         for reference in statement.reads:
-            access = isl.UnionAccessInfo.from_sink(isl.UnionMap.from_map(reference.relation))
-            access = access.set_must_source(writes).set_schedule_map(schedule)
-            found = access.compute_flow()
-            for relation in sorted_maps(found.get_must_dependence()):
+            read = isl.UnionMap.from_map(reference.relation)
+            try:
+                access = isl.UnionAccessInfo.from_sink(read).set_must_source(writes).set_schedule_map(schedule)
+                found = access.compute_flow()
+                dependence, without = found.get_must_dependence(), found.get_must_no_source()
+            except isl.Error:
+                dependence, without = _last_writes(read, writes, schedule)
+            for relation in sorted_maps(dependence):
                 source = relation.get_tuple_name(isl.dim_type.in_)
                 flows.append(Flow(source, statement.name, reference, relation))
-            for relation in sorted_maps(found.get_must_no_source()):
+            for relation in sorted_maps(without):
                 turned = relation.reverse().coalesce()
                 flows.append(Flow(None, statement.name, reference, turned))
                 elements = turned.domain()
                 known = inputs.get(reference.array)
                 inputs[reference.array] = (elements if known is None else known.union(elements)).coalesce()
     return DataFlow(program, tuple(flows), inputs)
+
+
+def _last_writes(
+    read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap
+) -> tuple[isl.UnionMap, isl.UnionMap]:
+    """Return last writer -> reader, and the reads without a writer: the last write in time before each read.
+
+    The definition itself; isl's own routine is faster, but it fails on some loops with steps.
+    """
+    when = read.domain().apply(schedule)
+    sets: list[isl.Set] = []
+    when.foreach_set(sets.append)
+    earlier = isl.UnionMap.from_map(isl.Map.lex_gt(sets[0].get_space()))
+    times = read.apply_range(writes.reverse()).apply_range(schedule)
+    last = times.intersect(schedule.apply_range(earlier)).lexmax()
+    dependence = last.apply_range(schedule.reverse()).reverse()
+    return dependence.coalesce(), read.subtract_domain(dependence.range()).coalesce()
 
 
 def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:

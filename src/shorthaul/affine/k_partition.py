@@ -7,6 +7,7 @@ first vertex that the segment does not compute was in fast memory at its start o
 
 * Broadcast: if the whole path, source included, is computed in the segment, the source is an event and is its own cut.
 * Chain: take the first p of P on its line. Its predecessor p - delta is not computed in the segment, or it is a source.
+  Where the first operands of chains are on other paths as well, the first vertex of a line is its own source.
 
 A cut belongs to one class of the projection only (checked: every level of a family determines the class), so at least
 |phi_q(P)| cuts exist, and over families whose vertex sets are disjoint at most S + T in all. Hence |P| <= U(S + T) and
@@ -22,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import islpy as isl
@@ -145,7 +146,7 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
         return None
     if symmetric and len(parts) == 1:
         parts = (_off_diagonal(parts[0]),)
-    trimmed = _trimmed(parts, forbidden)
+    trimmed = _trimmed(tuple(_with_own_starts(part) for part in parts), forbidden)
     if trimmed is None or not _disjoint(trimmed):
         return None
     folds = []
@@ -169,6 +170,26 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
     if symmetric:
         return _symmetric(result, apart) or result
     return result
+
+
+def _with_own_starts(part: Part) -> Part:
+    """Let chains whose first operands are on other paths too begin with their own first vertices instead.
+
+    Then the computation of such a vertex is the event that stands for its line.
+    """
+    paths = list(part.paths)
+    for family, path in enumerate(paths):
+        if not path.is_chain or len(path.levels) > 1:
+            continue
+        own = isl.UnionSet.from_set(part.domain).universe()
+        elsewhere = part.level(family, 0).subtract_range(own)
+        others = [vertices_of((part,), other) for other in range(len(paths)) if other != family]
+        if all(elsewhere.range().intersect(item).is_empty() for item in others):
+            continue
+        begun = path.levels[0].subtract_range(own).domain().identity()
+        level = path.levels[0].intersect_range(own).union(begun).coalesce()
+        paths[family] = replace(path, levels=(level,))
+    return replace(part, paths=tuple(paths))
 
 
 def _placed(part: Part, family: int) -> Subspace:

@@ -1,0 +1,53 @@
+"""Data flow by the definition, for loops on which isl's own routine fails, and beside it everywhere else."""
+
+from __future__ import annotations
+
+import islpy as isl
+import numpy as np
+import pytest
+
+from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.check import same_cdag
+from shorthaul.affine.dataflow import _last_writes, flow_dependences
+from shorthaul.affine.scop import program_from_text
+from tests.reference.affine_programs import random_program
+
+STEPPED = """void stepped(int N, double A[3*N], double s) {
+#pragma scop
+for (int i = 1; i < N + 1; i += 2) {
+  A[i] = A[i] + 1.0;
+  for (int j = 1; j < i + 1; j++) s = A[j + i] + s;
+  s = 0.0;
+}
+for (int i = N - 2; i >= 0; i--)
+  if (i % 2 == 0) A[i + 1] = A[2 * i];
+#pragma endscop
+}
+"""
+
+
+@pytest.mark.parametrize("text", [STEPPED, random_program(1164)])  # isl fails on the second one
+def test_stepped_loops(text: str) -> None:
+    program = program_from_text(text)
+    flow = flow_dependences(program)
+    for sizes in ({"N": 1, "M": 1}, {"N": 3, "M": 2}, {"N": 6, "M": 5}):
+        at = {name: sizes[name] for name in program.parameters}
+        cdag = concrete_cdag(program, at, flow)
+        labels = [cdag.label(vertex) for vertex in range(cdag.n)]
+        sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts)).tolist()
+        edges = {(labels[a], labels[b]) for a, b in zip(cdag.operands.tolist(), sinks, strict=True)}
+        assert not same_cdag(program, at, edges, set(labels[: cdag.inputs]))
+
+
+@pytest.mark.parametrize("seed", range(2000, 2008))
+def test_the_last_write_is_what_isl_finds(seed: int) -> None:
+    program = program_from_text(random_program(seed))
+    writes, schedule = program.writes(), program.schedule()
+    for statement in program.statements:
+        for reference in statement.reads:
+            read = isl.UnionMap.from_map(reference.relation)
+            access = isl.UnionAccessInfo.from_sink(read).set_must_source(writes).set_schedule_map(schedule)
+            known = access.compute_flow()
+            dependence, without = _last_writes(read, writes, schedule)
+            assert dependence.is_equal(known.get_must_dependence())
+            assert without.is_equal(known.get_must_no_source())
