@@ -5,12 +5,12 @@ from __future__ import annotations
 import islpy as isl
 import numpy as np
 import pytest
+from tests.reference.affine_programs import random_program
 
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.check import same_cdag
 from shorthaul.affine.dataflow import _last_writes, flow_dependences
 from shorthaul.affine.scop import program_from_text
-from tests.reference.affine_programs import random_program
 
 STEPPED = """void stepped(int N, double A[3*N], double s) {
 #pragma scop

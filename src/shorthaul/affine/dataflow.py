@@ -70,9 +70,7 @@ def flow_dependences(program: Program) -> DataFlow:
     return DataFlow(program, tuple(flows), inputs)
 
 
-def _last_writes(
-    read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap
-) -> tuple[isl.UnionMap, isl.UnionMap]:
+def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap) -> tuple[isl.UnionMap, isl.UnionMap]:
     """Return last writer -> reader, and the reads without a writer: the last write in time before each read.
 
     The definition itself; isl's own routine is faster, but it fails on some loops with steps.
