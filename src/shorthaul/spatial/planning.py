@@ -97,20 +97,20 @@ def plan(
             from shorthaul.spatial.refine import refine
 
             layout = refine(tree, layout, seconds=float(options.refine or 0), budget=budget)
-    with ThreadPoolExecutor(1) as checker:  # kernels run beside each other
-        checked = checker.submit(check_layout, layout, tree)
-        # From here on by light-first position: neighbours in the tree are neighbours in memory.
-        stored = store(tree, layout, light_first)
-        numbered = Tree(stored.parent)
+    name = f"{options.order} + {curve}" + (" + refine" if refined else "")
+    # From here on by light-first position: neighbours in the tree are neighbours in memory.
+    stored = store(tree, layout, light_first)
+    numbered = Tree(stored.parent)
+    with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
+        checking = beside.submit(check_layout, layout, tree)
+        comparing = beside.submit(_baselines, tree, stored, curve, budget, skip=name) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
-        name = f"{options.order} + {curve}" + (" + refine" if refined else "")
-        rows: list[dict[str, float | str]] = [_row(name, cost, tree.n)]
-        if options.baselines:
-            rows += _baselines(tree, stored, curve, budget, skip=name)
-    report = checked.result()
+        bound = energy_bound(numbered, layout.grid)
+        virtual = _virtual(stored)
+    report = checking.result()
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
-    bound = energy_bound(numbered, layout.grid)
+    baselines = [] if comparing is None else comparing.result()
     created = {}
     if options.create:
         from shorthaul.spatial.creation import creation
@@ -131,11 +131,13 @@ def plan(
             "curve": curve,
             "energy_per_vertex": cost["energy_hops"] / tree.n,
             "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
-            "virtual_tree": _virtual(stored),
-            "baselines": rows[1:],
+            "virtual_tree": virtual,
+            "baselines": baselines,
             **created,
         },
-        figures=views.layout_figures(numbered, stored.x, stored.y, layout.grid, rows, loads),
+        figures=views.layout_figures(
+            numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
+        ),
     )
 
 
@@ -147,7 +149,7 @@ def _baselines(
     tree: Tree, stored: StoredTree, curve: str, budget: Budget, *, skip: str
 ) -> list[dict[str, float | str]]:
     x, y = curves.cells(curve, stored.grid, tree.n)
-    rows = []
+    rows: list[dict[str, float | str]] = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
         if name != skip:
