@@ -121,6 +121,11 @@ def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
 
 
+def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
+    cdag = case("fft:n=64,word=1").workload
+    assert best_bound(cdag, 16, search=Budget(time_limit_s=10), goal=220).value >= 128 + 92
+
+
 def test_other_graphs_are_not_taken_for_networks() -> None:
     fft = case("fft:n=8,word=1").workload
     sources, targets = fft.edge_arrays()

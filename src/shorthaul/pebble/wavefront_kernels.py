@@ -59,17 +59,16 @@ def wavefront(
                 tails[count], heads[count], capacities[count] = source, p, endless
                 tails[count + 1], heads[count + 1] = p, source
                 count += 2
+    is_operand = np.zeros(size, dtype=np.bool_)  # of the node: in fast memory, whatever follows
+    for e in range(starts[node], starts[node + 1]):
+        if inside[parents[e]] >= 0:
+            is_operand[inside[parents[e]]] = True
     for i in range(size):
         if part[i] != node:
-            tails[count], heads[count], capacities[count] = i, size + i, charges[part[i]]
+            charge = np.int64(0) if is_operand[i] else charges[part[i]]
+            tails[count], heads[count], capacities[count] = i, size + i, charge
             tails[count + 1], heads[count + 1] = size + i, i
             count += 2
-    for e in range(starts[node], starts[node + 1]):  # operands of the node are in fast memory, whatever follows
-        p = inside[parents[e]]
-        if p >= 0:
-            for arc in range(0, count, 2):
-                if tails[arc] == p and heads[arc] == size + p:
-                    capacities[arc] = 0
     own = inside[node]
     tails[count], heads[count], capacities[count] = own, sink, endless
     tails[count + 1], heads[count + 1] = sink, own
