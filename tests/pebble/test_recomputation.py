@@ -34,6 +34,7 @@ def test_the_search_agrees_with_the_game() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 def test_the_search_agrees_with_the_game_on_thousands() -> None:
     agree(range(5000, 7000), 9)
 

@@ -81,7 +81,8 @@ def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool
     >>> affordable("shorthaul.core.jit", 5, 60.0, "the search")
     True
     """
-    if not ENABLED or remaining_s >= 1.5 * seconds or (module in _kernels and is_warm(module)):
+    # As in announce: a module some of whose kernels were compiled before has little left to compile.
+    if not ENABLED or remaining_s >= 1.5 * seconds or any(map(_kernel_is_warm, _kernels.get(module, ()))):
         return True
     if remaining_s > 0 and what not in _announced:
         _announced.add(what)

@@ -29,6 +29,9 @@ CDAG_KIND = "shorthaul/cdag"
 PLAN_KIND = "shorthaul/pebble-plan"
 #: Plans of more moves than this are written in columns (``.npz``).
 MOST_JSON_MOVES = 100_000
+#: What an input may hold.
+_DOCUMENTS = f"a document of kind '{CDAG_KIND}', or an object from each node to the list of what it is computed from"
+_CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
 _NAMES = ("load", "store", "compute", "delete")
 
 
@@ -43,6 +46,13 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
     text = decode_text(read_bytes(path) if data is None else data, file=path)
     start = text.lstrip()[:200].lower()
     try:
+        if not start:
+            raise InputError(
+                "is empty",
+                value="nothing but white space" if text else "no bytes",
+                allowed=_CONTENTS,
+                cure="write the graph into it, or name a built-in case (see 'shorthaul pebble cases')",
+            )
         if start.startswith(("{", "[")):
             return cdag_from_document(parse_json(text, file=path), name=str(path))
         if path.suffix in {".dot", ".gv"} or start.startswith(("digraph", "strict digraph", "graph")):
@@ -66,7 +76,7 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
     """
     if isinstance(document, dict) and "kind" not in document and _is_dependencies(document):
         return from_dependencies(document, name=name)
-    fields = expect_kind(document, CDAG_KIND)
+    fields = expect_kind(_expect_cdag(document), CDAG_KIND)
     nodes, edges = _list(fields, "nodes"), _list(fields, "edges")
     unknown = next((key for key in fields if key not in {"kind", "version", "name", "nodes", "edges"}), None)
     if unknown is not None:
@@ -97,6 +107,36 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
         stops.append(number[edge[1]])
     ids = None if list(number) == list(range(len(number))) else list(number)
     return build(np.array(weights, dtype=np.int64), starts, stops, ids=ids, name=str(fields.get("name", name)))
+
+
+def _expect_cdag(document: Any) -> Any:
+    """Return ``document`` if it may be a CDAG document; else :class:`InputError` that tells what it is."""
+    if not isinstance(document, dict):
+        raise InputError(
+            "is no graph",
+            value=document,
+            allowed=_DOCUMENTS,
+            cure=f'begin with {{"kind": "{CDAG_KIND}", "version": 1}}',
+        )
+    if "kind" not in document:
+        keys = ", ".join(sorted(map(str, document))[:8])
+        raise InputError(
+            "names no kind",
+            place="kind",
+            value=f"an object with the keys {keys}" if keys else "an object without keys",
+            allowed=_DOCUMENTS,
+            cure=f'add "kind": "{CDAG_KIND}", "version": 1',
+        )
+    if document["kind"] != CDAG_KIND:
+        is_plan = document["kind"] in {PLAN_KIND, "shorthaul/pebble-result"}
+        raise InputError(
+            "is of another kind",
+            place="kind",
+            value=document["kind"],
+            allowed=_DOCUMENTS,
+            cure="give the graph first: shorthaul pebble check INPUT PLAN" if is_plan else "give the graph's own file",
+        )
+    return document
 
 
 def _is_dependencies(document: Mapping[str, Any]) -> bool:

@@ -131,7 +131,8 @@ def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
     """Yield every tiling worth looking at, with its traffic and the fast memory it needs.
 
     Rows first: blocks of ``height`` accumulators, the vector read again for each block but for ``kept`` words.
-    Columns first: blocks of ``width`` vector words, accumulators moved out and in between blocks but for ``kept``.
+    Columns first: blocks of ``width`` vector words, accumulators moved out and in between blocks but for ``kept``;
+    rows are taken up and down in turn, so that the last accumulator of a block is the first of the next.
     """
     m, n = mvm.m, mvm.n
     word = int(cdag.weights[mvm.vector].max())
@@ -162,7 +163,7 @@ def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
                 m,
                 width,
                 kept,
-                least + 2 * (blocks - 1) * (m - kept) * acc,
+                least + 2 * (blocks - 1) * max(0, m - kept - 1) * acc,
                 kept * acc + working + width * word + step,
             )
 
@@ -253,18 +254,22 @@ def _by_rows(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
 
 
 def _by_columns(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
-    for left in range(0, mvm.n, tiling.width):
+    moved = range(tiling.kept, mvm.m)
+    waiting = -1  # the row whose accumulator stays from the block before
+    for turn, left in enumerate(range(0, mvm.n, tiling.width)):
         columns = range(left, min(left + tiling.width, mvm.n))
         words = mvm.vector[columns.start : columns.stop].tolist()
         yield from ((Move.LOAD, word) for word in words)
-        for row in range(mvm.m):
-            if left and row >= tiling.kept:
+        rows = [*range(tiling.kept), *(moved if turn % 2 == 0 else reversed(moved))]
+        for row in rows:
+            if left and row >= tiling.kept and row != waiting:
                 yield Move.LOAD, int(mvm.sums[row, left - 1])
             for column in columns:
                 yield from _step(mvm, row, column)
-            if columns.stop == mvm.n or row >= tiling.kept:
+            if columns.stop == mvm.n or (row >= tiling.kept and row != rows[-1]):
                 result = int(mvm.sums[row, columns.stop - 1])
                 yield from ((Move.STORE, result), (Move.DELETE, result))
+        waiting = rows[-1]
         yield from ((Move.DELETE, word) for word in words)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import layer_by_layer, mvm_tiling, sram, tree, tree_cuts, views
+from shorthaul.pebble import layer_by_layer, least_memory, mvm_tiling, sram, tree, tree_cuts, views
 from shorthaul.pebble.forest import as_forest
 from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
 from shorthaul.pebble.model import Cdag, require_budget
@@ -79,8 +79,8 @@ def memory(
     options = chosen(options, MemoryOptions, fields)
     search = search or Budget()
     with search:
-        budget, found = _smallest(cdag, options, search)
-        best = _memory_bound(cdag, budget, options, search)
+        budget, found, least = _smallest(cdag, options, search)
+        best = _memory_bound(cdag, budget, least, options, search)
         few = cdag.n <= _MOST_FOR_CURVE and not search.expired()
         points = _curve(cdag, budget, options, search) if few else []
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
@@ -113,12 +113,19 @@ def _estimate(one: sram.Sram) -> dict[str, Any]:
     return views.sram_document(one) | ({} if measured is None else {"cacti": measured})
 
 
-def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
+def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found, int]:
+    """Return the smallest budget found, the plan there, and a budget below which a search has excluded all plans."""
     budget = _closed_form(cdag, options.method)
-    if budget is None:
-        return _bisected(cdag, options, search.part(0.5, endless_s=_ENDLESS_S))
-    method = "tree-cuts" if options.method == "liu" else options.method
-    return budget, find_plan(Request(cdag, budget, options.recompute, search), method)
+    if budget is not None:
+        method = "tree-cuts" if options.method == "liu" else options.method
+        return budget, find_plan(Request(cdag, budget, options.recompute, search), method), 0
+    part = search.part(0.6, endless_s=2 * _ENDLESS_S)
+    if options.method != "auto":
+        return *_bisected(cdag, options.method, options, part), 0
+    _, found = _bisected(cdag, "quick", options, part.part(0.3))
+    done = least_memory.search_least(cdag, found.plan, search=part, recompute=options.recompute)
+    method = found.method if done.plan is found.plan else "least-memory search"
+    return done.budget, Found(done.plan, method, found.bound), done.least
 
 
 def _closed_form(cdag: Cdag, method: str) -> int | None:
@@ -139,32 +146,31 @@ def _closed_form(cdag: Cdag, method: str) -> int | None:
     return rules[method]() if method in rules else None
 
 
-def _bisected(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
+def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
     """Return the smallest budget found at which the method meets the algorithmic bound, and its plan there.
 
-    ``auto`` first looks with the planners that take no search. Budgets are multiples of the weights' divisor.
+    Budgets are multiples of the weights' divisor.
     """
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = cdag.least_budget() // unit, int(cdag.weights.sum()) // unit
     best: Found | None = None
-    for method in ("quick", "auto") if options.method == "auto" else (options.method,):
-        first = low
-        while first < high:
-            middle = (first + high) // 2
-            part = search.part(1 / max(1, (high - first).bit_length()), endless_s=_ENDLESS_S)
-            found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
-            if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
-                high, best = middle, found
-            else:
-                first = middle + 1
-            if search.expired():
-                break
+    while low < high:
+        middle = (low + high) // 2
+        part = search.part(1 / max(1, (high - low).bit_length()), endless_s=_ENDLESS_S)
+        found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
+        if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
+            high, best = middle, found
+        else:
+            low = middle + 1
+        if search.expired():
+            break
     if best is None:
-        best = find_plan(Request(cdag, high * unit, options.recompute, search), options.method)
+        best = find_plan(Request(cdag, high * unit, options.recompute, search), method)
     return high * unit, best
 
 
-def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> Bound:
+def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Budget) -> Bound:
+    """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0."""
     forest = as_forest(cdag)
     if forest is not None and tree_cuts.twins_are_light(cdag, forest):
         return Bound(
@@ -179,8 +185,8 @@ def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budge
         return mvm_tiling.memory_bound(cdag, mvm)
     least, goal = cdag.least_budget(), cdag.algorithmic_bound()
     unit = int(np.gcd.reduce(cdag.weights))
-    low, high = least // unit, budget // unit
-    method = ""
+    low, high = max(least, excluded) // unit, budget // unit
+    method = "exhausted search" if excluded > least else ""
     search = search.part(0.5, endless_s=_ENDLESS_S)
     while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
         middle = (low + high) // 2
@@ -200,7 +206,7 @@ def _memory_bound(cdag: Cdag, budget: int, options: MemoryOptions, search: Budge
     return Bound(
         of="budget",
         value=low * unit,
-        method=f"traffic bound ({method})",
+        method=method if low * unit == excluded else f"traffic bound ({method})",
         proof=f"With less, the traffic is above the weight of inputs and outputs: {method}.",
     )
 
@@ -294,7 +300,9 @@ def _spread(least: int, most: int, points: int) -> list[int]:
 
 
 def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Budget, *, recompute: bool) -> list[Point]:
+    """Return a point per ascending budget: a plan holds for larger budgets too, a bound for smaller ones."""
     points: list[Point] = []
+    best: tuple[int, str] | None = None
     for number, budget in enumerate(budgets):
         if points and search.expired():
             break
@@ -302,14 +310,25 @@ def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Budget, *, 
         found = find_plan(Request(cdag, budget, recompute, share), method)
         report = checked(cdag, found.plan, budget, recompute=recompute)
         traffic = int(cost_of(report)["traffic"])
-        status = Status.OPTIMAL if found.bound.is_met_by(traffic) else Status.FEASIBLE
+        if best is None or traffic < best[0]:
+            best = traffic, found.method
         baselines = None
         if cdag.n <= _MOST_FOR_CURVE:
             both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
             first, second = (plan.traffic(cdag.weights) for plan in both)
             baselines = (first, second)
-        points.append(
-            Point(budget, traffic, found.bound.value, found.method, found.bound.method, status.value, baselines)
-        )
-        search.report(best=traffic, bound=found.bound.value, what=f"budget {budget}")
-    return points
+        points.append(Point(budget, best[0], found.bound.value, best[1], found.bound.method, "", baselines))
+        search.report(best=best[0], bound=found.bound.value, what=f"budget {budget}")
+    return _with_bounds(points)
+
+
+def _with_bounds(points: list[Point]) -> list[Point]:
+    """Return the points, each with the best bound of its own and all larger budgets, and its status."""
+    result: list[Point] = []
+    bound, name = 0.0, ""
+    for point in reversed(points):
+        if point.bound > bound:
+            bound, name = point.bound, point.bound_method
+        status = Status.OPTIMAL if point.traffic <= bound else Status.FEASIBLE
+        result.append(replace(point, bound=bound, bound_method=name, status=status.value))
+    return result[::-1]

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from tests.pebble.test_exact import sample
+from tests.reference.pebble_game import least_traffic
+
+from shorthaul import pebble
+from shorthaul.core.search import Budget
+from shorthaul.pebble import belady, generators, least_memory
+from shorthaul.pebble.check import replay
+
+
+def test_what_is_found_and_proven_is_what_the_game_says() -> None:
+    for seed in range(60):
+        cdag, _ = sample(seed, 8)
+        goal = cdag.algorithmic_bound()
+        start = belady.plan(cdag, int(cdag.weights.sum()))
+        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=20))
+        report = replay(cdag, found.plan, found.budget, recompute=False)
+        assert report.ok
+        assert report.cost is not None
+        assert report.cost["traffic"] == goal
+        assert report.cost["peak"] == found.budget
+        assert found.least == found.budget, seed
+        if found.budget > cdag.least_budget():
+            assert least_traffic(cdag, found.budget - 1, recompute=False) != goal
+
+
+def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
+    for seed in range(20):
+        cdag, _ = sample(seed, 7)
+        start = belady.plan(cdag, int(cdag.weights.sum()))
+        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=2), recompute=True)
+        assert replay(cdag, found.plan, found.budget).ok
+        assert found.least <= found.budget
+        below = found.least - 1
+        if below >= cdag.least_budget():
+            assert least_traffic(cdag, below, recompute=True) != cdag.algorithmic_bound()
+
+
+def test_memory_of_general_graphs_is_proven() -> None:
+    cdag = generators.fft(n=8, word=2)
+    result = pebble.memory(cdag, search=Budget(time_limit_s=10))
+    assert result.status == "optimal"
+    assert result.bound.method == "exhausted search"
+    assert result.cost["budget"] == result.bound.value == 20  # at 18 the optimum is 36, not 32
+
+
+@pytest.mark.parametrize("recompute", [False, True])
+def test_the_curve_never_rises(recompute: bool) -> None:
+    cdag = generators.random_cdag(n=40, degree=3, window=15, most=4, seed=2)
+    found = pebble.sweep(cdag, points=6, recompute=recompute, search=Budget(time_limit_s=6)).extra["points"]
+    assert len(found) > 2
+    for before, after in pairwise(found):
+        assert before["budget"] < after["budget"]
+        assert before["traffic"] >= after["traffic"]
+        assert before["bound"]["value"] >= after["bound"]["value"]
+    assert all(point["traffic"] >= point["bound"]["value"] for point in found)
