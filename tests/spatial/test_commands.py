@@ -75,6 +75,18 @@ def test_kernels_give_the_same_as_plain_python(
     assert plain["plan"] == compiled["plan"]
 
 
+def test_people_see_the_baselines_and_what_a_run_held(tmp_path: Path) -> None:
+    planned = shorthaul("spatial", "plan", "star:n=63", cwd=tmp_path).stdout
+    for row in ("this layout", "through the virtual tree", "dfs + hilbert", "bfs + hilbert", "random + hilbert"):
+        assert row in planned
+    # Relayed messages take less than direct ones have to: the virtual tree has a bound of its own.
+    document = shorthaul_json("spatial", "plan", "star:n=63", cwd=tmp_path)
+    relayed = document["virtual_tree"]
+    assert relayed["bound"] == 62 <= relayed["energy_hops"] < document["bound"]["value"]
+    run = shorthaul("spatial", "treefix", "star:n=63", cwd=tmp_path).stdout
+    assert all(name in run for name in ("method", "rounds", "words_per_processor", "cycles"))
+
+
 def test_sweep_fits_the_growth(tmp_path: Path) -> None:
     arguments = ("sweep", "path", "--sizes", "2^6..2^9", "--orders", "light-first", "--methods", "convergecast")
     document = shorthaul_json("spatial", *arguments, cwd=tmp_path)

@@ -91,6 +91,8 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
                 assert result.gap is not None
                 assert result.gap >= 0
                 assert result.cost["distance_hops"] >= distance_bound(case)
+                relayed = result.extra["virtual_tree"]
+                assert relayed["energy_hops"] >= relayed["bound"]
     for _ in range(30):
         tree = twins.random_forest(rng)
         result = engine.plan(tree)

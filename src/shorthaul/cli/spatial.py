@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
     from shorthaul.spatial.model import Tree
-    from shorthaul.spatial.plan import VertexTable
+    from shorthaul.spatial.plan import Layout, VertexTable
 
 app = typer.Typer(
     no_args_is_help=True, help="Trees laid out on a grid of processors, and the algorithms that run there."
@@ -48,20 +49,31 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Se
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, output.output, data)
-    if "creation" in result.extra:
-        _print_creation(result.extra["creation"], output)
+    _print_plan(result, output)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 
 
-def _print_creation(created: dict[str, Any], output: Output) -> None:
+def _print_plan(result: Result[Layout], output: Output) -> None:
+    extra, bound = result.extra, None if result.bound is None else result.bound.value
+    here = {"placement": "this layout", **(result.cost or {}), "energy_per_vertex": extra["energy_per_vertex"]}
+    relayed = {"placement": "the same through the virtual tree", "link_load": None, **extra["virtual_tree"]}
+    columns = ("placement", "energy_hops", "bound", "energy_per_vertex", "distance_hops", "link_load")
+    rows = [{"bound": bound, **row} for row in (here, relayed, *extra["baselines"])]
+    _print(columns, [[row[name] for name in columns] for row in rows], output)
+    if "creation" in extra:
+        created = extra["creation"]
+        amounts = [*created.items(), ("bound on energy_hops", created["bound"]["value"])]
+        body = [[name, value] for name, value in amounts if name != "bound"]
+        _print(("creating the light-first order by messages", "amount"), body, output)
+
+
+def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Output, title: str = "") -> None:
+    """Print a table for people: on standard error if standard output is for the document."""
     import sys
 
     from shorthaul.report.text import print_table
 
-    rows = [[name, value] for name, value in created.items() if name != "bound"]
-    rows.append(["bound on energy_hops", created["bound"]["value"]])
-    title = "Creating the light-first order by messages"
-    print_table(("what", "amount"), rows, file=sys.stderr if output.json else sys.stdout, title=title)
+    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout, title=title)
 
 
 @verb(app, "bound")
@@ -123,6 +135,9 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
     from shorthaul.spatial.formats import table_bytes, table_document
 
     assert result.plan is not None
+    counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
+    names = [name for name in (*counted, "cycles") if name in result.extra]
+    _print(names, [[result.extra[name] for name in names]], output)
     data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
     document = table_document(result.plan, output.output, data)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
@@ -131,9 +146,6 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 @verb(app, "sweep")
 def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Output) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
-    import sys
-
-    from shorthaul.report.text import print_table
     from shorthaul.spatial.cases import CASES
     from shorthaul.spatial.growth import grown
     from shorthaul.spatial.growth import sweep as compare
@@ -142,8 +154,7 @@ def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: 
     result = compare(sources, options, search=search.budget())
     for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
         if rows:
-            out = sys.stderr if output.json else sys.stdout
-            print_table(list(rows[0]), [list(row.values()) for row in rows], file=out, title=title)
+            _print(list(rows[0]), [list(row.values()) for row in rows], output, title)
     finish(result, output)
 
 

@@ -142,8 +142,11 @@ def _distance(
         hops += np.maximum(np.maximum(low[answer] - place[end], place[end] - high[answer]), 0)
     above, higher = stored.parent[end], stored.parent[answer]
     holds = (end == answer) | (above == answer) | (end == higher) | ((above == higher) & (above >= 0))
-    pairs = [a.astype(np.int64) * stored.n + b for a, b in ((end, answer), (end, other), (other, end))]
-    holds |= np.isin(pairs[0], np.concatenate(pairs[1:]))
+    in_query = np.zeros(stored.n, np.bool_)
+    in_query[end] = in_query[other] = True
+    maybe = np.flatnonzero(in_query[answer] & ~holds)  # those who may share a query with the answer
+    pairs = [a.astype(np.int64) * stored.n + b for a, b in ((end[maybe], answer[maybe]), (end, other), (other, end))]
+    holds[maybe] = np.isin(pairs[0], np.concatenate(pairs[1:]), kind="sort")
     return np.asarray(np.where(holds, 0, np.maximum(hops, 1)))
 
 

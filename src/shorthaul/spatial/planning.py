@@ -170,6 +170,7 @@ def _virtual(stored: StoredTree) -> dict[str, float]:
         "distance_hops": int(longest),
         "depth": most.bit_length(),
         "nodes": virtual.nodes,
+        "bound": int((stored.parent >= 0).sum()),  # relayed or not, each vertex hears from another processor
     }
 
 
