@@ -1,8 +1,8 @@
 """The validity oracle: everything a bound rests on, compared with brute force at small sizes.
 
 (a) the bound against exact play on tiny CDAGs; (b) every U(K) against the largest part that an integer program finds;
-(c) the bound against Belady's replacement on the program order and on tiled orders; (d) dependences, inputs and counts
-against execution.
+(c) the bound against Belady's replacement on the program order, on the derived order and on tiled orders, and the
+derived order against its own formula; (d) dependences, inputs and counts against execution.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from shorthaul.affine.k_partition import sets_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.scan import points
 from shorthaul.affine.sizes import FAST_MEMORY, shown
+from shorthaul.affine.tile_order import best_origin
 from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
+from shorthaul.affine.upper import UpperBound, upper_bound
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.check import Violation
 from shorthaul.core.search import Budget
@@ -74,6 +76,7 @@ def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, i
     violations: list[Violation] = []
     remarks: list[str] = []
     parts_done = False
+    upper = upper_bound(flow.program, flow=flow)
     for sizes in choices:
         if budget.expired():
             remarks.append(f"stopped before {shown(sizes)}")
@@ -97,6 +100,12 @@ def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, i
                 if not item.holds:
                     message = f"{item.how} needs {item.loads} loads, the bound says {item.bound:g}"
                     violations.append(Violation("bound-beaten", item.sizes, message, item.bound, item.loads))
+            item = _derived(upper, given, cdag, bound.value(given), budget)
+            comparisons.append(item)
+            promised = upper.value(given)
+            if not item.holds or item.loads > promised + TOLERANCE * promised or promised < item.bound:
+                message = f"derived order: {item.loads} loads, by its formula {promised:g}, the bound is {item.bound:g}"
+                violations.append(Violation("upper-bound-wrong", item.sizes, message, item.bound, item.loads))
     return Findings(tuple(comparisons), tuple(violations), tuple(remarks))
 
 
@@ -177,6 +186,13 @@ def _plays(
     yield Comparison(where, "program order", value, space.loads(Tiling(), capacity), proven=False)
     tiling, loads = best_tiling(space, capacity, budget, evaluations=60, floor=value)
     yield Comparison(where, space.describe(tiling), value, loads, proven=False)
+
+
+def _derived(
+    upper: UpperBound, given: Mapping[str, int], cdag: ConcreteCdag, value: float, budget: Budget
+) -> Comparison:
+    _, loads = best_origin(upper, cdag, given, budget, floor=value, tries=1)
+    return Comparison(shown(given), "derived order", value, loads, proven=False)
 
 
 def default_sizes(flow: DataFlow, *, largest: int = 3_000) -> list[dict[str, int]]:

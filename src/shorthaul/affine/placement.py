@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations, product
+from itertools import islice, permutations, product
 
 import islpy as isl
 
@@ -25,6 +25,7 @@ _IN, _OUT, _PARAM, _SET, _DIV = (
     isl.dim_type.set,
     isl.dim_type.div,
 )
+#: Placements tried for one phase.
 _MOST_PLACEMENTS = 12
 #: All orders of the loops are tried up to this depth.
 _WIDEST = 4
@@ -76,7 +77,8 @@ Placement = Mapping[str, tuple[Row, ...]]
 class Read:
     """One affine piece of one flow: ``function`` maps instances of ``sink`` to the value read, ``rows`` says how.
 
-    ``rows`` is None where the function is not affine. ``source`` is None for inputs.
+    ``rows`` is None where the function is not affine. ``source`` is None for inputs. ``zeros`` are affine functions
+    that are 0 on the whole of ``domain``.
     """
 
     sink: str
@@ -85,6 +87,19 @@ class Read:
     function: isl.Map
     rows: tuple[Row, ...] | None
     domain: isl.Set
+    zeros: tuple[Row, ...] = ()
+
+    def anchor(self, row: Row) -> tuple[tuple[int, ...], Row] | None:
+        """Return (factors, offset) with row = factors . value + offset on the domain, if there are such integers."""
+        if self.rows is None:
+            return None
+        known = (*self.rows, *self.zeros)
+        if not known:
+            return None
+        factors = solved(tuple(item.factors for item in known), row.factors)
+        if factors is None:
+            return None
+        return factors[: len(self.rows)], row.plus(Row(factors).after(known), -1)
 
 
 def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
@@ -104,13 +119,23 @@ def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
             function = function.set_tuple_name(_IN, turned.get_tuple_name(_IN))
             function = function.set_tuple_name(_OUT, turned.get_tuple_name(_OUT))
             rows = _rows(value)
-            result.append(Read(sink, item.source, item.reference.array, function, rows, function.domain()))
+            domain = function.domain()
+            result.append(Read(sink, item.source, item.reference.array, function, rows, domain, _zeros(domain)))
     return tuple(result)
 
 
 def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
     rows = [_row(value.get_aff(at)) for at in range(value.dim(_OUT))]
     return None if any(row is None for row in rows) else tuple(row for row in rows if row is not None)
+
+
+def _zeros(domain: isl.Set) -> tuple[Row, ...]:
+    result = []
+    for constraint in domain.affine_hull().get_constraints():
+        row = _row(constraint.get_aff()) if constraint.is_equality() else None
+        if row is not None and any(row.factors):
+            result.append(row)
+    return tuple(result)
 
 
 def _row(affine: isl.Aff) -> Row | None:
@@ -183,23 +208,25 @@ def loops(statement: Statement) -> tuple[Row, ...]:
     return tuple(result)
 
 
-def placements(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]]) -> Iterator[Placement]:
-    """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first."""
+def placements(distances: Distances, names: Sequence[str], reads: Mapping[str, Sequence[Read]]) -> Iterator[Placement]:
+    """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
+
+    Every one has a legal order of its coordinates.
+    """
+    flow = distances.flow
     statements = [flow.program.by_name[name] for name in names]
     root = max(statements, key=lambda item: len(item.iterators))
     found: list[dict[str, tuple[Row, ...]]] = [{root.name: loops(root)}]
     waiting = sorted((item for item in statements if item is not root), key=lambda item: -len(item.iterators))
-    while waiting:
+    while waiting and found:
         linked = [item for item in waiting if _linked(item.name, found[0], reads)]
         chosen = (linked or waiting)[0]
         waiting.remove(chosen)
         following = []
         for partial in found:
-            options = list(dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name]))))
-            following += [{**partial, chosen.name: rows} for rows in options[:4]]
-        found = following[:_MOST_PLACEMENTS]
-        if not found:
-            return
+            options = dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name])))
+            following += [{**partial, chosen.name: rows} for rows in options]
+        found = list(islice((item for item in following if distances.orderly(item)), _MOST_PLACEMENTS))
     yield from found
     if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
         yield levels(statements)
@@ -228,7 +255,7 @@ def _options(
     own = loops(statement)
     drafts: list[list[Row | None]] = []
     for other, rows in partial.items():
-        uses = [item.rows for item in reads[other] if item.source == statement.name and item.rows is not None]
+        uses = [item for item in reads[other] if item.source == statement.name and item.rows is not None]
         drafts += [[_anchor(row, use) for row in rows] for use in uses]
         known = [item for item in reads[statement.name] if item.rows is not None]
         drafts += [[row.after(item.rows or ()) for row in rows] for item in known if item.source == other]
@@ -243,11 +270,19 @@ def _options(
     )
     if len(own) == width:
         drafts.append(list(own))
-    drafts.append([None] * width)
+    drafts.append(_by_name(statement, partial, flow))
     for draft in drafts:
         filled = _filled(flow, statement, draft, partial, own)
         if filled is not None and len(span([row.factors for row in filled])) == len(own):
             yield filled
+
+
+def _by_name(statement: Statement, partial: Placement, flow: DataFlow) -> list[Row | None]:
+    """Place loops where the deepest statement that is placed has loops of the same name."""
+    deepest = max((flow.program.by_name[name] for name in partial), key=lambda item: len(item.iterators))
+    own = dict(zip(statement.iterators, loops(statement), strict=True))
+    inner = [next((k for k, factor in enumerate(row.factors) if factor), None) for row in partial[deepest.name]]
+    return [None if at is None else own.get(deepest.iterators[at]) for at in inner]
 
 
 def _same_input(first: Read, second: Read) -> bool:
@@ -256,22 +291,14 @@ def _same_input(first: Read, second: Read) -> bool:
 
 def _beside(rows: Sequence[Row], shared: Read, inner: Sequence[Row]) -> list[Row | None]:
     """Place a statement that reads by ``inner`` where another one, placed by ``rows``, reads the same by ``shared``."""
-    found = [_anchor(row, shared.rows or ()) for row in rows]
+    found = [_anchor(row, shared) for row in rows]
     return [None if row is None else row.after(inner) for row in found]
 
 
-def _anchor(row: Row, inner: Sequence[Row]) -> Row | None:
+def _anchor(row: Row, read: Read) -> Row | None:
     """Return ``row`` as a function of the value read, if it is one."""
-    if not inner:
-        return None
-    factors = solved(tuple(item.factors for item in inner), row.factors)
-    if factors is None:
-        return None
-    whole = Row(factors).after(inner)
-    rest = Row((0,) * len(row.factors), row.parameters, row.constant).plus(
-        Row((0,) * len(row.factors), whole.parameters, whole.constant), -1
-    )
-    return Row(factors, rest.parameters, rest.constant)
+    found = read.anchor(row)
+    return None if found is None else Row(found[0], found[1].parameters, found[1].constant)
 
 
 def _filled(
@@ -335,6 +362,13 @@ class Distances:
                     self._known[key] = self._of(item, *key[1:])
                 result |= self._known[key]
         return frozenset(result)
+
+    def orderly(self, placement: Placement) -> bool:
+        """True if some order of the coordinates is legal."""
+        signs = self.signs(placement)
+        width = len(next(iter(placement.values())))
+        orders = permutations(range(width)) if width <= _WIDEST else iter([tuple(range(width))])
+        return any(Loops((), (), order).legal(signs) for order in orders)
 
     def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
         program = self.flow.program

@@ -75,11 +75,11 @@ def bound(
     options = replace(options or BoundOptions(), **fields)
     search = search or Budget()
     given = parse_sizes(options.size, program)
-    _small(options, program)
+    small = _small(options, program)
     found = lower_bound(program, options)
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
     made = _core_bound(program, found, sizes)
-    upper = upper_document(upper_bound(program), found.leading, sizes) if options.upper else None
+    upper = upper_document(upper_bound(program, small=small), found.leading, sizes) if options.upper else None
     return Result(
         kind=KIND,
         status=None,

@@ -10,6 +10,7 @@ from shorthaul.core.errors import InputError, unknown_name
 
 FAST_MEMORY = "S"
 _LARGEST = 10**15
+_MOST_DIGITS = 20
 
 
 def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
@@ -25,15 +26,21 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
     known = {*program.parameters, FAST_MEMORY}
     for item in filter(None, (part.strip() for part in (text or "").split(","))):
         name, equals, value = (part.strip() for part in item.partition("="))
-        if not equals or not re.fullmatch(r"-?\d{1,18}", value):
+        if not equals or not re.fullmatch(r"-?\d+", value, re.ASCII):
             raise InputError("is not a size", place="--size", value=item, allowed="NAME=INTEGER, as in N=1000,S=512")
         if name not in known:
             raise unknown_name("parameter", name, known, place="--size")
         if name in result:
             raise InputError("is given twice", place=f"--size {name}", value=item)
-        if not 1 <= int(value) <= _LARGEST:  # formulas hold for parameters from 1 on
-            allowed = f"integers from 1 to {_LARGEST}"
-            raise InputError("is out of range", place=f"--size {name}", value=int(value), allowed=allowed)
+        if len(value) > _MOST_DIGITS or not 1 <= int(value) <= _LARGEST:  # formulas hold for parameters from 1 on
+            shortened = value if len(value) <= 2 * _MOST_DIGITS else f"{value[:_MOST_DIGITS]}... ({len(value)} digits)"
+            raise InputError(
+                "is out of range",
+                place=f"--size {name}",
+                value=shortened,
+                allowed=f"integers from 1 to {_LARGEST}",
+                cure="give a size that a machine can have; the formula itself holds for all sizes",
+            )
         result[name] = int(value)
     return result
 

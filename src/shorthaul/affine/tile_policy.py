@@ -7,7 +7,7 @@ polynomial P(b), and b is the largest integer with P(b) <= S.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,17 +26,21 @@ from shorthaul.affine.value_classes import INFINITE, Counted, ValueClass, value_
 #: Where candidates are compared: sizes far above S, S large.
 COMPARED_SIZE = 10**12
 COMPARED_S = 10**6
+#: Parameters that stay small against S are taken as this.
+COMPARED_SMALL = 8
 _NEGLIGIBLE = 1e-4
 
 
 class Counts:
     """Counts of sets, as numbers where candidates are compared and as formulas."""
 
-    def __init__(self, flow: DataFlow) -> None:
+    def __init__(self, flow: DataFlow, small: Collection[str] = ()) -> None:
         self.flow = flow
         self.distances = Distances(flow)
         names = flow.program.parameters
-        self.instance = {name: COMPARED_SIZE + 7919 * at for at, name in enumerate(names)}
+        self.instance = {
+            name: COMPARED_SMALL if name in small else COMPARED_SIZE + 7919 * at for at, name in enumerate(names)
+        }
         self._found: dict[str, tuple[Cardinality, float]] = {}
         self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
 
@@ -251,5 +255,5 @@ def _weighted(phase: Phase, policy: Policy) -> Iterator[Policy]:
         least = [Fraction(cost / min(costs)).limit_denominator(most) for cost in costs]
         scale = lcm(*(value.denominator for value in least))
         weights = tuple(int(value * scale) for value in least)
-        if max(weights) <= 64:
+        if max(weights) <= 12:
             yield Policy(policy.order, policy.levels, weights)

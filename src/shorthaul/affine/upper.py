@@ -87,6 +87,7 @@ class UpperBound:
 
     program: Program
     steps: tuple[Step, ...]
+    small: tuple[str, ...] = ()
 
     @cached_property
     def edges(self) -> dict[sympy.Symbol, Edge]:
@@ -114,9 +115,10 @@ class UpperBound:
 
     @cached_property
     def leading(self) -> sympy.Expr:
-        """The leading term for S large but small against all sizes."""
+        """The leading term for S small against all sizes but those in ``small``, and large against these."""
         whole = self.formula.subs({name: edge.leading for name, edge in self.edges.items()})
-        return sympy.simplify(leading_term(whole, self.program.parameters))
+        large = [name for name in self.program.parameters if name not in self.small]
+        return sympy.simplify(leading_term(whole, large))
 
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
@@ -124,8 +126,10 @@ class UpperBound:
         return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
 
 
-def upper_bound(program: Program, *, flow: DataFlow | None = None) -> UpperBound:
+def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[str, ...] = ()) -> UpperBound:
     """Return a tiled order of ``program`` with its loads as a formula.
+
+    It is chosen for S small against all sizes; parameters in ``small`` are constants, small against S.
 
     >>> from shorthaul.affine.cases import kernel
     >>> upper_bound(kernel("gemm")).leading
@@ -133,7 +137,7 @@ def upper_bound(program: Program, *, flow: DataFlow | None = None) -> UpperBound
     """
     flow = flow_dependences(program) if flow is None else flow
     reads = {item.name: reads_of(flow, item.name) for item in program.statements}
-    counts = Counts(flow)
+    counts = Counts(flow, small)
     known: dict[frozenset[str], Step] = {}
 
     def step(names: Iterable[str]) -> Step:
@@ -144,13 +148,13 @@ def upper_bound(program: Program, *, flow: DataFlow | None = None) -> UpperBound
 
     steps = [step(names) for names in _components(flow)]
     steps = _fused(flow, steps, step)
-    return UpperBound(program, tuple(_in_order(flow, steps)))
+    return UpperBound(program, tuple(_in_order(flow, steps)), small)
 
 
 def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
     mine = tuple(item for name in names for item in reads[name])
     best: tuple[float, Phase, Policy] | None = None
-    for placement in placements(flow, names, reads):
+    for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
         turned: Iterable[Placement] = skewed(placement, mine) if first.only_chains else ()
         for phase in (first, *(make_phase(flow, names, item, reads, counts) for item in turned)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sympy
@@ -13,7 +13,7 @@ from shorthaul.affine.tile_size import Edge
 from shorthaul.affine.upper import Step, UpperBound
 
 #: Where two leading terms are compared: all sizes equal and far above S, S large.
-_SIZE, _CAPACITY = 10**15, 10**6
+_SIZE, _CAPACITY, _SMALL = 10**15, 10**6, 8
 
 HOW = (
     "The phases are executed one after the other, each tile by tile; a value is kept while its group of instances is "
@@ -29,7 +29,7 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
         "leading": str(upper.leading),
         "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
         "holds_for": f"S >= {upper.least_capacity}",
-        "tightness": tightness(lower, upper.leading),
+        "tightness": tightness(lower, upper.leading, upper.small),
         "steps": [
             {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
         ],
@@ -40,15 +40,16 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
     return result
 
 
-def tightness(lower: sympy.Expr, upper: sympy.Expr) -> float:
-    """Return lower / upper for leading terms, all sizes equal and far above S: 1 where they meet.
+def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ()) -> float:
+    """Return lower / upper for leading terms, all sizes but ``small`` equal and far above S: 1 where they meet.
 
     >>> N, S = sympy.symbols("N S", positive=True)
     >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
     0.5
     """
     quotient = lower / upper
-    values = {name: _CAPACITY if name.name == "S" else _SIZE for name in quotient.free_symbols}
+    values = dict.fromkeys(quotient.free_symbols, _SIZE)
+    values.update({name: _CAPACITY if name.name == "S" else _SMALL for name in values if name.name in {"S", *small}})
     return round(float(quotient.subs(values)), 6)
 
 

@@ -214,7 +214,7 @@ class ValueClass:
         key = ("spacing", order.outer, order.inner)
         if key not in self._cache:
             axes = [at for at in (*order.outer, *order.inner) if at not in self.free]
-            steps = _diagonal([[row[at] for at in axes] for row in self.generators])
+            steps = _diagonal([[row[at] for at in axes] for row in self.generators], len(axes))
             self._cache[key] = dict(zip(axes, steps, strict=True))
         result: dict[int, int | None] = self._cache[key]
         return result
@@ -236,11 +236,10 @@ def _without_holes(item: isl.Set) -> isl.Set:
     return isl.Set.from_basic_set(item.remove_divs().simple_hull())
 
 
-def _diagonal(rows: list[list[int]]) -> list[int | None]:
+def _diagonal(rows: list[list[int]], width: int) -> list[int | None]:
     """Return the diagonal of the Hermite normal form: the spacing of a lattice, coordinate after coordinate."""
     work = [list(row) for row in rows]
     result: list[int | None] = []
-    width = len(work[0]) if work else 0
     for at in range(width):
         while True:
             nonzero = [row for row in work if row[at]]
@@ -265,10 +264,10 @@ def value_classes(
     drafts: dict[Any, list[tuple[Read, list[int | None], list[tuple[int, ...] | None]]]] = {}
     for number, read in enumerate(reads):
         rows = placement[read.sink]
-        links = [_link(row, read.rows) for row in rows]
+        links = [read.anchor(row) for row in rows]
         factors = [None if item is None else item[0] for item in links]
         key: Any
-        if not _regular(factors, read.rows, len(rows), placement[read.sink]):
+        if not _regular(factors, read, rows):
             links, factors = [None] * len(rows), [None] * len(rows)
             key = number
             drafts[key] = [(read, [None] * len(rows), factors)]
@@ -281,7 +280,7 @@ def value_classes(
             key = ("kept", tuple(factors), read.source)
         else:
             key = (read.source, read.array if read.source is None else "", tuple(factors), rest)
-            if len(read.rows or ()) > len(span([row.factors for row in read.rows or ()])):
+            if len(read.rows or ()) > _rank([item for item in factors if item is not None]):
                 key = (*key, number)
         drafts.setdefault(key, []).append((read, offsets, factors))
     kept = [key for key in drafts if isinstance(key, tuple) and key[0] == "kept"]
@@ -297,25 +296,17 @@ def value_classes(
     return tuple(classes)
 
 
-def _link(row: Row, inner: Sequence[Row] | None) -> tuple[tuple[int, ...], Row] | None:
-    """Return (factors, offset) with row = factors . value + offset, if the coordinate is anchored."""
-    if inner is None or not inner:
-        return None
-    factors = solved(tuple(item.factors for item in inner), row.factors)
-    if factors is None:
-        return None
-    return factors, row.plus(Row(factors).after(inner), -1)
-
-
-def _regular(
-    factors: Sequence[tuple[int, ...] | None], inner: Sequence[Row] | None, width: int, rows: Sequence[Row]
-) -> bool:
-    """True if the kernel of the read is spanned by free coordinates: value and free coordinates give the instance."""
-    if inner is None:
+def _regular(factors: Sequence[tuple[int, ...] | None], read: Read, rows: Sequence[Row]) -> bool:
+    """True if value and free coordinates give the instance: what the value leaves open is open in them only."""
+    if read.rows is None:
         return False
-    anchored = [rows[at].factors for at in range(width) if factors[at] is not None]
-    rank = len(span([row.factors for row in inner])) if inner and inner[0].factors else 0
-    return (len(span(anchored)) if anchored and anchored[0] else 0) == rank
+    zeros = [row.factors for row in read.zeros]
+    anchored = [row.factors for row, item in zip(rows, factors, strict=True) if item is not None]
+    return _rank([*anchored, *zeros]) == _rank([*(row.factors for row in read.rows), *zeros])
+
+
+def _rank(rows: Sequence[tuple[int, ...]]) -> int:
+    return len(span(rows)) if rows and rows[0] else 0
 
 
 def _home(
