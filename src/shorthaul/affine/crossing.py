@@ -27,9 +27,10 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import EFFORT, alive_per_event, exact_closure, sum_over_events
+from shorthaul.affine.wavefront import EFFORT, exact_closure
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import Search, alive_per_event, positive_sum, ways_back
+from shorthaul.affine.wavefront import Search, ways_back
 
 _SET = isl.dim_type.set
 #: isl operations for one statement; compositions on the way to ancestors, and along a path.

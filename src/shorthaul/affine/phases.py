@@ -30,9 +30,10 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import EFFORT, Search, alive_per_event, names_of, sum_over_events, ways_back
+from shorthaul.affine.wavefront import EFFORT, Search, names_of, ways_back
 
 _SET = isl.dim_type.set
 #: Compositions on the way back to ancestors and forward again, and on the way back along a path.

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
-from shorthaul.affine.counting import Cardinality, card, total
+from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
 
-_PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_
 _DEPTH = 3
 #: isl operations for one statement.
 EFFORT = 400_000
@@ -69,7 +69,7 @@ def _of_events(flow: DataFlow, search: Search, event: str) -> list[Wavefront]:
         for name in sorted(names_of(later.range())):
             operands = operands.union(search.reads(name))
         needed = later.apply_range(operands).intersect(search.ancestors(event))
-        alive = _disjoint(needed.coalesce())
+        alive = disjoint_part(needed.coalesce())
         if alive is not None:
             found.append(argument(flow, event, why, alive))
     return found
@@ -173,102 +173,11 @@ def names_of(points: isl.UnionSet) -> set[str]:
     return names
 
 
-def _disjoint(alive: isl.UnionMap) -> isl.UnionMap | None:
-    """Return ``alive``, or the part of it by spaces, in which different events share no vertex."""
-    if alive.is_empty():
-        return None
-    if alive.reverse().is_single_valued():
-        return alive
-    maps: list[isl.Map] = []
-    alive.foreach_map(lambda item: maps.append(item.coalesce()))
-    apart = [isl.UnionMap.from_map(item) for item in sorted(maps, key=str) if item.is_injective()]
-    if not apart:
-        return None
-    result = apart[0]
-    for item in apart[1:]:
-        result = result.union(item)
-    return result if result.reverse().is_single_valued() else None
-
-
 def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: int = 1) -> Wavefront:
     """Return the argument for what is alive, in which one load counts up to ``times`` times."""
     pieces = alive_per_event(flow, alive)
     sums = tuple(sum_over_events(flow, event, where, count) for where, count in pieces)
     return Wavefront(event, why, alive, tuple(pieces), sums, times)
-
-
-def alive_per_event(flow: DataFlow, alive: isl.UnionMap) -> list[tuple[isl.Set, Polynomial]]:
-    """Return disjoint sets of events (and parameters) and how many vertices are alive there; dimensions x0, x1, ..."""
-    maps: list[isl.Map] = []
-    alive.foreach_map(maps.append)
-    result: list[tuple[isl.Set, Polynomial]] = []
-    for item in sorted(maps, key=str):
-        width = item.dim(_IN)
-        start = item.dim(_PARAM)
-        space = item.get_tuple_name(_IN)
-        moved = item.move_dims(_PARAM, start, _IN, 0, width)
-        for at in range(width):
-            moved = moved.set_dim_name(_PARAM, start + at, f"x{at}")
-        counts = card(moved.range(), flow.program.context)
-        rest: list[tuple[isl.Set, Polynomial]] = []
-        for piece in counts.pieces:
-            where = _events(piece.where, width, space)
-            for known, value in result:
-                both = known.intersect(where)
-                if not both.is_empty():
-                    rest.append((both, value.plus(piece.value)))
-            for known, _ in result:
-                where = where.subtract(known)
-            if not where.is_empty():
-                rest.append((where, piece.value))
-        for known, value in result:
-            alone = known
-            for piece in counts.pieces:
-                alone = alone.subtract(_events(piece.where, width, space))
-            if not alone.is_empty():
-                rest.append((alone, value))
-        result = rest
-    return [(where.coalesce(), value) for where, value in result]
-
-
-def _events(where: isl.Set, width: int, name: str) -> isl.Set:
-    points = isl.Set.from_params(where.params())
-    for at in range(width):
-        position = points.find_dim_by_name(_PARAM, f"x{at}")
-        moved = position >= 0
-        points = points.move_dims(_SET, at, _PARAM, position, 1) if moved else points.insert_dims(_SET, at, 1)
-    return points.set_tuple_name(name)
-
-
-def sum_over_events(flow: DataFlow, event: str, where: isl.Set, count: Polynomial) -> Cardinality:
-    """Return the sum over the events of count - (S - 1), over those where it is positive if the count is affine."""
-    points = where.intersect(_named(flow.program.by_name[event].domain))
-    return positive_sum(points, count, flow.program.context)
-
-
-def positive_sum(points: isl.Set, count: Polynomial, context: isl.Set) -> Cardinality:
-    """Return the sum over the points of count - (S - 1), over those where it is positive if the count is affine."""
-    weight = count.plus(Polynomial.number(1)).plus(Polynomial.variable("S").scaled(-1))
-    positive = _at_least(points, count)
-    return total(points if positive is None else points.intersect(positive), weight, context)
-
-
-def _named(domain: isl.Set) -> isl.Set:
-    for at in range(domain.dim(_SET)):
-        domain = domain.set_dim_name(_SET, at, f"x{at}")
-    return domain
-
-
-def _at_least(points: isl.Set, count: Polynomial) -> isl.Set | None:
-    """Return the events with a count of S or more, or None if the count is not affine (floors are)."""
-    text = count.affine_text()
-    if text is None:
-        return None
-    names = [points.get_dim_name(_PARAM, at) for at in range(points.dim(_PARAM))]
-    dimensions = ", ".join(f"x{at}" for at in range(points.dim(_SET)))
-    scaled, factor = text
-    whole = f"{{ {points.get_tuple_name()}[{dimensions}] : {scaled} >= {factor}*S }}"
-    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(dict.fromkeys([*names, 'S']))}] -> {whole}")
 
 
 def counted(item: Wavefront) -> SubBound:
