@@ -8,7 +8,7 @@ from tests.reference.pebble_tiles import grown
 
 from shorthaul.core.search import Budget
 from shorthaul.graphs.csr import from_edges
-from shorthaul.pebble import belady, generators, tiles, tiles_kernels
+from shorthaul.pebble import belady, generators, tile_exchange_kernels, tiles, tiles_kernels
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.tiles import Tiler, drawn, first_shapes
 
@@ -54,6 +54,39 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         assert found == expected
         several += len(expected) > 1 and max(map(len, expected)) > 2
     assert several > 50  # cases in which something was chosen
+
+
+def test_exchanges_save_what_they_say_within_size_and_order() -> None:
+    saved = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        groups, classes, count = int(rng.integers(4, 30)), int(rng.integers(2, 12)), int(rng.integers(2, 6))
+        reads = {g: set(rng.integers(0, classes, int(rng.integers(1, 4))).tolist()) for g in range(groups)}
+        tile = np.sort(rng.integers(0, count, groups))
+        edges = [(p, g) for g in range(1, groups) for p in set(rng.integers(0, g, int(rng.integers(0, 2))).tolist())]
+        tile[rng.random(groups) < 0.1] = -1
+        class_weights, weights = rng.integers(1, 5, classes), rng.integers(1, 3, groups)
+        held = np.bincount(tile[tile >= 0], weights=weights[tile >= 0], minlength=count)
+        size = int(held.max()) + int(rng.integers(0, 4))
+        read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in sorted(reads[g])])
+        back, after = read.reversed(), from_edges(groups, edges)
+        before = after.reversed()
+
+        def weight_read(tile: np.ndarray, reads: dict[int, set[int]] = reads, heavy: np.ndarray = class_weights) -> int:
+            pairs = {(int(tile[g]), v) for g in reads for v in reads[g] if tile[g] >= 0}
+            return sum(int(heavy[v]) for _, v in pairs)
+
+        found, less = tile_exchange_kernels.exchanged(
+            tile,
+            tiles_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, tile),
+            before.starts, before.targets, after.starts, after.targets, weights, size, 3000, 1.0, 0.1, seed,
+        )  # fmt: skip
+        assert weight_read(tile) - weight_read(found) == less >= 0
+        assert ((found >= 0) == (tile >= 0)).all()
+        assert np.bincount(found[found >= 0], weights=weights[found >= 0]).max() <= size
+        assert all(found[p] <= found[g] for p, g in edges if min(tile[p], tile[g]) >= 0)
+        saved += less > 0
+    assert saved > 100
 
 
 @pytest.mark.parametrize(("name", "most"), [("matmul", 1.12), ("conv", 1.1), ("attention", 1.15)])

@@ -18,6 +18,7 @@ from shorthaul.core import jit
 from shorthaul.core.search import Budget
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.pebble import belady, tiles_kernels
+from shorthaul.pebble import tile_exchange_kernels as exchange
 from shorthaul.pebble.fused import Fused, fuse
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Plan
@@ -28,6 +29,11 @@ _STEP: Final = 3
 _SCALE: Final = 1024
 #: Sizes tried first, as shares of the budget.
 _SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
+#: Exchanges tried in one tiling, and tiles times classes, at most.
+_MOST_EXCHANGES: Final = 3_000_000
+_MOST_COUNTS: Final = 50_000_000
+#: The temperatures between which exchanges are annealed, in median weights of a class.
+_HOT, _COLD = 0.5, 0.03
 #: Seconds that one tiling and its replay take at most per node and edge.
 _RUN_S: Final = 2e-6
 #: A tiling this much worse than the best is replayed with one penalty only.
@@ -47,6 +53,7 @@ class Shape:
     they are needed first. ``size`` is the weight of results in a tile. ``late`` computes everything in a tile as late
     as possible instead of as early. ``single`` lets single groups in by what they miss, not only by whole classes.
     ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the tiles.
+    ``exchanges`` is how many times for each sum a move between tiles is tried, by annealing what all tiles read.
     """
 
     base: str
@@ -55,6 +62,7 @@ class Shape:
     late: bool
     single: bool = True
     skew: float = 0.0
+    exchanges: int = 0
 
 
 class Tiler:
@@ -92,10 +100,18 @@ class Tiler:
             readers = np.repeat(computed, children.degrees())
             waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
         stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(self._weights)))
-        reads = self._reads._replace(weights=np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64)))
+        skewed = self._reads._replace(weights=np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64)))
         tile, turn = tiles_kernels.grown(
-            order, target, reads, children.starts, children.targets, waiting, sums.weights, shape.size, shape.single
+            order, target, skewed, children.starts, children.targets, waiting, sums.weights, shape.size, shape.single
         )
+        if shape.exchanges and (int(tile.max()) + 1) * len(self._weights) <= _MOST_COUNTS:
+            heat = float(np.median(self._weights))
+            steps = min(shape.exchanges * int((tile >= 0).sum()), _MOST_EXCHANGES)
+            parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
+            tile, _ = exchange.exchanged(
+                tile, self._reads, parents.starts, parents.targets, children.starts, children.targets, sums.weights,
+                size, steps, _HOT * heat, _COLD * heat, steps + shape.size,
+            )  # fmt: skip
         if shape.outputs:
             for values in (tile, turn):
                 tiles_kernels.earliest(order, sums.parents.starts, sums.parents.targets, values)
@@ -150,6 +166,7 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
         shape,
         base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else shape.base,
         outputs=shape.outputs != bool(change[1]),
+        exchanges=int(random.choice([0, 1000, 4000])),
         late=shape.late != bool(change[2]),
         single=shape.single != bool(change[3]),
     )
