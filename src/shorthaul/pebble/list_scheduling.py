@@ -11,6 +11,7 @@ order judged by its replay with Belady's replacement.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,17 +22,21 @@ from shorthaul.core.search import Budget
 from shorthaul.pebble import belady
 from shorthaul.pebble import list_scheduling_kernels as kernels
 from shorthaul.pebble.fused import Fused, fuse
+from shorthaul.pebble.local_search import order_of
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Plan
 
+#: The base order that is the order of the best plan so far.
+BEST: Final = "best"
+_EVERYWHERE: Final = 2**40
 #: Most nodes of a subtree that are computed at once with their only reader.
 _FUSED: Final = 3
 #: A run of the scheduler is cut off after this many steps per node and edge; the rest comes in the base order.
 _MOST_WORK: Final = 400
 #: Seconds that one run takes at most per node and edge, to tell whether the first one fits into the time.
 _RUN_S: Final = 2e-6
-#: Without a time limit the race ends after this many rules without a better plan, and always after the time below.
-_PATIENCE: Final = 60
+#: How many rules without a better plan are enough where nobody gave a time limit, and the limit then, in seconds.
+PATIENCE: Final = 60
 _ENDLESS_S: Final = 20.0
 COMPILE_S: Final = 25
 
@@ -40,11 +45,13 @@ COMPILE_S: Final = 25
 class Rules:
     """What one run of the scheduler prefers.
 
-    ``base`` names an order of :mod:`belady`, ``fused`` tells whether values read once go with their reader.
+    ``base`` names an order of :mod:`belady`, or the order of the best plan so far (``BEST``). ``fused`` lets values
+    read once go with their reader.
     ``capacity`` is the share of the budget to plan with, ``live`` the share of it that values not in slow memory may
     fill by themselves. ``growth`` and ``overflow`` are what memory taken, and memory missing, count beside loads;
     ``dirty`` is how much nearer a value's next use counts that would have to be stored. ``by_score`` and ``by_recency``
-    are how many wanted values are looked at, ``longest`` how many nodes one look may ask for.
+    are how many wanted values are looked at, ``longest`` how many nodes one look may ask for. Only nodes up to
+    ``window`` places behind the first one left in the base order are computed out of turn.
     """
 
     base: str = "depth-first-by-need"
@@ -57,6 +64,7 @@ class Rules:
     by_score: int = 3
     by_recency: int = 3
     longest: int = 64
+    window: int = _EVERYWHERE
 
 
 #: The rules tried first; the others are drawn around the best.
@@ -68,6 +76,8 @@ FIRST_RULES: Final = (
     Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
     Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
 )
+#: The rules tried first where a good plan is there.
+BEST_RULES: Final = (Rules(base=BEST, window=200), Rules(base=BEST, window=20), Rules(base=BEST, fused=True))
 
 
 class Scheduler:
@@ -78,6 +88,10 @@ class Scheduler:
         self._budget = budget
         self._fused: dict[bool, Fused] = {}
         self._orders: dict[str, IntArray] = {}
+
+    def start_from(self, plan: Plan) -> None:
+        """Let ``BEST`` be the order of ``plan``, the inputs first."""
+        self._orders[BEST] = np.concatenate([self._cdag.inputs(), order_of(plan)])
 
     def order(self, rules: Rules, seed: int) -> IntArray:
         """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,)."""
@@ -95,8 +109,9 @@ class Scheduler:
             fused.weights, groups, rank,
         )  # fmt: skip
         preferences = kernels.Rules(
-            rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest
-        )
+            rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest,
+            rules.window,
+        )  # fmt: skip
         capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
         most_work = _MOST_WORK * (cdag.n + cdag.edges)
         found = kernels.greedy_order(graph, preferences, capacity, most_work, seed)
@@ -106,7 +121,7 @@ class Scheduler:
 def drawn(best: Rules, random: np.random.Generator) -> Rules:
     """Return rules drawn at random: near ``best`` half of the time, each entry kept as often as not, else anywhere."""
     anywhere = Rules(
-        base=str(random.choice(list(belady.ORDERS))),
+        base=str(random.choice([*belady.ORDERS, BEST, BEST, BEST])),
         fused=bool(random.random() < 0.5),
         capacity=float(random.uniform(0.6, 1.1)),
         live=float(random.uniform(0.3, 1.1)),
@@ -116,6 +131,7 @@ def drawn(best: Rules, random: np.random.Generator) -> Rules:
         by_score=int(random.integers(0, 8)),
         by_recency=int(random.integers(0, 8)),
         longest=int(random.choice([8, 32, 128, 512])),
+        window=_EVERYWHERE if random.random() < 0.4 else int(2 ** random.uniform(2, 12)),
     )
     if random.random() < 0.5:
         return anywhere
@@ -123,11 +139,20 @@ def drawn(best: Rules, random: np.random.Generator) -> Rules:
     return replace(anywhere, **kept)
 
 
-def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0) -> Plan:
+def plan(
+    cdag: Cdag,
+    budget: int,
+    *,
+    search: Budget,
+    incumbent: Plan,
+    goal: int = 0,
+    rules: Sequence[Rules] = (*FIRST_RULES, *BEST_RULES),
+    patience: int | None = PATIENCE,
+) -> Plan:
     """Return the best schedule that the race finds until ``search`` expires, never worse than ``incumbent``.
 
-    It ends early at a traffic of ``goal`` (a lower bound), and without a time limit after some rules without success.
-    The same seed gives the same plan when it ends by itself.
+    First come ``rules``, then others are drawn. It ends early at a traffic of ``goal`` (a lower bound), and after
+    ``patience`` drawn rules without success (None: never). The same seed gives the same plan when it ends by itself.
 
     >>> from shorthaul.pebble.generators import stencil
     >>> cells = stencil(n=30, t=20, word=1)
@@ -142,21 +167,23 @@ def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int 
     run_s = _RUN_S * (cdag.n + cdag.edges)
     random = search.generator()
     scheduler = Scheduler(cdag, budget)
+    scheduler.start_from(incumbent)
     best_rules, idle = FIRST_RULES[0], 0
-    for rules in itertools.chain(FIRST_RULES, itertools.repeat(None)):
-        if traffic <= goal or idle > _PATIENCE or search.remaining_s() < run_s:
+    for given in itertools.chain(rules, itertools.repeat(None)):
+        idle += given is None
+        if traffic <= goal or search.remaining_s() < run_s or (patience is not None and idle > patience):
             break
         began = search.elapsed_s()
-        current = drawn(best_rules, random) if rules is None else rules
-        idle += 1
+        current = given or drawn(best_rules, random)
         order = scheduler.order(current, int(random.integers(2**31)))
         for penalty in belady.PENALTIES:
             found = belady.replay_order(cdag, budget, order, penalty=penalty)
             cost = found.traffic(cdag.weights)
             if cost < traffic:
                 best, traffic, best_rules, idle = found, cost, current, 0
+                scheduler.start_from(best)
             if search.expired():
                 break
-        run_s = search.elapsed_s() - began if rules is FIRST_RULES[0] else max(run_s, search.elapsed_s() - began)
+        run_s = max(run_s, search.elapsed_s() - began)
         search.report(best=traffic, bound=goal, what="list scheduling")
     return best

@@ -42,6 +42,7 @@ class Rules(NamedTuple):
     by_score: int
     by_recency: int
     longest: int
+    window: int
 
 
 class State(NamedTuple):
@@ -387,9 +388,10 @@ def next_goal(
     """Return the best node to compute next of some that use what is in fast memory, and of the first in order."""
     best = start
     best_score = look_ahead(graph, state, rules, start)
+    last = graph.rank[start] + rules.window
     while len(growing) > 0:
         child = growing[-1]
-        if not state.done[child] and state.absent[child] == 0:
+        if not state.done[child] and state.absent[child] == 0 and graph.rank[child] <= last:
             score = look_ahead(graph, state, rules, child)
             if score > best_score:
                 best_score = score
@@ -413,6 +415,8 @@ def next_goal(
             continue
         kept.append(entry)
         tried += 1
+        if graph.rank[goal] > last:
+            continue
         score = look_ahead(graph, state, rules, goal)
         if score > best_score:
             best_score = score
@@ -426,7 +430,7 @@ def next_goal(
         goal = goal_of(graph, state, other)
         if goal < 0 and place == len(recent) - 1:
             recent.pop()
-        elif goal >= 0:
+        elif goal >= 0 and graph.rank[goal] <= last:
             score = look_ahead(graph, state, rules, goal)
             if score > best_score:
                 best_score = score
@@ -462,6 +466,9 @@ def greedy_order(graph: Graph, rules: Rules, capacity: int, most_work: int, seed
     while count < total:
         if state.counters[WORK] > most_work:
             break
+        while start < total and state.done[graph.order[start]]:
+            start += 1
+        last = start + rules.window
         node = -1
         while len(shrinking) > 0 and node < 0:
             candidate = shrinking.pop()
@@ -469,7 +476,7 @@ def greedy_order(graph: Graph, rules: Rules, capacity: int, most_work: int, seed
                 node = candidate
         while len(growing) > 0 and node < 0:
             candidate = growing[-1]
-            if state.done[candidate] or state.absent[candidate] > 0:
+            if state.done[candidate] or state.absent[candidate] > 0 or graph.rank[candidate] > last:
                 growing.pop()
             elif (
                 state.counters[ROOM] >= graph.weights[candidate]
@@ -484,8 +491,6 @@ def greedy_order(graph: Graph, rules: Rules, capacity: int, most_work: int, seed
             found[count] = node
             count += 1
             continue
-        while state.done[graph.order[start]]:
-            start += 1
         goal = graph.order[start]
         if len(heap) > 0:
             goal = next_goal(graph, state, rules, goal, heap, recent, growing)

@@ -176,7 +176,8 @@ def _belady(request: Request) -> Found:
 def _list_scheduling(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
     given = Found(start, "list-scheduling", algorithmic_bound(request.cdag))
-    return _list_scheduled(request, given, request.search)
+    best = _list_scheduled(request, given, request.search.part(0.5), first=True)
+    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, request.search, first=False)
 
 
 def _tiles(request: Request) -> Found:
@@ -262,23 +263,29 @@ def _auto(request: Request) -> Found:
 
 
 def _share_of_orders(cdag: Cdag) -> float:
-    """Return which part of its time ``auto`` takes for list scheduling: all of it where nothing else follows."""
+    """Return which part of its time ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
     if cdag.n <= MOST_FOR_EXACT:
         return 0.05
     return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
 
 
 def _ordered(request: Request, best: Found, search: Budget) -> Found:
-    """Return the best of tiles and list scheduling."""
-    best = _tiled(request, best, search.part(0.4))
-    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, search)
+    """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
+    best = _list_scheduled(request, best, search.part(0.3), first=True)
+    if not _is_met(request.cdag, best):
+        best = _tiled(request, best, search.part(0.5))
+    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, search, first=False)
 
 
-def _list_scheduled(request: Request, best: Found, search: Budget) -> Found:
+def _list_scheduled(request: Request, best: Found, search: Budget, *, first: bool) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     if not _is_affordable(list_scheduling_kernels.__name__, list_scheduling.COMPILE_S, request, "list scheduling"):
         return best
-    found = list_scheduling.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
+    rules = list_scheduling.FIRST_RULES if first else list_scheduling.BEST_RULES
+    patience = 0 if first else _patience(request, list_scheduling.PATIENCE)
+    found = list_scheduling.plan(
+        cdag, request.budget, search=search, incumbent=best.plan, goal=goal, rules=rules, patience=patience
+    )
     return _cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
@@ -286,8 +293,14 @@ def _tiled(request: Request, best: Found, search: Budget) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     if not _is_affordable(tiles_kernels.__name__, tiles.COMPILE_S, request, "tiles"):
         return best
-    found = tiles.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal)
+    patience = _patience(request, tiles.PATIENCE)
+    found = tiles.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal, patience=patience)
     return _cheaper(cdag, best, Found(found, "tiles", best.bound))
+
+
+def _patience(request: Request, usual: int) -> int | None:
+    """Return how long a race goes on without success: as long as it may where a time limit was given."""
+    return usual if request.search.time_limit_s is None else None
 
 
 def _annealed(request: Request, best: Found, search: Budget) -> Found:

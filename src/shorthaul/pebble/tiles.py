@@ -38,8 +38,8 @@ _HOT, _COLD = 0.5, 0.03
 _RUN_S: Final = 2e-6
 #: A tiling this much worse than the best is replayed with one penalty only.
 _HOPELESS: Final = 1.15
-#: Without a time limit the race ends after this many tilings without a better plan, and always after the time below.
-_PATIENCE: Final = 80
+#: How many tilings without a better one are enough where nobody gave a time limit, and the limit then, in seconds.
+PATIENCE: Final = 80
 _ENDLESS_S: Final = 20.0
 #: Seconds that the first compilation of the kernels takes, roughly.
 COMPILE_S: Final = 12
@@ -172,10 +172,12 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
     )
 
 
-def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0) -> Plan:
+def plan(
+    cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0, patience: int | None = PATIENCE
+) -> Plan:
     """Return the best schedule that the race of tilings finds until ``search`` expires, never worse than ``incumbent``.
 
-    It ends early at a traffic of ``goal`` (a lower bound), and without a time limit after some shapes without success.
+    It ends early at a traffic of ``goal`` (a lower bound), and after ``patience`` shapes without success (None: never).
     The same seed gives the same plan when it ends by itself.
 
     >>> from shorthaul.pebble.generators import matmul
@@ -191,12 +193,13 @@ def plan(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int 
     if search.remaining_s() < run_s or traffic <= goal:
         return best
     jit.announce(tiles_kernels.__name__, COMPILE_S)
+    jit.announce(exchange.__name__, COMPILE_S // 3)
     tiler = Tiler(cdag)
     random = search.generator()
     shapes = first_shapes(budget)
     leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
     idle = 0
-    while traffic > goal and idle < _PATIENCE and search.remaining_s() >= run_s:
+    while traffic > goal and (patience is None or idle < patience) and search.remaining_s() >= run_s:
         began = search.elapsed_s()
         shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
         idle += 1
