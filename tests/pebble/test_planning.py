@@ -48,6 +48,17 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
     assert result.cost["traffic"] >= pebble.plan(cdag, budget=4).cost["traffic"] >= result.bound.value
 
 
+def test_computing_again_helps_beyond_what_is_searched_exhaustively() -> None:
+    cdag = generators.random_cdag(n=90, degree=2, window=90, most=1, seed=3)
+    budget = cdag.least_budget() + 1
+    once = pebble.plan(cdag, budget=budget, method="local-search", search=Budget(time_limit_s=3))
+    for method in ("auto", "local-search", "beam"):
+        again = pebble.plan(cdag, budget=budget, method=method, recompute=True, search=Budget(time_limit_s=6))
+        assert again.check.ok
+        assert again.cost["traffic"] < once.cost["traffic"]
+        assert again.bound.value <= again.cost["traffic"]
+
+
 def test_unknown_options_are_named() -> None:
     with pytest.raises(InputError, match="unknown option"):
         pebble.plan(generators.pyramid(n=2), budgett=99)

@@ -247,8 +247,9 @@ def _auto(request: Request) -> Found:
     best = _cheaper(cdag, best, replace(composed, bound=best.bound))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
-    best = _annealed(request, best, search.part(0.05 if cdag.n <= MOST_FOR_EXACT else 1.0))
-    if _is_met(cdag, best) or cdag.n > MOST_FOR_EXACT:
+    best = _annealed(request, best, search.part(_share_of_annealing(request)))
+    most = recomputation.MOST_NODES if request.recompute else MOST_FOR_EXACT
+    if _is_met(cdag, best) or cdag.n > most:
         return best
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return _annealed(request, best, search)
@@ -260,6 +261,13 @@ def _auto(request: Request) -> Found:
     found = beam.plan(cdag, request.budget, search=search.part(0.6), incumbent=best.plan, goal=goal)
     best = _cheaper(cdag, best, Found(found, "beam", best.bound))
     return _annealed(request, best, search)
+
+
+def _share_of_annealing(request: Request) -> float:
+    """Return which part of its time ``auto`` anneals before it tries to prove an optimum; all of it if it does not."""
+    if request.recompute:
+        return 0.4 if request.cdag.n <= recomputation.MOST_NODES else 1.0
+    return 0.05 if request.cdag.n <= MOST_FOR_EXACT else 1.0
 
 
 def _share_of_orders(cdag: Cdag) -> float:
