@@ -40,6 +40,14 @@ def test_newick_there_and_back(tmp_path: Path) -> None:
         assert first["parent"].tolist() == again["parent"].tolist()
 
 
+def test_a_forest_there_and_back(tmp_path: Path) -> None:
+    tmp_path.joinpath("two.nwk").write_text("(a,b)c;\n(d,e)f;\n")
+    for first, second in (("two.nwk", "again.nwk"), ("again.nwk", "two.npy")):
+        done = shorthaul("convert", first, second, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "two.npy").tolist() == [-1, 0, 0, -1, 3, 3]
+
+
 @pytest.mark.parametrize(
     ("source", "target", "says"),
     [

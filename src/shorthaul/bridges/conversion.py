@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from shorthaul.bridges.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.core.document import read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 
@@ -20,20 +22,29 @@ class Conversion:
     convert: Callable[[Path, bytes, Path], None]
 
 
-def convert(source: Path, target: Path) -> str:
+def convert(source: Path, target: Path, accelerator: AcceleratorOptions | None = None) -> str:
     """Write ``source`` in the format that the suffix of ``target`` names; return what was converted.
 
+    ``accelerator`` is the machine of a problem made from an ONNX model.
     Raises :class:`InputError` if no road leads from one suffix to the other, or the source is broken.
     """
     data = read_bytes(source)
-    for road in CONVERSIONS:
+    accelerator = AcceleratorOptions() if accelerator is None else accelerator
+    roads_known = (*CONVERSIONS, Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator)))
+    for road in roads_known:
         if source.suffix.lower() in road.reads and target.suffix.lower() in road.writes:
             road.convert(source, data, target)
             return road.what
-    roads = "; ".join(f"{' '.join(road.reads)} to {' '.join(road.writes)} ({road.what})" for road in CONVERSIONS)
+    roads = "; ".join(f"{' '.join(road.reads)} to {' '.join(road.writes)} ({road.what})" for road in roads_known)
     raise InputError(
         "no conversion between these suffixes", file=source, value=f"{source.suffix} to {target.suffix}", allowed=roads
     )
+
+
+def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions) -> None:
+    from shorthaul.tensor.formats import problem_document
+
+    save_json(target, problem_document(problem_from_onnx(data, accelerator.machine(), file=source)))
 
 
 def _cdag(source: Path, data: bytes, target: Path) -> None:
@@ -57,9 +68,10 @@ def _to_sdf3(source: Path, data: bytes, target: Path) -> None:
 def _tree(source: Path, data: bytes, target: Path) -> None:
     from shorthaul.spatial.formats import save_tree, tree_from_file
 
-    save_tree(target, tree_from_file(source, data))
+    save_tree(target, tree_from_file(source, data, forest=True))
 
 
+_ONNX = "operator graph: an ONNX model to a problem of the tensor engine"
 _TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
 
 CONVERSIONS = (
