@@ -37,6 +37,10 @@ def broken(name: str, text: str, *says: str) -> Broken:
     return Broken(name, ("plan", "bad.json", "-o", "out.json"), ("bad.json", *says), {"bad.json": text})
 
 
+def mapping(binding: dict) -> str:
+    return json.dumps({"application": "tiny.json", "binding": binding, "xi": {}, "channel_decision": {}})
+
+
 CONTRACT = Contract(
     engine="dataflow",
     plan=("tiny.json", "--generations", "20", "--population", "20"),
@@ -70,6 +74,24 @@ CONTRACT = Contract(
                     }
                 )
             },
+        ),
+        Broken(
+            "mapping-unknown-core",
+            ("schedule", "map.json"),
+            ("map.json: binding.b: unknown core", "'p99'", "did you mean 'p9'"),
+            {"map.json": mapping({"a": "p1", "m": "p1", "b": "p99", "d": "p1"})},
+        ),
+        Broken(
+            "mapping-incomplete",
+            ("schedule", "map.json"),
+            ("map.json: binding", "not bound to a core", "'d'"),
+            {"map.json": mapping({"a": "p1", "m": "p1", "b": "p2"})},
+        ),
+        Broken(
+            "no-core-can-run",
+            ("plan", "bad.json"),
+            ("bad.json: actors[0] (a).tau", "no core of the platform", "t1, t2, t3"),
+            {"bad.json": changed(["actors", 0, "tau"], {"t9": 4})},
         ),
         Broken("no-mapping", ("schedule", "tiny.json"), ("--mapping", "no mapping is given")),
         Broken("not-a-plan", ("check", "tiny.json", "tiny.json"), ("tiny.json: front", "holds no plan")),

@@ -139,3 +139,22 @@ def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
     assert document["check"]["ok"] is True
     bound_to = document["plan"]["front"][0]["binding"]
     assert set(bound_to) == {*(f"in#{k}" for k in range(4)), "fft#0", "fft#1", *(f"out#{k}" for k in range(3))}
+
+
+def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) -> None:
+    """What a stop cuts short is not in the checkpoint."""
+    file = tmp_path / "state.npz"
+    options = {"decoder": "modulo", "solver_seconds": 0.05, "population": 8, "offspring": 4}
+
+    class Stopping(Budget):
+        asked = 0
+
+        def expired(self) -> bool:
+            self.asked += 1
+            return self.asked > 120
+
+    stopped = plan(generators.sobel(), generations=40, checkpoint=file, search=Stopping(), **options)
+    assert 0 < stopped.extra["generations"] < 40
+    resumed = plan(generators.sobel(), generations=40, resume=file, **options)
+    straight = plan(generators.sobel(), generations=40, **options)
+    assert documents(resumed) == documents(straight)

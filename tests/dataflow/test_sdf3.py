@@ -19,6 +19,7 @@ FILE = """<?xml version="1.0" encoding="UTF-8"?>
     </sdf>
     <sdfProperties>
       <actorProperties actor="A"><processor type="arm" default="true"><executionTime time="12"/></processor><processor type="dsp"><executionTime time="5"/></processor></actorProperties>
+      <actorProperties actor="B"><processor type="arm" default="true"><executionTime time="7"/></processor></actorProperties>
       <channelProperties channel="ab"><bufferSize sz="6"/><tokenSize sz="33"/></channelProperties>
     </sdfProperties>
   </applicationGraph>
@@ -35,7 +36,7 @@ def test_reading() -> None:
     assert graph.name == "converter"
     assert [(actor.id, dict(actor.times)) for actor in graph.actors] == [
         ("A", {"arm": 12, "dsp": 5}),
-        ("B", {"default": 1}),
+        ("B", {"arm": 7}),
     ]
     first, second = graph.channels
     assert (first.production, first.consumption, first.tokens, first.token_bytes, first.capacity) == (2, 3, 1, 5, 6)
@@ -66,6 +67,8 @@ def test_round_trip() -> None:
         (('channelProperties channel="ab"', 'channelProperties channel="abc"'), "did you mean 'ab'"),
         (('type="in" name="i"', 'type="inn" name="i"'), "unknown port type"),
         (("<applicationGraph", "<!ENTITY x><applicationGraph"), "declares entities"),
+        (('<executionTime time="7"/>', ""), "has no execution time, while others have"),
+        (("</sdf3>", "<applicationGraph name='other'/></sdf3>"), "several application graphs"),
     ],
 )
 def test_wrong_files(change: tuple[str, str], says: str) -> None:
@@ -74,6 +77,12 @@ def test_wrong_files(change: tuple[str, str], says: str) -> None:
         read(FILE.replace(*change, 1))
     assert says in str(caught.value)
     assert "app.xml" in str(caught.value)
+
+
+def test_without_any_execution_time_all_take_one_tick() -> None:
+    start, end = FILE.index("      <actorProperties"), FILE.index("      <channelProperties")
+    graph = read(FILE[:start] + FILE[end:])
+    assert [dict(actor.times) for actor in graph.actors] == [{"default": 1}, {"default": 1}]
 
 
 def test_other_roots() -> None:

@@ -10,9 +10,10 @@ import pytest
 from shorthaul.dataflow import generators
 from shorthaul.dataflow.check import check_point
 from shorthaul.dataflow.formats import load_application, load_platform
+from shorthaul.dataflow.loading import load_problem
 from shorthaul.dataflow.model import Problem
 from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
-from shorthaul.dataflow.planning import load_problem, schedule
+from shorthaul.dataflow.planning import schedule
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "dataflow"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the given instances are not beside the repository")

@@ -111,13 +111,13 @@ def run(workload: Input, options: RunOptions, search: Search, output: Output) ->
 def cases(listing: Listing) -> None:
     """List the built-in applications."""
     from shorthaul.cli.output import print_cases
-    from shorthaul.dataflow.planning import cases as built_in
+    from shorthaul.dataflow.loading import cases as built_in
 
     print_cases(built_in(), listing)
 
 
 def _case(text: str) -> Source[Any]:
-    from shorthaul.dataflow.planning import case
+    from shorthaul.dataflow.loading import case
 
     return case(text)
 

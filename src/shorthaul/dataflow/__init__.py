@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shorthaul.dataflow.expansion import marked_graph
     from shorthaul.dataflow.formats import load_application, load_platform, load_points, save_plan, write_sdf3
     from shorthaul.dataflow.generators import multicamera, platform24, sobel, sobel4
+    from shorthaul.dataflow.loading import case, cases
     from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Decisions, Platform, Problem, Tile
     from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
     from shorthaul.dataflow.options import (
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.dataflow.plan import Plan, Point
-    from shorthaul.dataflow.planning import bound, case, cases, check, plan, schedule, sweep
+    from shorthaul.dataflow.planning import bound, check, plan, schedule, sweep
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.expansion",
@@ -44,7 +45,8 @@ _NAMES = {
         "shorthaul.dataflow.options",
     ),
     **dict.fromkeys(("Plan", "Point"), "shorthaul.dataflow.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.planning"),
+    **dict.fromkeys(("case", "cases"), "shorthaul.dataflow.loading"),
+    **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.planning"),
 }
 
 __all__ = [

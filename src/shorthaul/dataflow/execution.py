@@ -21,10 +21,11 @@ from shorthaul.core.search import Budget
 from shorthaul.dataflow import sobel_filter
 from shorthaul.dataflow.check import check_front
 from shorthaul.dataflow.formats import RESULT_KIND, load_points
+from shorthaul.dataflow.loading import Workload, prepared
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import PlanOptions, RunOptions
 from shorthaul.dataflow.plan import Plan, Point
-from shorthaul.dataflow.planning import Workload, machine_of, plan, ready
+from shorthaul.dataflow.planning import plan
 from shorthaul.dataflow.run import Frame, Function, direct, execute, stand_in_functions
 
 _PICTURE_SIZE = 100
@@ -50,9 +51,7 @@ def run(
     True
     """
     options = dataclasses.replace(options or RunOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
+    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     points = _points(application, machine, options, budget)
     report = check_front(application, machine, points)
     rows: list[dict[str, Any]] = []

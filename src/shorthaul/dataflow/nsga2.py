@@ -24,7 +24,7 @@ from shorthaul.dataflow.plan import Point
 IntArray = npt.NDArray[np.int64]
 BitArray = npt.NDArray[np.int8]
 FloatArray = npt.NDArray[np.float64]
-_CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 1"
+_CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 
 
 class GenotypeDecoder(Protocol):
@@ -66,10 +66,15 @@ class Individuals:
 
 @dataclass(slots=True)
 class State:
-    """Where a search stands after ``generation`` generations; enough to go on exactly as if never stopped."""
+    """Where a search stands after ``generation`` generations; enough to go on exactly as if never stopped.
+
+    ``rank`` and ``crowd`` of the population date from its selection among parents and children together.
+    """
 
     generation: int
     population: Individuals
+    rank: IntArray
+    crowd: FloatArray
     archive: Individuals
     reference: FloatArray
     trace: list[float]
@@ -94,6 +99,8 @@ def explore(
     announce("shorthaul.dataflow.nsga2_kernels", 15)
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
+    exact = options.decoder in {"modulo", "window"}
+    hurried = False
     if options.resume is not None:
         state = _load(options.resume, fingerprint)
     else:
@@ -103,14 +110,19 @@ def explore(
             population.compact, population.xi, population.decision, population.binding
         )
         archive = _archived(population.take(np.zeros(0, np.int64)), population)
+        hurried = exact and budget.expired()
         finite = population.objectives[np.isfinite(population.objectives[:, 0])]
         reference = finite.max(axis=0) if len(finite) else low + 1
-        state = State(0, population, archive, reference, [], random)
+        state = State(0, population, *_ranked(population), archive, reference, [], random)
         state.trace.append(hypervolume(archive.objectives, low, reference))
-    rank, crowd = _ranked(state.population)
     while state.generation < options.generations and not budget.expired():
-        children = _offspring(state, options, rank, crowd, able, able_count)
+        drawn = state.random.bit_generator.state
+        children = _offspring(state, options, able, able_count)
         children.objectives = decoder.objectives(children.compact, children.xi, children.decision, children.binding)
+        if exact and budget.expired():
+            # solves were cut short: with them, going on from a checkpoint would not be as if never stopped
+            state.random.bit_generator.state = drawn
+            break
         before = state.archive
         state.archive = _archived(before, children)
         both = Individuals.join(state.population, children)
@@ -118,7 +130,7 @@ def explore(
         keep = np.empty(options.population, np.int64)
         kernels.survivors(both_rank, both_crowd, keep)
         state.population = both.take(keep)
-        rank, crowd = both_rank[keep], both_crowd[keep]
+        state.rank, state.crowd = both_rank[keep], both_crowd[keep]
         state.generation += 1
         changed = state.archive is not before
         volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
@@ -131,7 +143,7 @@ def explore(
         )
         if options.checkpoint is not None and state.generation % 500 == 0:
             _save(options.checkpoint, state, fingerprint)
-    if options.checkpoint is not None:
+    if options.checkpoint is not None and not hurried:
         _save(options.checkpoint, state, fingerprint)
     return state
 
@@ -203,9 +215,7 @@ def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
     return rank, crowd
 
 
-def _offspring(
-    state: State, options: PlanOptions, rank: IntArray, crowd: FloatArray, able: IntArray, able_count: IntArray
-) -> Individuals:
+def _offspring(state: State, options: PlanOptions, able: IntArray, able_count: IntArray) -> Individuals:
     parents, n = state.population, options.offspring
     genes = 1 + parents.xi.shape[1] + parents.decision.shape[1] + parents.binding.shape[1]
     draws = state.random.random((n, 16 + 3 * genes))
@@ -217,8 +227,8 @@ def _offspring(
         np.empty((n, 3), np.float64),
     )
     kernels.vary(
-        draws, options.crossover, rank, crowd, parents.compact, parents.xi, parents.decision, parents.binding, able,
-        able_count, children.compact, children.xi, children.decision, children.binding,
+        draws, options.crossover, state.rank, state.crowd, parents.compact, parents.xi, parents.decision,
+        parents.binding, able, able_count, children.compact, children.xi, children.decision, children.binding,
     )  # fmt: skip
     if options.strategy != "mrb-explore":
         children.xi[:] = options.strategy == "mrb-always"
@@ -251,7 +261,8 @@ def _save(path: Path, state: State, fingerprint: str) -> None:
     }
     text = np.array(json.dumps(header))
     data = io.BytesIO()
-    np.savez_compressed(data, header=text, reference=state.reference, trace=np.array(state.trace), **arrays)
+    arrays |= {"rank": state.rank, "crowd": state.crowd, "reference": state.reference}
+    np.savez_compressed(data, header=text, trace=np.array(state.trace), **arrays)
     write_bytes(path, data.getvalue())
 
 
@@ -266,7 +277,8 @@ def _load(path: Path, fingerprint: str) -> State:
                 Individuals(*(arrays[f"{group}_{field.name}"] for field in fields(Individuals)))
                 for group in ("population", "archive")
             ]
-            reference, trace = arrays["reference"], [float(value) for value in arrays["trace"]]
+            rank, crowd, reference = arrays["rank"], arrays["crowd"], arrays["reference"]
+            trace = [float(value) for value in arrays["trace"]]
         random = np.random.default_rng()
         random.bit_generator.state = header["random"]
     except (ValueError, KeyError, OSError, EOFError, TypeError) as error:
@@ -279,4 +291,4 @@ def _load(path: Path, fingerprint: str) -> State:
             file=path,
             cure="resume with the input, the seed and the options it was made with (--generations may differ)",
         )
-    return State(int(header["generation"]), groups[0], groups[1], reference, trace, random)
+    return State(int(header["generation"]), groups[0], rank, crowd, groups[1], reference, trace, random)

@@ -10,36 +10,29 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
-from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.cases import Source
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget, run_tasks
-from shorthaul.dataflow import generators
 from shorthaul.dataflow.binding import mapped_point
 from shorthaul.dataflow.bound import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms import unschedulable
-from shorthaul.dataflow.cases import CASES
 from shorthaul.dataflow.check import check_front, check_point
 from shorthaul.dataflow.decoders import Exact, decoder_for, fingerprint
-from shorthaul.dataflow.expansion import marked_graph
 from shorthaul.dataflow.formats import (
     RESULT_KIND,
     application_document,
-    load_application,
-    load_platform,
-    mapping_from,
     platform_document,
 )
 from shorthaul.dataflow.instance import build, genes
+from shorthaul.dataflow.loading import Workload, machine_of, mapping_of, naming, prepared, ready
 from shorthaul.dataflow.model import (
     Application,
-    CoreType,
     Decisions,
     Platform,
     Problem,
     check_mapping,
-    check_platform_runs,
 )
 from shorthaul.dataflow.mrb import substitute_mrbs
 from shorthaul.dataflow.nsga2 import explore, hypervolume, reduced
@@ -53,8 +46,6 @@ from shorthaul.dataflow.options import (
 )
 from shorthaul.dataflow.plan import Plan, Point
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
-
-Workload = Problem | Application
 
 
 def plan(
@@ -78,9 +69,7 @@ def plan(
     0.5
     """
     options = dataclasses.replace(options or PlanOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
     with budget:
@@ -145,13 +134,12 @@ def schedule(
     10
     """
     options = dataclasses.replace(options or ScheduleOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
-    decisions = mapping or _mapping(problem, options.mapping, options.point)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    decisions = mapping or mapping_of(problem, options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
-    check_mapping(application, machine, decisions)
+    with naming(options.mapping or (None if source is None else source.name)):
+        check_mapping(application, machine, decisions)
     instance = build(application, machine)
     with budget:
         decoder = decoder_for(instance, options, budget=budget)
@@ -199,16 +187,15 @@ def bound(
     'resource load'
     """
     options = dataclasses.replace(options or BoundOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
-    decisions = mapping or _mapping(problem, options.mapping, 0)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    decisions = mapping or mapping_of(problem, options.mapping, 0)
     extra: dict[str, Any] = {}
     if decisions is None:
         bounds = _bounds(application, machine, options.strategy)
         found, extra = bounds.period, {"front_bound": bounds.document()}
     else:
-        check_mapping(application, machine, decisions)
+        with naming(options.mapping or (None if source is None else source.name)):
+            check_mapping(application, machine, decisions)
         instance = build(application, machine)
         decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
         point = decoder.point_of(True, *(array[0] for array in genes(instance, decisions)))
@@ -235,9 +222,7 @@ def check(
 ) -> Result[Plan]:
     """Replay points; the status is ``invalid`` if one of them breaks a rule."""
     options = dataclasses.replace(options or CheckOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
+    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     for number, point in enumerate(points):
         for name in point.xi:
             if name not in application.multicasts:
@@ -271,9 +256,7 @@ def sweep(
     the union of the fronts.
     """
     options = dataclasses.replace(options or SweepOptions(), **fields)
-    budget = search or Budget()
-    problem = ready(workload, platform, options.platform)
-    application, machine = problem.application, machine_of(problem)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     tasks = [
         (problem, strategy, budget.seed + number, options, budget.deadline)
         for strategy in STRATEGIES
@@ -333,81 +316,6 @@ def _swept(task: tuple[Problem, str, int, SweepOptions, float]) -> tuple[tuple[P
     done = plan(problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=left))
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
-
-
-def case(text: str) -> Source[Problem]:
-    """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``)."""
-    return resolve(text, CASES, load_problem)
-
-
-def cases() -> tuple[Case[Problem], ...]:
-    """Return the built-in applications."""
-    return CASES
-
-
-def load_problem(path: Path, data: bytes) -> Problem:
-    """Return what a file holds: an application, or a mapping that names its application and platform beside it."""
-    from shorthaul.core.document import decode_text, parse_json
-
-    text = decode_text(data, file=path)
-    document = None if text.lstrip().startswith("<") else parse_json(text, file=path)
-    if not isinstance(document, dict) or "application" not in document:
-        return Problem(load_application(path, data))
-    names = {name: document[name] for name in ("application", "platform") if name in document}
-    for name, value in names.items():
-        if not isinstance(value, str):
-            raise InputError("is not a file name", file=path, place=name, value=value)
-    application_path = path.parent / names["application"]
-    platform_path = path.parent / names["platform"] if "platform" in names else None
-    from shorthaul.core.document import read_bytes
-
-    return Problem(
-        load_application(application_path, read_bytes(application_path)),
-        None if platform_path is None else load_platform(platform_path),
-        mapping_from(document, file=path),
-    )
-
-
-def default_platform(application: Application) -> Platform:
-    """Return the paper's 24 cores; with the application's own core types if it runs on none of the paper's."""
-    standard = generators.platform24()
-    kinds = list(dict.fromkeys(k for actor in application.actors for k, tau in actor.tau.items() if tau is not None))
-    if set(kinds) & set(standard.core_types):
-        return standard
-    tiles = []
-    for number, tile in enumerate(standard.tiles):
-        cores = tuple(
-            dataclasses.replace(tile.cores[0], id=f"p{number * 2 * len(kinds) + i + 1}", type=kinds[i // 2])
-            for i in range(2 * len(kinds))
-        )
-        tiles.append(dataclasses.replace(tile, cores=cores))
-    return dataclasses.replace(
-        standard, name="4 tiles", core_types={kind: CoreType(1.0) for kind in kinds}, tiles=tuple(tiles)
-    )
-
-
-def ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
-    """Return the problem as a marked graph with a platform that can run it: given, on file, its own or the default."""
-    problem = workload if isinstance(workload, Problem) else Problem(workload)
-    application = marked_graph(problem.application)
-    machine = platform or (load_platform(path) if path is not None else problem.platform)
-    machine = machine or default_platform(application)
-    check_platform_runs(application, machine)
-    return Problem(application, machine, problem.mapping)
-
-
-def machine_of(problem: Problem) -> Platform:
-    """Return the platform of a problem made ready."""
-    assert problem.platform is not None
-    return problem.platform
-
-
-def _mapping(problem: Problem, path: Path | None, point: int) -> Decisions | None:
-    if path is None:
-        return problem.mapping
-    from shorthaul.core.document import load_json
-
-    return mapping_from(load_json(path), point=point, file=path)
 
 
 def _bounds(application: Application, platform: Platform, strategy: str) -> FrontBound:

@@ -13,14 +13,15 @@ from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph
 
 #: SDF3 counts token sizes in bits.
 _BITS = 8
-#: The execution time of an actor without properties, as SDF3's own analyses take it, on a core type of this name.
+#: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
 _DEFAULT_TYPE = "default"
 
 
 def read_sdf3(path: Path, data: bytes) -> SdfGraph:
     """Return the application graph of an SDF3 file; execution times are in ticks, token sizes in bytes.
 
-    Sizes of tokens, given in bits, are rounded up to bytes; a channel without a size has tokens of one byte. Raises
+    Sizes of tokens, given in bits, are rounded up to bytes; a channel without a size has tokens of one byte. Where no
+    actor has an execution time, every one takes one tick. Raises
     :class:`InputError` naming file, element and value.
     """
     text = decode_text(data, file=path)
@@ -44,12 +45,21 @@ def _parse(text: str) -> ET.Element:
         raise InputError("is not an SDF3 file", place="root element", value=root.tag, allowed="sdf3")
     kind = root.get("type", "sdf")
     if kind != "sdf":
-        raise InputError("is an SDF3 graph of another type", place="sdf3", value=kind, allowed="sdf")
+        raise InputError(
+            "is an SDF3 graph of another type", place="sdf3", value=kind, allowed="sdf",
+            cure="give every actor one rate per port and one execution time, instead of one per phase",
+        )  # fmt: skip
     return root
 
 
 def _graph(root: ET.Element) -> SdfGraph:
-    application = root.find("applicationGraph")
+    graphs = root.findall("applicationGraph")
+    if len(graphs) > 1:
+        raise InputError(
+            "holds several application graphs", place="sdf3", value=", ".join(g.get("name", "?") for g in graphs),
+            allowed="one", cure="keep one per file",
+        )  # fmt: skip
+    application = graphs[0] if graphs else None
     sdf = None if application is None else application.find("sdf")
     if application is None or sdf is None:
         raise InputError("has no applicationGraph with an sdf element", place="sdf3")
@@ -72,6 +82,12 @@ def _graph(root: ET.Element) -> SdfGraph:
     names = {actor.id for actor in actors}
     for name in times:
         _known(name, names, "actorProperties")
+    timeless = [actor.id for actor in actors if not times.get(actor.id)]
+    if 0 < len(timeless) < len(actors):
+        raise InputError(
+            "an actor has no execution time, while others have", place="sdfProperties", value=timeless[0],
+            cure="add actorProperties with a processor and its executionTime, or leave out those of all actors",
+        )  # fmt: skip
     channels: list[SdfChannel] = []
     for element in sdf.iterfind("channel"):
         channel = _channel(element, names, rates, sizes)

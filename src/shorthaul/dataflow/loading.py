@@ -1,0 +1,109 @@
+"""What a caller names as workload, platform and mapping: a case or files, made ready to be planned."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Budget
+from shorthaul.dataflow import generators
+from shorthaul.dataflow.cases import CASES
+from shorthaul.dataflow.expansion import marked_graph
+from shorthaul.dataflow.formats import load_application, load_platform, mapping_from
+from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, check_platform_runs
+
+Workload = Problem | Application
+
+
+def case(text: str) -> Source[Problem]:
+    """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``)."""
+    return resolve(text, CASES, load_problem)
+
+
+def cases() -> tuple[Case[Problem], ...]:
+    """Return the built-in applications."""
+    return CASES
+
+
+def load_problem(path: Path, data: bytes) -> Problem:
+    """Return what a file holds: an application, or a mapping that names its application and platform beside it."""
+    text = decode_text(data, file=path)
+    document = None if text.lstrip().startswith("<") else parse_json(text, file=path)
+    if not isinstance(document, dict) or "application" not in document:
+        return Problem(load_application(path, data))
+    names = {name: document[name] for name in ("application", "platform") if name in document}
+    for name, value in names.items():
+        if not isinstance(value, str):
+            raise InputError("is not a file name", file=path, place=name, value=value)
+    application_path = path.parent / names["application"]
+    platform_path = path.parent / names["platform"] if "platform" in names else None
+    return Problem(
+        load_application(application_path, read_bytes(application_path)),
+        None if platform_path is None else load_platform(platform_path),
+        mapping_from(document, file=path),
+    )
+
+
+def default_platform(application: Application) -> Platform:
+    """Return the paper's 24 cores; with the application's own core types if it runs on none of the paper's."""
+    standard = generators.platform24()
+    kinds = list(dict.fromkeys(k for actor in application.actors for k, tau in actor.tau.items() if tau is not None))
+    if set(kinds) & set(standard.core_types):
+        return standard
+    tiles = []
+    for number, tile in enumerate(standard.tiles):
+        cores = tuple(
+            dataclasses.replace(tile.cores[0], id=f"p{number * 2 * len(kinds) + i + 1}", type=kinds[i // 2])
+            for i in range(2 * len(kinds))
+        )
+        tiles.append(dataclasses.replace(tile, cores=cores))
+    return dataclasses.replace(
+        standard, name="4 tiles", core_types={kind: CoreType(1.0) for kind in kinds}, tiles=tuple(tiles)
+    )
+
+
+def ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
+    """Return the problem as a marked graph with a platform that can run it: given, on file, its own or the default."""
+    problem = workload if isinstance(workload, Problem) else Problem(workload)
+    application = marked_graph(problem.application)
+    machine = platform or (load_platform(path) if path is not None else problem.platform)
+    machine = machine or default_platform(application)
+    check_platform_runs(application, machine)
+    return Problem(application, machine, problem.mapping)
+
+
+def machine_of(problem: Problem) -> Platform:
+    """Return the platform of a problem made ready."""
+    assert problem.platform is not None
+    return problem.platform
+
+
+@contextlib.contextmanager
+def naming(file: str | Path | None) -> Iterator[None]:
+    """Add ``file`` to an :class:`InputError` raised inside that names none."""
+    try:
+        yield
+    except InputError as error:
+        raise (error if file is None else error.in_file(file)) from error.__cause__
+
+
+def prepared(
+    workload: Workload, platform: Platform | None, path: Path | None, search: Budget | None, source: Source[Any] | None
+) -> tuple[Problem, Application, Platform, Budget]:
+    """Return what every verb starts from: the problem made ready, its application and platform, and the budget."""
+    with naming(None if source is None else source.name):
+        problem = ready(workload, platform, path)
+    return problem, problem.application, machine_of(problem), search or Budget()
+
+
+def mapping_of(problem: Problem, path: Path | None, point: int) -> Decisions | None:
+    """Return the mapping on file (of a plan, that point's), or without a file the problem's own."""
+    if path is None:
+        return problem.mapping
+    return mapping_from(load_json(path), point=point, file=path)
