@@ -9,7 +9,7 @@ from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import crossing, intervals, layers, phases, stencil, wavefront
+from shorthaul.affine import convex_body, crossing, intervals, layers, phases, stencil, wavefront
 from shorthaul.affine.combination import INSTANCES, Candidate, Fixed, candidates, combinations
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
@@ -113,6 +113,10 @@ def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
         made = stencil.counted(found, flow, balanced=symmetric)
         values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
         pool.append(Fixed(made, [float(made.value.subs(item)) for item in values]))
+    bodies = convex_body.convex_bodies(flow) if options.experimental else []
+    for body in (convex_body.counted(item, flow) for item in bodies):
+        values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
+        pool.append(Fixed(body, [float(body.value.subs(item)) for item in values]))
     return pool
 
 
