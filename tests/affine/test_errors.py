@@ -50,6 +50,10 @@ BODIES = {
     "no assignment": ("for (int i = 0; i < n; i++) ;", "line 3", "no assignment"),
     "syntax": ("for (int i = 0; i < n i++) a[i] = 0;", "line 3 column 23", "syntax error"),
     "syntax later": ("for (int i = 0; i < n; i++)\n  a[i] = = 0;", "line 4", "syntax error"),
+    "pointer into an array": ("double *q = a + n; *q = 0;", "line 3 column 21", "*q", "pointer arithmetic"),
+    "array of structures": ("for (int i = 0; i < n; i++) cells[i].v = 0;", "line 3 column 29", "cells[i].v", "plain arrays"),
+    "not equal": ("for (int i = 0; i != n; i++) a[i] = 0;", "line 3 column 1", "never ends", "in place of !="),
+    "flattened out of its wide row": ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[4 * n * i + 5 * j] = 0;", "line 3", "row of 4 * n"),
     "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j < 9; j++) a[i * n + j] = 0;", "line 3", "row of n"),
 }  # fmt: skip
 
@@ -59,6 +63,9 @@ FILES = {
     "empty": ("", ["no function"]),
     "pragma outside": ("#pragma scop\nint x;\n#pragma endscop\n", ["outside every function"]),
     "never closed": ("void f(int n, double a[n]) {\n#pragma scop\na[0] = 1;\n}\n", ["line 2", "never closed", "endscop"]),
+    "two regions": ("void f(double a[1]) {\n#pragma scop\na[0] = 1;\n#pragma endscop\n#pragma scop\na[0] = 2;\n#pragma endscop\n}\n", ["line 2", "several '#pragma scop'", "function of its own"]),
+    "region in a region": ("void f(double a[1]) {\n#pragma scop\n#pragma scop\na[0] = 1;\n#pragma endscop\n}\n", ["line 2", "several '#pragma scop'"]),
+    "ends before it begins": ("void f(double a[1]) {\n#pragma endscop\na[0] = 1;\n#pragma scop\n}\n", ["line 4", "never closed"]),
     "empty region": ("void f(void) {\n#pragma scop\n#pragma endscop\n}\n", ["line 2", "empty"]),
     "brace": ("void f(int n) {\n#pragma scop\nfor (;;) {\n#pragma endscop\n}\n", ["never closed", "line 1"]),
     "brace too many": ("void f(int n) {\n}\n}\n", ["line 3", "never opened"]),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shorthaul.affine.cases import kernel
+from shorthaul.affine.counting import card
 from shorthaul.affine.scop import load, program_from_text
 
 SYRK = r"""/**
@@ -210,3 +211,87 @@ def test_globals_typedefs_and_multi_line_macros() -> None:
     program = program_from_text(text)
     assert program.arrays["field"].element_bytes == 4
     assert program.statements[0].place.line == 11
+
+
+HARNESS = """#include <polybench.h>
+#include "{name}.h"
+struct timing {{ double start; int runs; }};
+#ifdef SINGLE
+typedef float real;
+#else
+typedef double real;
+#endif
+static void init(int n, DATA_TYPE POLYBENCH_1D(x,N,n)) {{
+  for (int i = 0; i < n; i++) x[i] = rand() % n;
+}}
+{kernel}
+int main(int argc, char **argv) {{
+  struct timing *t = malloc(sizeof *t);
+  while (argc--) t->runs++;
+  return 0;
+}}
+"""
+
+
+def in_harness(kernel_text: str) -> str:
+    return HARNESS.format(name="own", kernel=kernel_text)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_several_regions_in_one_file(order: int) -> None:
+    bodies = ["  for (int i = 0; i < n; i++) y[i] = x[i];", "  for (int i = 1; i < n; i++) y[i] += y[i - 1] * x[i];"]
+    text = in_harness(
+        "\n".join(
+            f"void step{at}(int n, real x[n], real y[n]) {{\n#pragma scop\n{body}\n#pragma endscop\n  if (n > 3) n--;\n}}"
+            for at, body in enumerate(bodies)
+        )
+    )
+    program = program_from_text(text, function=f"step{order}")
+    assert program.name == f"step{order}"
+    assert len(program.statements[0].reads) == 1 + 2 * order
+
+
+@pytest.mark.parametrize(("kind", "width"), [("INT", 4), ("FLOAT", 4), ("DOUBLE", 8)])
+def test_every_data_type(kind: str, width: int, tmp_path: Path) -> None:
+    names = {"INT": "int", "FLOAT": "float", "DOUBLE": "double"}
+    header = HEADER.replace("DATA_TYPE_IS_DOUBLE\n# endif", f"DATA_TYPE_IS_{kind}\n# endif")
+    for key, word in names.items():
+        header += f"#ifdef DATA_TYPE_IS_{key}\n# undef DATA_TYPE\n# define DATA_TYPE {word}\n#endif\n"
+    (tmp_path / "syrk.h").write_text(header)
+    program = load(tmp_path / "syrk.c", SYRK.encode())
+    assert {item.element_bytes for item in program.arrays.values()} == {width}
+
+
+def test_conditional_code_in_and_around_a_region() -> None:
+    text = in_harness(
+        "#ifdef TRANSPOSED\nvoid k(int m, int n, real a[m][n]) {\n#else\nvoid k(int n, int m, real a[n][m]) {\n#endif\n"
+        '  real w = SCALAR_VAL(2.0);\n  fprintf(stderr, "%d\\n", n);\n#pragma scop\n#if defined(SCALED) && SCALED > 1\n'
+        "  for (int i = 0; i < n; i++) a[i][0] = w;\n#else\n"
+        "  for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++) a[i][j] *= w;\n#endif\n#pragma endscop\n}"
+    )
+    for prefix, dimensions in (("", 2), ("#define SCALED 2\n", 1)):
+        assert len(program_from_text(prefix + text).statements[0].iterators) == dimensions
+
+
+def test_quarters_dead_statements_and_other_code_in_the_function() -> None:
+    text = in_harness(
+        "void k(int n, real *restrict a, const real *restrict b) {\n  int i, unused = 3; struct timing *t = 0;\n"
+        "  do { unused--; } while (unused);\n#pragma scop\n"
+        "  for (i = 0; i < n / 4; i++) a[4 * i] = b[i];\n"
+        "  for (i = 0; i < 0; i++) a[i] = 7;\n  if (1 > 2) a[0] = b[0];\n"
+        "#pragma endscop\n  goto out;\nout:\n  return;\n}"
+    )
+    program = program_from_text(text)
+    assert len(program.statements) == 1
+    assert [card(program.statements[0].domain).at({"n": n}) for n in (3, 4, 11)] == [0, 1, 2]
+
+
+def test_flattened_subscripts_with_a_constant_row() -> None:
+    text = in_harness(
+        "void k(int n, int m, real *a, real *b) {\n#pragma scop\n  for (int i = 0; i < n; i++)\n"
+        "    for (int j = 0; j < m; j++)\n      for (int c = 0; c < 4; c++)\n"
+        "        a[(i * m + j) * 4 + c] += b[i * m + j];\n#pragma endscop\n}"
+    )
+    program = program_from_text(text)
+    assert program.arrays["a"].dimensions == program.arrays["b"].dimensions == 2
+    assert "a[i, 4j + c]" in str(program.statements[0].write.relation)

@@ -202,6 +202,24 @@ def test_transposed_reads_are_fused() -> None:
     assert upper.leading == symbol("n") ** 2
 
 
+def test_a_program_without_reads() -> None:
+    program = program_from_text(
+        "void f(int n, double a[n]) {\n#pragma scop\nfor (int i = 0; i < n; i++) a[i] = 1;\n#pragma endscop\n}"
+    )
+    made = bound(program, size="n=5,S=2").document()
+    assert (made["upper"]["leading"], made["upper"]["tightness"], made["upper"]["value"]) == ("0", 1.0, 0)
+    assert made["bound"]["oi_limit"] == "oo"
+
+
+def test_small_dimensions() -> None:
+    """With K small against S, C is made in fast memory and A or B streams by: fewer loads than M N."""
+    upper = upper_bound(kernel("gemm"), small=("NK",))
+    assert upper.leading == NI * NJ
+    assert upper_bound(kernel("syrk"), small=("M",)).leading == N**2 / 2
+    made = bound(kernel("gemm"), small="NK").document()
+    assert (made["bound"]["leading"], made["upper"]["tightness"]) == ("NI*NJ", 1.0)
+
+
 def test_an_origin_is_found() -> None:
     upper = upper_of("gemm")
     sizes = dict.fromkeys(upper.program.parameters, 7) | {"S": 12}

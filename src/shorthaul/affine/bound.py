@@ -44,7 +44,9 @@ class AffineBound:
 
     @cached_property
     def oi_limit(self) -> sympy.Expr:
-        """The limit of operations per loaded word: leading operations over the leading bound."""
+        """The limit of operations per loaded word: leading operations over the leading bound; oo if that is 0."""
+        if self.leading == 0:
+            return sympy.oo
         return sympy.simplify(leading_term(self.operations, self._large) / self.leading)
 
     @property

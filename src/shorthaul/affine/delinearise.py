@@ -1,14 +1,16 @@
 """Flattened subscripts ``a[i*n + k]`` taken apart into ``a[i][k]``.
 
 A subscript is a polynomial in the parameters with affine functions of the iterators as coefficients. Where its
-monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...,
-provided every inner one stays inside its extent, which isl proves for all parameters.
+monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...
+(times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
+extent, which isl proves for all parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import gcd
 from typing import Any
 
 import islpy as isl
@@ -65,17 +67,43 @@ def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tup
         if rest is None or len(rest) != 1:
             raise not_affine(access.node, names, "its extents are not a chain of products")
         extents.append(rest[0])
+    steps = _steps([[item[monomial] for item in polynomials.values() if monomial in item] for monomial in monomials])
     result = {}
     for access, names, _ in uses:
         polynomial = polynomials[id(access)]
-        values = [polynomial.get(monomial, integer(0)) for monomial in monomials]
-        for value, extent in zip(values, extents, strict=False):
-            size = affine(c_ast.ID(extent, access.node.coord), names)
+        values = [
+            polynomial.get(monomial, integer(0)).scale_down_val(isl.Val(step))
+            for monomial, step in zip(monomials, steps, strict=True)
+        ]
+        for value, extent, (below, above) in zip(values, extents, pairwise(steps), strict=False):
+            size = affine(c_ast.ID(extent, access.node.coord), names).scale_val(isl.Val(above // below))
             inside = value.ge_set(integer(0)).intersect(value.lt_set(size))
             if not access.params.is_subset(inside):
-                raise not_affine(access.node, names, f"the subscript may leave its row of {extent}")
+                row = extent if above == below else f"{above // below} * {extent}"
+                raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
         result[id(access)] = tuple(reversed(values))
     return result
+
+
+def _steps(coefficients: Sequence[Sequence[isl.PwAff]]) -> list[int]:
+    """Return for every monomial the number that its coefficients are multiples of: rows of 4 n in a[4 * n * i + j]."""
+    result = [1]
+    for values in coefficients[1:]:
+        common = gcd(*(_content(value) for value in values))
+        result.append(common if common and common % result[-1] == 0 else result[-1])
+    return result if all(a % b == 0 for b, a in pairwise(result)) else [1] * len(result)
+
+
+def _content(value: isl.PwAff) -> int:
+    """Return the greatest common divisor of all numbers in an affine function; 1 if it has divisions."""
+    numbers = [0]
+    for _, piece in value.get_pieces():
+        if piece.get_denominator_val().to_python() != 1 or piece.dim(isl.dim_type.div):
+            return 1
+        numbers.append(piece.get_constant_val().to_python())
+        places = range(piece.dim(isl.dim_type.param))
+        numbers += [piece.get_coefficient_val(isl.dim_type.param, at).to_python() for at in places]
+    return gcd(*numbers)
 
 
 def _divided(larger: Monomial, smaller: Monomial) -> Monomial | None:

@@ -135,5 +135,7 @@ def _require_end(result: isl.Set, name: str, node: Any, names: Names) -> None:
             "the loop never ends",
             place=str(names.place(node)),
             value=_header(node),
-            cure="let the iterator run towards its limit",
+            cure="write < or > in place of !=, which may never be met"
+            if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
+            else "let the iterator run towards its limit",
         )

@@ -245,8 +245,12 @@ def _between(items: list[Any]) -> tuple[Any, ...]:
             place=f"line {line}",
             cure="put '#pragma endscop' after the loop nest, in the same block",
         )
-    if any(isinstance(item, c_ast.Pragma) and item.string == "scop" for item in items[end:]):
-        raise InputError("a function has several '#pragma scop'", place=f"line {line}", cure="keep one per function")
+    if any(isinstance(item, c_ast.Pragma) and item.string == "scop" for item in items[1:]):
+        raise InputError(
+            "a function has several '#pragma scop'",
+            place=f"line {line}",
+            cure="keep one region per function: join them, or move one into a function of its own",
+        )
     body = tuple(items[1:end])
     if not body:
         raise InputError("the region is empty", place=f"line {line}", allowed="loops and assignments")

@@ -47,6 +47,8 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
     >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
     0.5
     """
+    if upper == 0:
+        return 1.0
     quotient = lower / upper
     values = dict.fromkeys(quotient.free_symbols, _SIZE)
     values.update({name: _CAPACITY if name.name == "S" else _SMALL for name in values if name.name in {"S", *small}})
