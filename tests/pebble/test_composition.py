@@ -7,7 +7,9 @@ from tests.reference.pebble_game import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Budget
+from shorthaul.graphs.csr import layers
 from shorthaul.pebble import belady, composition, generators, modules
+from shorthaul.pebble.belady_kernels import levels
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Plan
@@ -54,6 +56,12 @@ def test_alike_modules_are_images_of_each_other(cdag: Cdag) -> None:
                 }
             seen += shape.modules.tolist()
         assert sorted(seen) == list(range(decomposition.count))
+
+
+@pytest.mark.parametrize("cdag", GRAPHS, ids=lambda cdag: f"{cdag.n}")
+def test_levels_agree_with_their_plain_twin(cdag: Cdag) -> None:
+    found = levels(cdag.order, cdag.parents.starts, cdag.parents.targets)
+    assert found.tolist() == layers(cdag.children, cdag.order).tolist()
 
 
 def test_the_modules_of_a_butterfly_are_one_shape() -> None:

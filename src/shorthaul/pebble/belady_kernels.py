@@ -111,6 +111,16 @@ def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights:
 
 
 @kernel
+def levels(order: IntArray, starts: IntArray, before: IntArray) -> IntArray:
+    """Return the length of the longest path to each node, shape (n,); ``before`` lists what comes right before each."""
+    level = np.zeros(len(starts) - 1, np.int64)
+    for node in order:
+        for place in range(starts[node], starts[node + 1]):
+            level[node] = max(level[node], level[before[place]] + 1)
+    return level
+
+
+@kernel
 def next_reads(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
     """Return when values are read next: after each computation of ``order``, and after each operand read there.
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from shorthaul.graphs.csr import layers
+from shorthaul.pebble.belady_kernels import levels
 from shorthaul.pebble.model import Cdag, IntArray, build
 
 #: Rounds in which nodes learn of their neighbours before modules are compared.
@@ -119,14 +119,15 @@ def decompositions(cdag: Cdag, order: IntArray) -> Iterator[Decomposition]:
         whole = components(cdag, shared=shared)
         if whole.count > 1:
             yield whole
-    level = layers(cdag.children, cdag.order)
-    below = layers(cdag.parents, cdag.order[::-1])  # levels counted from the outputs
+    level = levels(cdag.order, cdag.parents.starts, cdag.parents.targets)
+    # levels counted from the outputs
+    below = levels(cdag.order[::-1].copy(), cdag.children.starts, cdag.children.targets)
     late = np.where(cdag.is_input(), 0, below.max() + 1 - below)
     height, highest = 1, int(level.max())
     while height < highest:
-        for levels in (level,) if np.array_equal(level, late) else (level, late):
+        for one in (level,) if np.array_equal(level, late) else (level, late):
             for shared in (False, True):
-                found = bands(cdag, levels, height, shared=shared)
+                found = bands(cdag, one, height, shared=shared)
                 if 1 < found.count < len(order):
                     yield found
         height += 1 if height < 4 else height // 2
