@@ -76,6 +76,7 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
     [
         ("fft:n=16,word=1", 6, 48, 57),
         ("mvm:m=4,n=6,word=1", 3, 74, 77),
+        ("matmul:m=3,n=3,k=3,word=1", 9, 29, 33),
         ("pyramid:n=10,word=1", 3, 50, 87),
         ("fft:n=32,word=2", 12, 192, 320),
     ],

@@ -33,6 +33,10 @@ _FIRST_SIZE = 10
 #: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes.
 _CONE_SHARE = 0.1
 _MOST_CONED = 1000
+#: Cones tried before parts grow, and their largest size.
+_CONES = 6
+_LARGEST_CONE = 48
+_CONE_TIME = 0.12
 #: Parts grown between two linear programs.
 _BATCH = 20
 #: The search ends when it took this many times as long as to the last improvement, and so many seconds more.
@@ -107,6 +111,9 @@ class _Pool:
             found = wavefront.turning(self._cdag, self._budget, search=self._search.part(_TURNING_SHARE))
             self._values[everything] = max(found, self._values.get(everything, 0))
         self._add_windows()
+        if n <= _MOST_CONED and not self._recompute:
+            for number in range(_CONES):
+                self._value(self._cones(up=number % 3 == 2, most=_LARGEST_CONE), _CONE_TIME)
         packing = best = self._packing()
         size = _FIRST_SIZE
         improved_s = self._search.elapsed_s()
@@ -149,7 +156,7 @@ class _Pool:
         members = [sorted(part) for part in chosen]
         return packed(self._cdag.n, members, [self._values[part] for part in chosen], unit=self._unit)
 
-    def _value(self, nodes: frozenset[int]) -> int:
+    def _value(self, nodes: frozenset[int], share: float = _SHARE) -> int:
         """Return the bound of a part."""
         known = self._values.get(nodes)
         if known is not None:
@@ -159,14 +166,14 @@ class _Pool:
             return 0
         key = (part.weights.tobytes(), part.parents.starts.tobytes(), part.parents.targets.tobytes())
         if key not in self._alike:
-            self._alike[key] = self._bounded(part, len(nodes))
+            self._alike[key] = self._bounded(part, len(nodes), share)
         self._values[nodes] = self._alike[key]
         return self._alike[key]
 
-    def _bounded(self, part: Cdag, size: int) -> int:
+    def _bounded(self, part: Cdag, size: int, share: float) -> int:
         if self._recompute:
-            return parts.excess_recomputing(part, self._budget, search=self._search.part(_SHARE))
-        found = parts.excess(part, self._budget, search=self._search.part(_SHARE)) if size <= self._largest else None
+            return parts.excess_recomputing(part, self._budget, search=self._search.part(share))
+        found = parts.excess(part, self._budget, search=self._search.part(share)) if size <= _LARGEST_CONE else None
         if found is not None:
             return found
         return wavefront.turning(part, self._budget, search=self._search.part(_CUT_SHARE))
@@ -227,7 +234,7 @@ class _Pool:
     def _start(self, support: list[frozenset[int]]) -> set[int]:
         """Return a part of the packing, two of them that touch, a single node, or what a few ends have in common."""
         if self._rng.random() < _CONE_SHARE and self._cdag.n <= _MOST_CONED:
-            return set(self._cones(up=bool(self._rng.random() < 0.3)))
+            return set(self._cones(up=bool(self._rng.random() < 0.3), most=self._largest))
         if not support or self._rng.random() < 0.5:
             return {int(self._rng.integers(self._cdag.n))}
         first = support[int(self._rng.integers(len(support)))]
@@ -237,7 +244,7 @@ class _Pool:
         touching = [part for part in support if part != first and not part.isdisjoint(around)]
         return set(first.union(touching[int(self._rng.integers(len(touching)))])) if touching else set(first)
 
-    def _cones(self, *, up: bool) -> frozenset[int]:
+    def _cones(self, *, up: bool, most: int) -> frozenset[int]:
         """Return what some outputs are computed from, much of it shared; going up, what is computed from inputs."""
         cdag = self._cdag
         ends = (cdag.inputs() if up else cdag.outputs()).tolist()
@@ -245,7 +252,7 @@ class _Pool:
         chosen = self._reached(int(ends[int(self._rng.integers(len(ends)))]), links)
         while True:
             others = [self._reached(end, links) for end in ends if end not in chosen]
-            grown = [chosen | other for other in others if len(chosen | other) <= self._largest]
+            grown = [chosen | other for other in others if len(chosen | other) <= most]
             if not grown:
                 return chosen
             sizes = np.array([len(nodes) for nodes in grown])
@@ -256,7 +263,7 @@ class _Pool:
         key = (end, links is self._cdag.children)
         if key not in self._cone:
             found, waiting = {end}, [end]
-            while waiting and len(found) <= self._largest:
+            while waiting and len(found) <= _LARGEST_CONE:
                 for other in links.neighbours(waiting.pop()).tolist():
                     if other not in found:
                         found.add(other)
