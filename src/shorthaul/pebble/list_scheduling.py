@@ -69,10 +69,12 @@ class Rules:
 
 #: The rules tried first; the others are drawn around the best.
 FIRST_RULES: Final = (
+    Rules(base="given", growth=0.3, dirty=2.0),
     Rules(),
     Rules(fused=True, base="depth-first", growth=0.3, live=0.8),
-    Rules(base="given", growth=0.3, dirty=2.0),
+    Rules(base="given", by_score=0, growth=0.0, live=0.85),
     Rules(base="depth-first", by_score=0, growth=0.0, live=0.75),
+    Rules(base="given", capacity=0.8, dirty=4.0),
     Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
     Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
 )
