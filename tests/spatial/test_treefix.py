@@ -77,6 +77,7 @@ def test_large_trees_and_every_message_replayed(method: str, direction: str) -> 
         assert result.check.ok
         assert result.check.details["messages_replayed"]
         assert result.gap >= 0
+        assert 0 < result.bound.details["distance_hops"] <= result.cost["distance_hops"]
 
 
 def test_forests_and_rectangles_and_curves() -> None:
@@ -85,7 +86,9 @@ def test_forests_and_rectangles_and_curves() -> None:
         tree = twins.random_forest(rng)
         for method in METHODS:
             for direction in ("up", "down"):
-                assert engine.treefix(tree, grid="6x5", method=method, direction=direction, curve="snake").check.ok
+                result = engine.treefix(tree, grid="6x5", method=method, direction=direction, curve="snake")
+                assert result.check.ok
+                assert result.bound.details["distance_hops"] <= result.cost["distance_hops"]
 
 
 def test_any_associative_operator() -> None:

@@ -163,10 +163,7 @@ def treefix(
         report = check_treefix(tree, columns[0], options.op, options.direction, columns[1])
     report = replayed(report, computer, replay)
     cost = computer.cost()
-    edges = tree.n - len(tree.roots())
-    way = "send" if options.direction == "up" else "receive"
-    proof = f"{edges} vertices are no root; each has to {way} a message of at least 1 hop."
-    bound = Bound("energy_hops", edges, "messages", proof)
+    bound = treefix_bound(stored, options.direction)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -178,6 +175,27 @@ def treefix(
         extra=run_figures(tree.n, stored, computer, method, {"predicted_cycles": predicted} if predicted else {}),
         figures=run_views(computer, f"treefix {options.direction} by {method}"),
     )
+
+
+def treefix_bound(stored: StoredTree, direction: str) -> Bound:
+    """Return a lower bound on the energy of a treefix sum; ``details`` has one on the longest chain in hops.
+
+    >>> from shorthaul.spatial.model import Grid
+    >>> line = np.arange(3, dtype=np.int32)
+    >>> bound = treefix_bound(StoredTree(line - 1, line, 0 * line, Grid(3, 1), line, line), "up")
+    >>> bound.value, bound.details
+    (2, {'distance_hops': 2})
+    """
+    root = stored.parent < 0
+    of = np.flatnonzero(root)[np.cumsum(root) - 1]  # a tree is a range that begins with its root
+    farthest = int((np.abs(stored.x - stored.x[of]) + np.abs(stored.y - stored.y[of])).max())
+    edges = stored.n - int(root.sum())
+    way = "send" if direction == "up" else "receive"
+    proof = (
+        f"{edges} vertices are no root; each has to {way} a message of at least 1 hop. A chain of messages joins every "
+        f"vertex and its root, the farthest {farthest} hops apart."
+    )
+    return Bound("energy_hops", edges, "messages", proof, {"distance_hops": farthest})
 
 
 def run_figures(
