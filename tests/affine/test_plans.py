@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shorthaul.affine import formats
+from shorthaul.affine import formats, planning
 from shorthaul.affine.cases import CASES, kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.check import check_plan
@@ -17,7 +17,7 @@ from shorthaul.affine.plan import Plan
 from shorthaul.affine.planning import plan
 from shorthaul.affine.scan import points
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.tiling import Tiling, tile_space
+from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.graphs.replay import belady_loads
 
@@ -46,6 +46,20 @@ def test_tiles_pay() -> None:
     made = plan(kernel("matmul"), size="M=16,N=16,K=16,S=40")
     assert made.cost is not None
     assert made.cost["loads_words"] < made.extra["program_order_loads_words"] / 2
+
+
+def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def counted(*arguments: object, evaluations: int, **options: object) -> object:
+        asked.append(evaluations)
+        return best_tiling(*arguments, evaluations=1, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(planning, "best_tiling", counted)
+    for text in ("M=4,N=4,K=4,S=9", "M=50,N=50,K=50,S=90"):
+        plan(kernel("matmul"), size=text)
+    plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17)
+    assert asked == [200, 8_000_000 // (50**3 + 3 * 50**2), 17]
 
 
 def test_skewed_tiles_of_a_stencil_pay() -> None:

@@ -40,7 +40,9 @@ class PlanOptions:
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE)
-    evaluations: int = option(200, "How many tiled orders are replayed at most.", least=1, most=1_000_000)
+    evaluations: int | None = option(
+        None, "How many tiled orders are replayed at most (default: up to 200, fewer for large sizes).", least=1
+    )
 
     def __post_init__(self) -> None:
         validate(self)

@@ -100,6 +100,10 @@ def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
     return names
 
 
+#: How many orders a plan replays where no number is asked for: as many as these instances allow, within limits.
+_REPLAYED_INSTANCES = 8_000_000
+_LEAST_REPLAYS, _MOST_REPLAYS = 8, 200
+
 #: Said beside every leading term: the full formula is what holds for all sizes.
 LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
 
@@ -186,8 +190,9 @@ def plan(
     upper = upper_bound(program)
     space = tile_space(program, sizes, cdag)
     with search:
-        derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value)
-        tiling, searched = best_tiling(space, capacity, search, evaluations=options.evaluations, floor=least.value)
+        most = options.evaluations or max(_LEAST_REPLAYS, min(_MOST_REPLAYS, _REPLAYED_INSTANCES // cdag.n))
+        derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value, tries=max(1, min(8, most // 4)))
+        tiling, searched = best_tiling(space, capacity, search, evaluations=most, floor=least.value)
     order, how = (
         (derived, "derived: " + orders_text(upper))
         if loads <= searched

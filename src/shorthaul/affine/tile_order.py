@@ -73,6 +73,7 @@ def best_origin(
         loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
         if best is None or loads < best[1]:
             best = order, loads
+            budget.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")
         if best[1] <= floor or budget.expired() or (number + 1 >= tries and best[1] <= promised):
             break
     assert best is not None
