@@ -17,6 +17,8 @@ R = TypeVar("R")
 ENABLED = os.environ.get("SHORTHAUL_JIT", "1") != "0"
 
 _kernels: dict[str, list[Any]] = {}
+#: For every compiled kernel, by identity, the files its code comes from: its own and those of the kernels imported there.
+_sources: dict[int, frozenset[str]] = {}
 _announced: set[str] = set()
 
 
@@ -37,7 +39,28 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     cacheable = Path(function.__code__.co_filename).is_file()
     compiled = numba.njit(cache=cacheable, nogil=True)(function)
     _kernels.setdefault(function.__module__, []).append(compiled)
+    _sources[id(compiled)] = _files_of(function)
+    if cacheable:
+        _stamp(compiled)
     return cast("Callable[P, R]", compiled)
+
+
+def _files_of(function: Callable[..., Any]) -> frozenset[str]:
+    """Return the files whose kernels ``function`` may contain: compiled code has those it calls inlined or copied."""
+    files = {function.__code__.co_filename}
+    for value in function.__globals__.values():
+        files |= _sources.get(id(value), frozenset())
+    return frozenset(files)
+
+
+def _stamp(compiled: Any) -> None:
+    """Make cached code stale when a file of a called kernel has changed; Numba looks at the caller's file only."""
+    others = sorted(_sources[id(compiled)] - {compiled.py_func.__code__.co_filename})
+    if not others:
+        return
+    times = tuple((Path(file).stat().st_mtime_ns, Path(file).stat().st_size) for file in others)
+    cache_file = compiled._cache._cache_file
+    cache_file._source_stamp = (cache_file._source_stamp, times)
 
 
 def is_warm(module: str) -> bool:
