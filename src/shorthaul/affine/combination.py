@@ -12,10 +12,10 @@ import sympy
 from shorthaul.affine.brascamp_lieb import least_sum
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded, rational
 from shorthaul.affine.k_partition import BAND, Part, Partition, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
+from shorthaul.affine.limits import limited
 from shorthaul.affine.mirrored import away_from_diagonal
 from shorthaul.affine.paths import Path, paths_into
 from shorthaul.affine.polynomial import symbol

@@ -16,7 +16,7 @@ import itertools
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.effort import limited
+from shorthaul.affine.limits import limited
 from shorthaul.affine.wavefront import EFFORT, Search, Wavefront, argument, exact_closure
 
 _STEPS = 5

@@ -17,9 +17,9 @@ import sympy
 
 from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.effort import limited
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.limits import limited
 from shorthaul.affine.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound

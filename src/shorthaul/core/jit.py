@@ -17,7 +17,7 @@ R = TypeVar("R")
 ENABLED = os.environ.get("SHORTHAUL_JIT", "1") != "0"
 
 _kernels: dict[str, list[Any]] = {}
-#: For every compiled kernel, by identity, the files its code comes from: its own and those of the kernels imported there.
+#: For every compiled kernel, by identity, the files of its code: its own and those of the kernels imported there.
 _sources: dict[int, frozenset[str]] = {}
 _announced: set[str] = set()
 
@@ -54,7 +54,7 @@ def _files_of(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _stamp(compiled: Any) -> None:
-    """Make cached code stale when a file of a called kernel has changed; Numba looks at the caller's file only."""
+    """Make cached code stale when a called kernel changes in its file; Numba looks at the file of the caller only."""
     others = sorted(_sources[id(compiled)] - {compiled.py_func.__code__.co_filename})
     if not others:
         return
