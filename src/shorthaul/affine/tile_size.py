@@ -29,7 +29,9 @@ class Edge:
         """B as a formula in S."""
         if not self.degree:
             return sympy.Integer(1)
-        return sympy.floor(sympy.root(S / self.factor, self.degree) - self.less)
+        # Whole numbers stand outside: SymPy takes them out or leaves them, as its cache has it.
+        whole = sympy.floor(self.less)
+        return sympy.floor(sympy.root(S / self.factor, self.degree) - (self.less - whole)) - whole
 
     @property
     def leading(self) -> sympy.Expr:
@@ -51,7 +53,7 @@ def edge_formula(capacity: sympy.Poly) -> Edge:
     coefficient in powers of b - 1.
 
     >>> edge_formula(sympy.Poly(Edge.SYMBOL**2 + Edge.SYMBOL + 2, Edge.SYMBOL)).formula
-    floor(sqrt(S) - 1)
+    floor(sqrt(S)) - 1
     """
     degree = capacity.degree()
     if degree < 1:
