@@ -194,7 +194,7 @@ def solved(name: str, cdag: Cdag, budget: int, known: int, limit_s: float) -> di
     began = time.process_time()
     search = Budget(time_limit_s=limit_s)
     goal = baseline.traffic(cdag.weights)
-    known_bound = int(best_bound(cdag, budget, search=search.part(0.2), goal=goal).value)
+    known_bound = int(best_bound(cdag, budget, search=Budget(time_limit_s=1.5), goal=goal).value)
     found, bound, proven = exact.solve(cdag, budget, search=search, incumbent=baseline, known_bound=known_bound)
     cpu_s = time.process_time() - began
     return {

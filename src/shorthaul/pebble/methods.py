@@ -42,6 +42,8 @@ MOST_FOR_EXACT = 400
 MOST_FOR_LOCAL_SEARCH = 50_000
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
+#: Seconds for bounding a graph that is searched exhaustively afterwards.
+_BOUND_S = 1.5
 #: Seconds that the first compilation of the bounds' kernels takes.
 _BOUND_COMPILE_S = 8
 
@@ -112,7 +114,11 @@ def _computed_bound(request: Request, plan: Plan) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
     if not _is_affordable(wavefront_kernels.__name__, _BOUND_COMPILE_S, request, "bounding by cuts"):
         return algorithmic_bound(request.cdag)
-    search = request.search.part(0.2, endless_s=AUTO_S / 4)
+    # Where the whole is searched afterwards, more time adds next to nothing to the bound.
+    share, most_s = 0.1, AUTO_S / 8
+    if request.cdag.n <= MOST_FOR_EXACT:
+        share, most_s = _BOUND_S / max(request.search.remaining_s(), 10 * _BOUND_S), _BOUND_S
+    search = request.search.part(share, endless_s=most_s)
     goal = plan.traffic(request.cdag.weights)
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
 
@@ -253,7 +259,7 @@ def _auto(request: Request) -> Found:
         return best
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return _annealed(request, best, search)
-    best = _searched(request, best, search.part(0.55))
+    best = _searched(request, best, search.part(0.8))
     if _is_met(cdag, best):
         return best
     # The exact solver's beams share its time with its proofs; wider ones of their own find more.
