@@ -16,6 +16,7 @@ from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S, leading_term
 from shorthaul.affine.model import Program
+from shorthaul.affine.notation import shown
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import Polynomial, symbol
 from shorthaul.affine.proof import Proof
@@ -89,7 +90,13 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
     formula = inputs + sympy.Max(*extra, evaluate=False) if len(extra) > 1 else inputs + sympy.Add(*extra)
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
-    proof = Proof(inputs, tuple(parts), tuple(sums), formula)
+    listed = tuple(f"{item.name}: {item.text};  {shown(item.domain, program)}" for item in program.statements)
+    listed += tuple(
+        f"{item.reference.tag} reads {item.reference.text}: {shown(item.relation.reverse(), program)}"
+        for item in flow.flows
+    )
+    read = tuple(f"{name}: {shown(flow.inputs[name], program)}" for name in sorted(flow.inputs))
+    proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read)
     return AffineBound(program, formula, inputs, _operations(program), proof, small)
 
 
@@ -102,15 +109,15 @@ def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
-    pool.extend(Fixed(layers.counted(item), worths) for item, worths in steps if max(worths) > 0)
+    pool.extend(Fixed(layers.counted(item, flow), worths) for item, worths in steps if max(worths) > 0)
     crossed = crossing.crossings(flow) if symmetric else []
     between = phases.phases(flow) if symmetric else []
     single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]
-    pool.extend(Fixed(wavefront.counted(item), worths) for item, worths in single if max(worths) > 0)
+    pool.extend(Fixed(wavefront.counted(item, flow), worths) for item, worths in single if max(worths) > 0)
     joined = [(item, [item.at(sizes) for sizes in at]) for item in crossed]
-    pool.extend(Fixed(crossing.counted(item), worths) for item, worths in joined if max(worths) > 0)
+    pool.extend(Fixed(crossing.counted(item, flow), worths) for item, worths in joined if max(worths) > 0)
     ordered = [(item, [item.at(sizes) for sizes in at]) for item in between]
-    pool.extend(Fixed(phases.counted(item), worths) for item, worths in ordered if max(worths) > 0)
+    pool.extend(Fixed(phases.counted(item, flow), worths) for item, worths in ordered if max(worths) > 0)
     for found in levels:
         made = stencil.counted(found, flow, balanced=symmetric)
         values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)

@@ -20,17 +20,18 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import linprog, minimize
 
-from shorthaul.affine.subspaces import Subspace, image_rank, lattice
+from shorthaul.affine.subspaces import Subspace, image_rank, integer_rows, lattice, span
 
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
 
 
 @dataclass(frozen=True, slots=True)
 class Exponents:
-    """Exact exponents ``s`` and clique weights ``beta`` (one per projection)."""
+    """Exact exponents ``s`` and weights ``beta``, one per projection; the weights add up the ``shares`` of cliques."""
 
     s: tuple[Fraction, ...]
     beta: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...] = ()
 
     @property
     def sigma(self) -> Fraction:
@@ -47,12 +48,21 @@ class Exponents:
 @lru_cache(maxsize=4096)
 def constraints(kernels: tuple[Subspace, ...], dimensions: int) -> tuple[tuple[tuple[int, ...], int], ...] | None:
     """Return (coefficients, right side) rows: sum coefficients_j s_j >= right side; None: lattice too large."""
-    spaces = lattice(kernels, dimensions)
-    if spaces is None:
+    if lattice(kernels, dimensions) is None:
         return None
-    full = tuple(tuple(Fraction(int(row == column)) for column in range(dimensions)) for row in range(dimensions))
-    rows = {(tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in (*spaces, full)}
-    return tuple(sorted(rows))
+    return tuple(sorted({(ranks, rank) for _, ranks, rank in constraining(kernels, dimensions)}))
+
+
+def constraining(
+    kernels: tuple[Subspace, ...], dimensions: int
+) -> tuple[tuple[tuple[tuple[int, ...], ...], tuple[int, ...], int], ...]:
+    """Return the subspaces that :func:`constraints` tests: a basis, the ranks of its images, and its own rank."""
+    full = span([[int(row == column) for column in range(dimensions)] for row in range(dimensions)])
+    spaces = dict.fromkeys((*(lattice(kernels, dimensions) or ()), full))
+    found = [
+        (integer_rows(space), tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in spaces
+    ]
+    return tuple(sorted(found, key=lambda item: (item[2], item[0])))
 
 
 def satisfied(s: Sequence[Fraction], rows: Sequence[tuple[tuple[int, ...], int]]) -> bool:
@@ -128,7 +138,7 @@ def _rounded(
             for j in range(len(s))
         )
         if all(b > 0 for b, value in zip(beta, exact, strict=True) if value):
-            return Exponents(exact, beta)
+            return Exponents(exact, beta, tuple(shares))
     return None
 
 

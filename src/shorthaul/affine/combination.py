@@ -17,10 +17,12 @@ from shorthaul.affine.k_partition import BAND, Part, Partition, partition, sets_
 from shorthaul.affine.leading import S
 from shorthaul.affine.limits import limited
 from shorthaul.affine.mirrored import away_from_diagonal
+from shorthaul.affine.notation import shown
+from shorthaul.affine.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.paths import Path, paths_into
 from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.proof import Projection, SubBound
-from shorthaul.affine.subspaces import Subspace, integer_rows, span
+from shorthaul.affine.proof import SubBound
+from shorthaul.affine.subspaces import Subspace, span
 
 _SET = isl.dim_type.set
 
@@ -282,84 +284,31 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     value = T * sympy.floor(size / U, evaluate=False) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
-    steps = _steps(argument)
     if argument.far:
         width, most = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4), (K / 3) ** sympy.Rational(3, 2)
         weight = _weight(argument, size, flow).subs(symbol(BAND), width)
         value = T * sympy.floor(weight / most, evaluate=False) - sources
-        facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "U of the weight": most}
-        steps = (*steps, *_WEIGHTED)
+        facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "W": most}
     method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
     if len(argument.parts) > 1:
         method += ", statements merged"
     return SubBound(
         method,
         tuple(part.statement for part in argument.parts),
-        "; ".join(str(part.domain) for part in argument.parts),
+        "; ".join(shown(part.domain, flow.program) for part in argument.parts),
         value,
         argument.spill,
+        shown(argument.spill, flow.program),
         facts,
-        steps,
-        _projections(argument),
+        steps_of(argument, flow, K, T, U),
+        lemmas_of(argument),
+        projections_of(argument, flow),
         union_of(part.domain for part in argument.parts),
         argument.sources,
     )
-
-
-#: What is said of instances with weights.
-_WEIGHTED = (
-    "Every vertex of the fold 2 joins o and b of one statement with b and o of the other one.",
-    "Instances with |o - b| >= w count 1, the others sqrt(3)/2: those of one segment weigh at most (K/3)^(3/2),",
-    "for a chain takes consecutive b only (the proof is that of shorthaul.affine.mirrored).",
-    "So loads of the may-spill set beyond the first of each input >= T floor(weight of D / that) - sources.",
-)
 
 
 def _weight(argument: Partition, size: sympy.Expr, flow: DataFlow) -> sympy.Expr:
     """Return the weight of all instances, those that are not ``far`` with sqrt(3)/2."""
     far = sympy.Add(*(guarded(card(item, flow.program.context)) for item in argument.far))
     return far + (size - far) * sympy.sqrt(3) / 2
-
-
-def _steps(argument: Partition) -> tuple[str, ...]:
-    named = [f"phi{at}" for at in range(len(argument.kernels))]
-    cliques = "; ".join(" + ".join(f"|{named[at]}(P)|" for at in clique) + " <= K" for clique in argument.cliques)
-    lines = [
-        "Cut a schedule into segments of T events: loads of the may-spill set, computations of sources but inputs.",
-        "K = S + T values are available to one segment, so for the instances P of D that it computes:",
-        f"{cliques} (families with disjoint vertex sets add up).",
-    ]
-    if any(fold > 1 for fold in argument.folds):
-        lines.append(f"One vertex serves up to as many classes of its family as its fold says: {argument.folds}.")
-    if argument.symmetry is None:
-        lines.append(
-            "Brascamp-Lieb with the exponents s, checked on the lattice of kernels, and weights w from the cliques: "
-            "|P| <= (K/sigma)^sigma prod (s/w)^s = U, sigma = sum s."
-        )
-    else:
-        pairs = ", ".join(f"{named[a]} and {named[b]}" for a, b in argument.symmetry.pairs)
-        lines.append(
-            f"{pairs} read the same vertices mirrored: with v_k vertices in slice k and c classes of "
-            f"{named[argument.symmetry.chain]}, |P_k| <= min(c, v_k^2/2) <= v_k sqrt(c/2), hence |P| <= U."
-        )
-    lines.append("Loads of the may-spill set beyond the first of each input >= T floor(|D|/U) - sources.")
-    lines.append(f"sources: {argument.sources}")
-    return tuple(lines)
-
-
-def _projections(argument: Partition) -> tuple[Projection, ...]:
-    result = []
-    for family, space in enumerate(argument.kernels):
-        part = argument.parts[0]
-        path = part.paths[family]
-        relation = "; ".join(str(item.paths[family].levels[-1]) for item in argument.parts)
-        result.append(
-            Projection(
-                f"phi{family}: {path.text()}",
-                relation,
-                integer_rows(space),
-                rational(argument.exponents.s[family]),
-                rational(argument.exponents.beta[family]),
-            )
-        )
-    return tuple(result)

@@ -24,6 +24,8 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded, rational
 from shorthaul.affine.k_partition import as_union, sets_of, thickness
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import SEGMENTS
+from shorthaul.affine.notation import shown
 from shorthaul.affine.paths import affine_steps
 from shorthaul.affine.proof import SubBound
 
@@ -104,15 +106,17 @@ def counted(item: ConvexBody, flow: DataFlow) -> SubBound:
     steps = (
         f"{item.statement} reads its own values at {list(item.distances)}; W is the convex hull of these and 0.",
         "To leading order |In(P)| >= d vol(W)^(1/d) |P|^((d-1)/d): lower-order terms are not proven.",
-        "Loads of the may-spill set beyond the first of each input >= T floor(|D|/U) - sources.",
-        f"sources (read by D, not in D): {item.sources}",
+        f"sources (read by D, not in D): {shown(item.sources, flow.program)}",
+        "Lemma (segments), if that were so: T floor(|D|/U) - sources.",
     )
     return SubBound(
         "convex body (experimental)",
         (item.statement,),
-        str(item.domain),
+        shown(item.domain, flow.program),
         T * sympy.floor(size / U) - sources,
         item.spill,
+        shown(item.spill, flow.program),
         {"|D|": size, "vol(W)": rational(item.volume), "K": d * S, "T": T, "U": U, "sources": sources},
         steps,
+        (SEGMENTS,),
     )

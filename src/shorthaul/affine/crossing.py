@@ -26,7 +26,9 @@ from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import CROSSING
 from shorthaul.affine.limits import limited
+from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
@@ -173,26 +175,39 @@ def _reads(flow: DataFlow, statement: str, copies: isl.UnionMap) -> isl.UnionMap
     return operands.apply_range(copies.reverse())
 
 
-def counted(item: Crossing) -> SubBound:
+def counted(item: Crossing, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     one, other = item.scans
     less = item.missing + 1
     facts = {f"n + |U| of piece {at}": count.sympy() + less for at, (_, count) in enumerate(item.pieces)}
     steps = (
-        f"In every line {one} and {other} scan the same places in opposite orders; {item.join} reads both.",
-        "A line is named by its first place, x0, x1, ...; different lines share no vertex.",
-        f"The places of a line and U, the values that both scans read: {item.alive}.",
-        "When every place has been reached by one scan for the first time, none has been by both.",
-        f"So the join waits at all n places; all of U but at most m = {item.missing} have been read and will be again.",
-        "At most S of them are in fast memory, so n + |U| - m - S loads follow.",
-        *(f"piece {at}: {where}" for at, (where, _) in enumerate(item.pieces)),
+        (
+            f"F are the vertices of {one}, B those of {other}; in every line they scan the same places in "
+            f"opposite orders (along exact closures of their dependences), and {item.join} reads both at every "
+            "place."
+        ),
+        "A line is named by the vertex of F at its first place, with coordinates x0, x1, ...; lines share no vertex.",
+        f"The places of a line and U, the values that both scans read: {shown(item.alive, flow.program)}",
+        (
+            "A value of U is in use if a computed vertex of the scans has read it and one not computed yet "
+            f"will read it. For every place at which the scans may meet, at most m = {item.missing} values of "
+            "U are not in use (checked)."
+        ),
+        "Lemma (crossing of two scans): n + |U| - m - S loads for each line, which add up.",
+        *(
+            f"piece {at}: first place in {where}; sum of {count.sympy() + 1} - S over the lines where this is positive "
+            f"is {guarded(part)}"
+            for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True))
+        ),
     )
     return SubBound(
         "crossing of two scans",
         item.scans,
-        str(item.alive.domain()),
+        shown(item.alive.domain(), flow.program),
         sympy.Add(*(guarded(part) for part in item.sums)),
         item.spill,
+        shown(item.spill, flow.program),
         {**facts, "m": sympy.Integer(item.missing), "per line": sympy.Symbol("n + |U| - m") - S},
         steps,
+        (CROSSING,),
     )

@@ -163,7 +163,8 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
     exponents = best_exponents(kernels, len(parts[0].order), cliques)
     if exponents is None:
         return None
-    exponents = Exponents(exponents.s, tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True)))
+    weights = tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True))
+    exponents = replace(exponents, beta=weights)
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = kept.coalesce()
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill)

@@ -19,11 +19,13 @@ from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import LAYERS
 from shorthaul.affine.limits import limited
+from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import Search, ways_back
+from shorthaul.affine.wavefront import Search, summed_text, ways_back
 
 _SET = isl.dim_type.set
 #: isl operations for one statement; compositions on the way to ancestors, and along a path.
@@ -40,6 +42,7 @@ class Layers:
     spill: isl.UnionSet
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
+    trace: str
 
     def at(self, sizes: dict[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""
@@ -84,7 +87,8 @@ def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:
             spill = spill.union(level.intersect_domain(arriving).range())
         pieces = tuple(alive_per_event(flow, layer.reverse()))
         sums = tuple(positive_sum(where, count, flow.program.context) for where, count in pieces)
-        return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums)
+        trace = "; then ".join(shown(level.intersect_domain(arriving), flow.program) for level in levels)
+        return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums, trace)
     return None
 
 
@@ -100,22 +104,30 @@ def _distinct(levels: tuple[isl.UnionMap, ...], arriving: isl.UnionSet) -> bool:
     return bool(together.is_single_valued())
 
 
-def counted(item: Layers) -> SubBound:
+def counted(item: Layers, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     facts = {f"n of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
+    program = flow.program
     steps = (
-        f"Layers: vertices of {item.statement} by their first coordinate, x0; each is an ancestor of all of the next.",
-        f"Disjoint paths lead from layer x0 - 1 to the vertices {item.ends.range()}, n of them to layer x0.",
-        "Just before the first vertex of layer x0 is computed, every path has a vertex that will be read later.",
-        "At most S - 1 of them are in fast memory, so n - S + 1 loads follow.",
-        *(f"piece {at}: {where}" for at, (where, _) in enumerate(item.pieces)),
+        f"Layers: the vertices of {item.statement} by their first coordinate, x0. Every vertex of layer x0 - 1 is an",
+        "ancestor of every vertex of layer x0 (the relation lies inside the compositions of the program's flows).",
+        f"Paths that lead from layer x0 - 1 to layer x0 end in {shown(item.ends.range(), program)}",
+        f"and go through {item.trace}, each a function of the end that is one-to-one.",
+        "No vertex is on two paths (ends left out); n counts the ends in layer x0.",
+        *(
+            f"piece {at}: {summed_text(where, count.sympy(), guarded(part))}"
+            for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True))
+        ),
+        "Lemma (layers): at least n - S + 1 loads of path vertices for each layer x0, and the layers add up.",
     )
     return SubBound(
         "layers",
         (item.statement,),
-        str(item.ends.range()),
+        shown(item.ends.range(), program),
         sympy.Add(*(guarded(part) for part in item.sums)),
         item.spill,
+        shown(item.spill, program),
         {**facts, "per layer": sympy.Symbol("n") - S + 1},
         steps,
+        (LAYERS,),
     )

@@ -29,11 +29,13 @@ from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import PHASES
 from shorthaul.affine.limits import limited
+from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.wavefront import EFFORT, Search, names_of, ways_back
+from shorthaul.affine.wavefront import EFFORT, Search, names_of, summed_text, ways_back
 
 _SET = isl.dim_type.set
 #: Compositions on the way back to ancestors and forward again, and on the way back along a path.
@@ -215,31 +217,43 @@ def _lines_apart(kinds: Sequence[Phase], event: str, width: int, lines: int) -> 
     return bool(together.is_single_valued())
 
 
-def counted(item: Phases) -> SubBound:
+def counted(item: Phases, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    program = flow.program
     facts: dict[str, sympy.Expr] = {}
+    middle = f", and between two of them one in the middle of a chain of {item.events[1]}" if item.events[1:] else ""
     steps = [
-        f"Events: vertices of {item.events[0]}, steps of a loop (last ones of chains), each an ancestor of the next"
-        + (f", and between two of them the middle of a chain of {item.events[1]}." if len(item.events) > 1 else "."),
-        f"b -> b' are two events that follow one another; x0, x1, ... are the coordinates of {item.events[0]}.",
-        "From vertices that exist before b disjoint paths lead to descendants of b that b' needs; there are n or more.",
-        "Each has a vertex that must be in fast memory in (b, b'], so at least n - S + 1 loads in (b, b'].",
+        f"Events: vertices of {item.events[0]} in steps of a loop (of chains, the last ones){middle}.",
+        "b -> b' are two events that follow one another; each b is an ancestor of its b' (by compositions of flows).",
+        f"x0, x1, ... are the coordinates of the vertex of {item.events[0]} with which the interval is listed.",
     ]
     spill = None
     for number, kind in enumerate(item.kinds):
-        steps.append(f"intervals {number}: {kind.pairs}; last vertices of the paths: {kind.ends}")
-        for at, (where, count) in enumerate(kind.pieces):
+        steps.append(f"intervals {number}: b -> b' in {shown(kind.pairs, program)}")
+        steps.append(f"  last vertices of the paths: {shown(kind.ends, program)}")
+        steps.append(f"  all vertices of the paths: {shown(kind.vertices, program)}")
+        steps.append(
+            "  A last vertex is read by a descendant of b that is b' or an ancestor of b'. It, or the first vertex of "
+            "its path, is an ancestor of b or an input that one reads. No vertex is on two paths or is b (checked)."
+        )
+        for at, ((where, count), part) in enumerate(zip(kind.pieces, kind.sums, strict=True)):
             facts[f"n of intervals {number}, piece {at}"] = count.sympy()
-            steps.append(f"intervals {number}, piece {at}: {where}")
+            steps.append(f"  piece {at}: {summed_text(where, count.sympy(), guarded(part))}")
         found = kind.vertices.range()
         spill = found if spill is None else spill.union(found)
+    steps.append(
+        "Lemma (phases): at least n - S + 1 loads of path vertices in each interval, and the intervals add up;"
+    )
+    steps.append("lines of events (by the outer loops) share no path vertex, so they add up as well.")
     assert spill is not None
     return SubBound(
         "phases",
         item.events,
-        "; ".join(str(kind.ends.domain()) for kind in item.kinds),
+        "; ".join(shown(kind.ends.domain(), program) for kind in item.kinds),
         sympy.Add(*(guarded(part) for kind in item.kinds for part in kind.sums)),
         spill.coalesce(),
+        shown(spill, program),
         {**facts, "per interval": sympy.Symbol("n") - S + 1},
         tuple(steps),
+        (PHASES,),
     )

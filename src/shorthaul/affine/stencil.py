@@ -1,29 +1,16 @@
 """Stencils by levels: a vertex-isoperimetric inequality per row instead of projections.
 
 Statements whose instances fall into levels l, each reading the neighbourhood x + N of its place x in level l - 1. Let
-D be the instances all of whose neighbours are computed, P a part of D in one segment, P_l its rows. If
+D be the instances all of whose neighbours are computed, P a part of D in one segment, P_l its rows, and
 
-    |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n,                                              (1)
+    |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n.                                              (1)
 
-then |In(P)| >= sum over l of (|P_l| + c |P_l|^((n-1)/n) - |P_(l-1)|)+, and |P| <= F(|In(P)|) with
-
-    F(q) = n / ((n + 1) c) q^((n+1)/n).
-
-Proof: let R(p, k) be the most points of rows above a row of p points that in-vertices k pay for; R(p, k) <= F(p + k) by
-induction on the number of rows, for a next row of q > 0 points that leaves r of the budget has p + k >= q + c
-q^((n-1)/n) + r, and F is convex: F(q + c q^((n-1)/n) + r) - F(q + r) >= c q^((n-1)/n) F'(q) = q.
-
-(1) holds for a box of integer sides k_i with c = n (k_1 ... k_n)^(1/n) (Brunn-Minkowski for A + [0,1]^n and the box),
-on the line for any N with c = |N| - 1, and for the cross 0, +-e_i: c = 2 sqrt 2 in the plane (the two colours of the
-checkerboard: |A + N| >= |A| + 2 + 2 sqrt(2|A| - 1)), c = 3 (4/3)^(1/3) in space (balls are optimal: Wang and Wang
-1977; Bollobas and Leader 1991 between two balls).
-
-The *balanced* form of ``shorthaul.affine.balanced`` also counts what a part hands on.
+The lemmas on rows (``lemmas.ROWS``, ``lemmas.BALANCED``) turn (1) into a bound on |P|. (1) holds for a box of integer
+sides (Brunn and Minkowski), on the line for any N, and for the cross in the plane and in space; see ``shapes``.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,22 +23,24 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import BALANCED, ROWS, SEGMENTS
+from shorthaul.affine.notation import shown
 from shorthaul.affine.paths import Step, affine_steps
 from shorthaul.affine.proof import SubBound
+from shorthaul.affine.shapes import Offset, Shape, isoperimetric_constant
 
 _SET = isl.dim_type.set
-Offset = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Stencil:
-    """Statements in levels; ``offsets`` is N, ``constant`` the c of inequality (1), ``shape`` its name."""
+    """Statements in levels; ``offsets`` is N, ``constant`` the c of inequality (1), ``shape`` why it holds."""
 
     statements: tuple[str, ...]
     domains: tuple[isl.Set, ...]
     offsets: frozenset[Offset]
     constant: sympy.Expr
-    shape: str
+    shape: Shape
     spill: isl.UnionSet
     sources: isl.UnionSet
     ends: isl.UnionSet
@@ -138,23 +127,6 @@ def _shift(name: str, target: str, time: int, offset: Offset) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def isoperimetric_constant(offsets: frozenset[Offset]) -> tuple[sympy.Expr, str] | None:
-    """Return the largest known c of inequality (1) for the neighbourhood, and the name of its shape."""
-    n = len(next(iter(offsets)))
-    if n == 1:
-        return sympy.Integer(len(offsets) - 1), "a set on the line"
-    options: list[tuple[sympy.Expr, str]] = []
-    ranges = [(min(item[axis] for item in offsets), max(item[axis] for item in offsets)) for axis in range(n)]
-    box = set(itertools.product(*(range(low, high + 1) for low, high in ranges)))
-    sides = [high - low for low, high in ranges]
-    if box <= offsets and all(sides):
-        options.append((n * sympy.root(sympy.prod(sides), n), f"a box of sides {sides}"))
-    units = [tuple(sign * int(a == axis) for a in range(n)) for axis in range(n) for sign in (-1, 1)]
-    if n <= 3 and {(0,) * n, *units} <= offsets:
-        options.append((n * sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n), "a cross"))
-    return max(options, key=lambda item: float(item[0]), default=None)
-
-
 def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     context = flow.program.context
@@ -163,34 +135,90 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     sources = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.sources)))
     T = n * S
     K = S + T
-    facts: dict[str, sympy.Expr] = {"|D|": size, "c": c, "K": K, "T": T}
-    steps = [
-        f"Levels of {', '.join(item.statements)}; an instance reads {sorted(item.offsets)} of the last ({item.shape}).",
-        "D: instances all of whose neighbours are computed. A row A of a part has |A + N| >= |A| + c |A|^((n-1)/n).",
-    ]
     U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
+    facts: dict[str, sympy.Expr] = {
+        "|D|": size,
+        "sources": sources,
+        "n": sympy.Integer(n),
+        "c": c,
+        "K": K,
+        "T": T,
+        "U": U,
+    }
     value = T * sympy.floor(size / U) - sources
-    facts |= {"U": U}
-    steps.append("Rows summed: |P| <= n/((n+1)c) K^((n+1)/n) = U for In(P) <= K = S + T.")
-    method = "stencil by levels"
+    steps = [*_level_steps(item, flow), *_row_steps(n, U)]
     if balanced:
         ends = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.ends)))
-        most, weight, least = balanced_part(n, c, K)
-        other = T * (size + weight * (sources - ends)) / most - T - sources
-        value = sympy.Max(
-            value, other if least <= 1 else sympy.Piecewise((other, least <= S), (sympy.Integer(0), True))
-        )
-        facts |= {"U, balanced": most, "lambda": weight, "|F|": ends}
-        steps += [
-            "Balanced: in-vertices of one part are out-vertices of another or sources; for In(P) <= K",
-            "|P| + lambda (In(P) - Out(P)) <= U, balanced (the proof is that of shorthaul.affine.balanced); summed,",
-            "|D| + lambda (sources - |F|) <= segments times that, and there are at least T (segments - 1) events.",
-            f"F, the vertices of D with a successor not in D: {item.ends}",
-        ]
-        method = "stencil by levels, balanced"
-    steps.append("Loads of the may-spill set beyond the first of each input >= T times whole segments - sources.")
-    steps.append(f"sources (read by D, not in D): {item.sources}")
-    domain = "; ".join(str(part) for part in item.domains)
-    facts["sources"] = sources
-    points = union_of(item.domains)
-    return SubBound(method, item.statements, domain, value, item.spill, facts, tuple(steps), (), points, item.sources)
+        most, weight = balanced_part(n, c, K)
+        value = sympy.Max(value, T * (size + weight * (sources - ends)) / most - T - sources)
+        facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
+        steps.extend(_balanced_steps(item, flow, most))
+    else:
+        steps.append("value = T floor(|D|/U) - sources.")
+    return SubBound(
+        "stencil by levels, balanced" if balanced else "stencil by levels",
+        item.statements,
+        "; ".join(shown(part, flow.program) for part in item.domains),
+        value,
+        item.spill,
+        shown(item.spill, flow.program),
+        facts,
+        tuple(steps),
+        (SEGMENTS, ROWS, BALANCED) if balanced else (SEGMENTS, ROWS),
+        (),
+        union_of(item.domains),
+        item.sources,
+    )
+
+
+def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
+    """Return the levels, the neighbourhood, the sets, and why inequality (1) holds."""
+    names = ", ".join(item.statements)
+    order = " and ".join(item.statements) + " take turns" if len(item.statements) > 1 else f"{names} at each step"
+    neighbours = f"{{{', '.join(map(str, sorted(item.offsets)))}}}"
+    return [
+        (
+            f"Levels: {order}; the first coordinate is the step, the other {item.dimensions} are the place x. "
+            f"An instance at x reads the level below at x + N, N = {neighbours}, each by a read of its own."
+        ),
+        "D: the instances of which all these neighbours are computed.",
+        f"sources (read by D, not in D; no input is among them): {shown(item.sources, flow.program)}",
+        item.shape.because,
+    ]
+
+
+def _row_steps(n: int, U: sympy.Expr) -> list[str]:
+    return [
+        (
+            "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "
+            "P be the part of D that a segment of T events computes. A vertex outside of P that P reads was "
+            "in fast memory before, or is loaded, or is a source that is computed (an instance of D that is "
+            "computed is in P). So In(P) <= S + T = K."
+        ),
+        f"Lemma (rows of a stencil): |P| <= n/((n+1)c) K^((n+1)/n) = U = {U}.",
+        f"U grows as (S + T)^({n + 1}/{n}), so T/U is largest at T = {n} S.",
+        "Lemma (segments): loads beyond the first of each input >= T floor(|D|/U) - sources.",
+    ]
+
+
+def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str]:
+    return [
+        (
+            "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
+            f"of D of which a successor x - N of the next level is not in D: {shown(item.ends, flow.program)}"
+        ),
+        (
+            "A vertex counted in Out(P_i) that is not in F is read by another part P_j, in whose In(P_j) it "
+            "is. Every source is in In of some part and in no Out, as it is not in D. So sum of Out(P_i) <= "
+            "sum of In(P_i) - sources + |F|."
+        ),
+        (
+            "Lemma (balanced rows), for every i, with rho and lambda as above: |P_i| + lambda (In(P_i) - "
+            f"Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
+        ),
+        (
+            "All segments but the last have T events: events >= T (m - 1). At most `sources` of them are "
+            "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
+            "+ lambda (sources - |F|)) / B - T - sources. value = the larger one of the two bounds."
+        ),
+    ]

@@ -21,7 +21,9 @@ from shorthaul.affine.counting import Cardinality
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
+from shorthaul.affine.lemmas import INTERVALS, WAVEFRONT
 from shorthaul.affine.limits import limited
+from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
 from shorthaul.affine.proof import SubBound
@@ -180,23 +182,65 @@ def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: i
     return Wavefront(event, why, alive, tuple(pieces), sums, times)
 
 
-def counted(item: Wavefront) -> SubBound:
+def counted(item: Wavefront, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     value = sympy.Add(*(guarded(part) for part in item.sums)) / item.times
-    facts = {f"|X| of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
-    apart = "disjoint for different e" if item.times == 1 else f"a load counts at most {item.times} times"
-    steps = (
-        f"Events: the vertices e of {item.event} ({item.why}); x0, x1, ... are the coordinates of e.",
-        f"X(e): ancestors of e that descendants of e read: {item.alive}; {apart}.",
-        "When e has just been computed it is in fast memory with at most S - 1 others, so |X(e)| - S + 1 loads follow.",
-        *(f"piece {at}: {where}" for at, (where, _) in enumerate(item.pieces)),
-    )
+    facts = {f"|X(e)| in piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
+    chains = item.why.endswith("last")
+    steps = _interval_steps(item, flow) if chains else _wavefront_steps(item, flow)
     return SubBound(
-        "intervals of chains" if item.why.endswith("last") else "wavefront",
+        "intervals of chains" if chains else "wavefront",
         (item.event,),
-        str(item.alive.domain()),
+        shown(item.alive.domain(), flow.program),
         value,
         item.alive.range().coalesce(),
-        {**facts, "per event": sympy.Symbol("|X|") - S + 1},
-        steps,
+        shown(item.alive.range(), flow.program),
+        {**facts, "per event": sympy.Symbol("|X(e)|") - S + 1},
+        (*steps, *_summed(item)),
+        (INTERVALS if chains else WAVEFRONT,),
     )
+
+
+def _wavefront_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
+    return (
+        f"Events: the vertices e of {item.event} in the domain ({item.why}); x0, x1, ... are the coordinates of e.",
+        f"X(e), as a relation e -> vertex: {shown(item.alive, flow.program)}",
+        (
+            "Each is an ancestor of e and is read by a descendant of e: the relation lies inside e -> "
+            "ancestors, composed from the flows of the program, and inside e -> operands of descendants, "
+            "composed in the same way."
+        ),
+        (
+            "No vertex is in X(e) for two e (the relation turned round is a function). Lemma (wavefront): at "
+            "least |X(e)| - S + 1 loads of X(e) after e; they add up."
+        ),
+    )
+
+
+def _interval_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
+    return (
+        f"Lines: the chains of {item.event}, named by their first vertices e; x0, x1, ... are the coordinates of e.",
+        f"X(e), as a relation e -> vertex: {shown(item.alive, flow.program)}",
+        (
+            "Each is an ancestor of e (by compositions of the flows of the program) and is read by a later "
+            f"vertex of the chain of e, through one of {item.times} references. Of two lines that read one "
+            "vertex through the same reference, the last vertex of one is an ancestor of the first vertex of "
+            "the other, so that their intervals of time are disjoint (checked for all such pairs)."
+        ),
+        (
+            f"Lemma (intervals of chains), r = {item.times}: at least |X(e)| - S + 1 loads in the interval of "
+            f"each line; a load is counted at most {item.times} times, and the sum over the lines is divided "
+            f"by {item.times}."
+        ),
+    )
+
+
+def _summed(item: Wavefront) -> Iterator[str]:
+    """Yield the pieces, and how the sum over them is taken."""
+    for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True)):
+        yield f"piece {at}: e in {summed_text(where, count.sympy(), guarded(part))}"
+
+
+def summed_text(where: isl.Set, count: sympy.Expr, total: sympy.Expr) -> str:
+    """Return the piece, what is summed over its events and the sum, as text."""
+    return f"{where}, {count} of them waiting; sum of {count} - S + 1 over the events where this is positive: {total}"

@@ -1,0 +1,250 @@
+"""The lemmas that printed proofs rest on: each is stated and proven here once, in words of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Lemma:
+    """A statement that several arguments use, with its proof."""
+
+    name: str
+    statement: str
+    proof: str
+
+    def document(self) -> dict[str, Any]:
+        """Return the lemma as JSON."""
+        return {"name": self.name, "statement": self.statement, "proof": self.proof}
+
+    def text(self) -> str:
+        """Return the lemma for people."""
+        lines = [f"Lemma ({self.name}).", *self.statement.splitlines(), "Proof.", *self.proof.splitlines()]
+        return "\n  ".join(lines)
+
+
+SEGMENTS = Lemma(
+    "segments",
+    """\
+Let D be instances, L vertices (the may-spill set) and X vertices (the sources) that contain all inputs of L. An
+event is: a load of a vertex of L; the computation of a vertex of X that is no input; and, for a vertex of X
+that is not in L, the computation of the one instance named for it in its place. Let U(S + T) grow with its
+argument, and let at most U(S + r) instances of D be computed in every stretch of a play that has r <= T events,
+and at most U(r) if fast memory is empty when it begins. Then
+  loads of L beyond the first load of each input of L  >=  T floor(|D| / U) - |X|,   U = U(S + T).""",
+    """\
+Cut the play before its events T + 1, 2T + 1, ...: all segments but the last have T events, the last at most T,
+and the first begins with an empty memory, so it computes fewer than U instances (or D is empty). Hence |D| < U
+times the number of segments, there are at least floor(|D| / U) + 1 segments, and at least T floor(|D| / U)
+events. Of these at most |X| are no loads of L beyond a first one: each vertex of X has one, its first load if
+it is an input of L, else its computation or that of the instance in its place.""",
+)
+
+CUTS = Lemma(
+    "cuts",
+    """\
+Let every p in D lie at the end of one path of the family phi, whose vertices are functions of p (its levels),
+and let every vertex of the family be on paths of one class of phi only, where p and p' are in one class if they
+differ by a vector of the kernel of phi. The last level of a broadcast is a source. A chain leads from p to p -
+delta, or out of D to a source. Let P be the instances that a stretch with r events computes. Then at least
+|phi(P)|, the number of classes, vertices of the family were in fast memory when the stretch began, or stand for
+an event of it: at most S + r. Families with disjoint vertices have disjoint ones.""",
+    """\
+Take p in P (of a chain: the first p of P on its line) and go back along its path. The first vertex that the
+stretch does not compute, but whose reader it computes, was in memory at the beginning or is loaded. If there is
+none, the stretch computes the source at the end of the path (or, where an instance is named in its place, the
+stretch computes that instance), which is an event. The vertex found is on paths of one class only, so different
+classes have different ones.""",
+)
+
+BRASCAMP_LIEB = Lemma(
+    "discrete Brascamp-Lieb inequality; Christ, Demmel, Knight, Scanlon and Yelick 2013, Valdimarsson 2010",
+    """\
+Let phi_q be linear maps on Z^d and s_q in [0, 1]. If  rank H <= sum over q of s_q rank phi_q(H)  for every H in
+the lattice that the kernels generate by sums and intersections, and for the whole space, then every finite P
+has  |P| <= product over q of |phi_q(P)|^(s_q).  (For d coordinate projections and s = 1/(d - 1): Loomis and
+Whitney.) If moreover  sum over q of w_q |phi_q(P)| <= K  with w_q > 0 and sigma = sum s_q, then
+  |P| <= (K / sigma)^sigma product of (s_q / w_q)^(s_q).""",
+    """\
+The first inequality is the theorem cited. The second is its largest value under the weighted sum: the logarithm
+of the product is concave, and Lagrange's condition s_q / |phi_q| = m w_q gives |phi_q| = s_q K / (sigma w_q).""",
+)
+
+SYMMETRIC = Lemma(
+    "symmetric Loomis-Whitney",
+    """\
+Let g pairs of broadcasts a, b each read one set of vertices, W the sum of the two kernels (the same for all
+pairs), and call the classes of p modulo W slices. Assume for every pair: an instance is determined by the
+unordered pair {a(p), b(p)} of different vertices; vertices of different slices differ. Assume of the chain phi
+that it is injective on every slice, and that vertices of phi and of different pairs are disjoint. If P has c
+classes of phi, and v vertices of the pairs, in all c + v <= K, then
+  |P| <= sqrt(c / 2) (K - c) / g <= 2 (K / 3)^(3/2) / (sqrt(2) g).""",
+    """\
+In slice k let the pair number i have v_ik vertices: |P_k| <= v_ik (v_ik - 1) / 2 <= v_ik^2 / 2, and |P_k| <= c.
+So |P_k| <= sqrt(c / 2) times the least v_ik, at most sqrt(c / 2) times their mean over i. Summed over k this is
+sqrt(c / 2) v / g. The largest value of sqrt(c) (K - c) is at c = K / 3.""",
+)
+
+MIRRORED = Lemma(
+    "one triangle read from both sides",
+    """\
+Let two statements have instances (o, b, j), the first with o < b, the second with o > b. Chains run along b in
+single steps, one per (o, j) and statement; a broadcast has one vertex per (b, j); another one has one vertex
+per unordered pair {o, b}, which serves (o, b, j) of one statement and (b, o, j) of the other, for every j. The
+vertices of the three families are disjoint. Let w >= (9/4) sqrt(K/3), and give instances with |o - b| >= w the
+weight 1 and all others sqrt(3)/2. If P takes a run of consecutive instances of every chain and needs at most K
+vertices of the families, its weight is at most (K/3)^(3/2).""",
+    """\
+For one j let B be the places b that occur, |B| = b; C and t the chains that the two statements use, c = |C| +
+|t|; x and y the near (weight sqrt(3)/2) and the far instances, e = x + y; s and f the near and the far pairs
+{o, b} that both statements use; a the vertices of the last broadcast in all. Then a >= e - s - f, s <= x/2, f
+<= y/2 and s + f <= |C| |t| <= c^2/4.
+(1) b c - e >= s + 2 f if b <= w. A chain uses consecutive places, so it stays in one run of B (a maximal set of
+consecutive places). b c - e counts the places of B that chains do not use. Let C_pq be the number of chains o
+of C with o in run p that use another run q, t_qp likewise of t. Those of C_pq miss all of run p, at least C_pq
+places, those of t_qp all of run q, at least t_qp; together C_pq^2 + t_qp^2 >= 2 C_pq t_qp, twice the pairs that
+join two runs. A chain o of C in its own run misses the places up to o (it uses b > o), one of t those from o
+on: C_pp chains miss at least 1 + 2 + ... + C_pp, so with t_pp at least (C_pp^2 + t_pp^2)/2 >= C_pp t_pp, the
+pairs inside one run. If b <= w, far pairs join different runs.
+(2) b <= w. By (1), a b c >= (e - s - f)(e + s + 2f). This is concave in s and in f, so least at a corner of 0
+<= s <= x/2, 0 <= f <= y/2; the four values (x + y)^2, 3x^2/4 + 2xy + y^2, x^2 + 5xy/2 + y^2, 3x^2/4 + 7xy/4 +
+y^2 are all at least (sqrt(3) x/2 + y)^2. So the weight for this j is at most sqrt(a b c) <= sqrt(a)(b + c)/2.
+(3) b > w. The weight is at most e, and e <= 2a, e <= b c, e <= a + c^2/4 <= a + sqrt(a) c/2 if c <= 2 sqrt(a).
+If c >= 2 sqrt(a), e/(b + c) <= 2a/(w + 2 sqrt(a)). Else min(b c, a + sqrt(a) c/2)/(b + c) is, for fixed c,
+largest where the two meet or at b = w, and then over c largest at c = 2 sqrt(a) or where they meet at b = w:
+e/(b + c) is at most the larger one of 2a/(w + 2 sqrt(a)) and a w/(w^2 - w sqrt(a)/2 + a).
+(4) Summed over j, b + c is at most K - a, as chains and the first broadcast belong to one j. In units with K =
+3, u = sqrt(a): the three quotients times 3 - u^2 are at most 1. Half of u (3 - u^2) is largest at u = 1. Both
+others fall as w grows, so w = 9/4: to show are 2u^2 (3 - u^2) <= 9/4 + 2u and (9/4) u^2 (3 - u^2) <= 81/16 -
+(9/8) u + u^2 for 0 <= u <= sqrt(3). The difference p = 2u^4 - 6u^2 + 2u + 9/4 is 9/4 at 0 and positive at
+sqrt(3); where p' = 0, 4u^3 = 6u - 1 and p = 3(3/4 + u/2 - u^2), positive for u < 1.151, and p' > 0 beyond. 16
+times the other one is 36u^4 - 92u^2 - 18u + 81, positive at 0 and sqrt(3); where its derivative is 0, 36u^4 =
+46u^2 + 9u/2, and it is 81 - 27u/2 - 46u^2, positive for u < 1.188, and it grows beyond.""",
+)
+
+ROWS = Lemma(
+    "rows of a stencil",
+    """\
+Let instances lie in levels, and let x of level l read the vertices x + N of level l - 1. Let n be the dimension
+of a level and c such that every finite non-empty set A of places has  |A + N| >= |A| + c |A|^((n-1)/n).  (1)
+For a finite part P let In(P) be the number of vertices outside of P that P reads. If In(P) <= K, then
+  |P| <= n / ((n + 1) c) K^((n+1)/n).""",
+    """\
+Let q_1, q_2, ... be the sizes of the rows of P, from the first on. Row l reads at least q_l + c q_l^((n-1)/n)
+vertices of the level below, at most q_(l-1) of them in P. Let R(p, k) be the most instances in rows above a row
+of size p that k in-vertices pay for, and F(z) = n / ((n + 1) c) z^((n+1)/n). Claim: R(p, k) <= F(p + k). By
+induction on the number of rows: let the next row have q > 0 instances and leave r of the budget, so that p + k
+>= q + c q^((n-1)/n) + r. F is convex and F' = z^(1/n) / c, hence F(p + k) - F(q + r) >= c q^((n-1)/n) F'(q) =
+q, and R(p, k) <= q + F(q + r) <= F(p + k). With p = 0, k = K this is the lemma.""",
+)
+
+BALANCED = Lemma(
+    "balanced rows",
+    """\
+As in the lemma on rows, and let Out(P) be the number of vertices of P that do not have all of their |N|
+successors in P. Let e = 1 if n = 1 and e = 1 + 1/n else, rho = (K / (2^(n+1) - 1))^(1/n), lambda = rho / c. If
+In(P) <= K, then   |P| + lambda (In(P) - Out(P)) <= B,   B = 2n / ((n + 1) c) rho K + e K.""",
+    """\
+Let I = In(P), O = Out(P), and for a row of q instances r = q^(1/n), d = c r^(n-1), so q = r d / c; k = max(0, 1
+- c/r) if n > 1, and k = min(1, r/c) if n = 1. Rows are numbered l = 1, 2, ..., empty ones left out.
+(i) q_l + (sum of d_j over j <= l) <= I: row j has at least q_j + d_j - q_(j-1) in-vertices; add for j <= l.
+(ii) q_l + (sum of k_j d_j over j > l) <= O: let A vertices of row j - 1 have all successors in row j. By (1),
+for -N, A + c A^((n-1)/n) <= q_j (or A = 0), hence q_j - A >= k_j d_j; so row j - 1 has at least q_(j-1) - q_j +
+k_j d_j out-vertices; add for j > l. [With A = z^n, n > 1: c z^(n-1) >= c r^n / (r + c) >= k d.]
+Let m_0 = O - (sum of all k_j d_j), which is at least 0 by (ii). Go through the rows; while row l is passed let
+X fall from I - (d_1 + ... + d_(l-1)) by d_l, and let m grow from m_0 + (k_1 d_1 + ...) by k_l d_l, evenly. By
+(i) X >= q_l all the time, and by (ii) m >= q_l at the end of row l. As O = m_0 + (sum of k_j d_j),
+  |P| + lambda (I - O) = (sum over rows of (r - rho k) d) / c + lambda (I - m_0).                          (2)
+Define W(m, X) with c W = integral of v^(1/n) - rho over v from rho^n to X, if m >= X >= rho^n;
+  c W = max(0, the integrals of v^(1/n) - rho from m to R^n and from rho^n to R^n added), if m < X, R^n =
+  (m + X)/2 and R >= rho; and W = 0 else. W is continuous. Let chi = X^(1/n), x = m^(1/n), u = x/r. Claim:
+  g := r - rho k + c k W_m - c W_X <= e c.                                                                 (3)
+First two facts. (a) r - k x <= c for r <= x: for r <= c because it is at most r (n = 1: r - r x/c <= r); beyond
+c it is r - x + c x/r (n = 1: r - x), convex in r, and c at r = c and at most c at r = x. (b) r - k x <= e c for
+r > x: as m reaches q_l within this row, r^n - x^n <= k d <= c r^(n-1), so r - x <= c / (1 + u + ... + u^(n-1));
+n = 1: r - k x <= c, as r - x <= c if k = 1 and r <= c else. n > 1: r - k x <= r - x + c u, and 1/(1 + u + ... +
+u^(n-1)) + u <= 1 + 1/n, since with s = 1 + u + ... + u^(n-1) one has n - s = (1 - u)(sum over i < n of 1 + ...
++ u^(i-1)) <= (1 - u) n s.
+Case m >= X >= rho^n: g = r - chi + rho (1 - k), with r <= chi. For r <= c it is at most r <= c (n = 1: rho r/c
+is taken off, no less holds); beyond c it is r - chi + rho c/r (n = 1: r - chi), convex in r, at most c at both
+ends c and chi. Case m >= X, X < rho^n: g = r - rho k with r <= chi < rho: (a) with rho for x.
+Case W > 0, m < X: c W_m = R - x, c W_X = R - rho, so g = r - k x - (1 - k)(R - rho) <= r - k x: (a) or (b).
+Case W = 0, m < X: then x <= rho, and g = r - rho k <= r - k x: (a) or (b). This proves (3).
+Along a row dm = k dt, dX = -dt, and t runs over a length d. So (3), integrated, bounds the sum in (2): it is at
+most W(m_0, I) - 0 + e (sum of d) <= W(m_0, I) + e I, by (i). It remains to maximise W(m, I) + lambda (I - m)
+over m >= 0 and I <= K. It grows with I: c times its derivative is R or more than 0. At I = K: where W = 0 it is
+at most lambda K; for m >= K it falls with m; else c times its derivative in m is R - x - rho, 0 at m = rho^n,
+where R^n = (rho^n + K)/2 = (2 rho)^n, and the value there is 2n / ((n + 1) c) rho K, which is lambda K or more.""",
+)
+
+WAVEFRONT = Lemma(
+    "wavefront",
+    """\
+Let e be a computed vertex and X(e) vertices that are ancestors of e (inputs among them) and operands of
+descendants of e. At least |X(e)| - (S - 1) loads of X(e) take place after e, none of them the first load of an
+input. If the sets X(e) of different events e are disjoint, these loads add up over the events.""",
+    """\
+When e has just been computed it is in fast memory, and at most S - 1 other values are. Every vertex of X(e) has
+been computed or loaded before, as e is computed from it, and it has to be in fast memory once more, when the
+descendant of e that reads it is computed. Those not in fast memory now are loaded in between. Disjoint sets
+have different loads.""",
+)
+
+INTERVALS = Lemma(
+    "intervals of chains",
+    """\
+Let l be a line of a chain, e its first and e' its last vertex, and X(l) vertices that are ancestors of e and
+are read by later vertices of the line. Between e and e' at least |X(l)| - (S - 1) loads of X(l) take place,
+none of them the first load of an input. Let X(l) be read through r references, and for each reference let any
+two lines that read one vertex through it have disjoint intervals of time. Then
+  loads  >=  (1/r) sum over l of max(0, |X(l)| - S + 1).""",
+    """\
+When e has just been computed at most S - 1 other values are in fast memory; every vertex of X(l) exists and is
+read by a vertex of the line, at e' or before. The intervals of two lines are disjoint if the last vertex of one
+is an ancestor of the first vertex of the other. One load is then counted at most once for each reference.""",
+)
+
+PHASES = Lemma(
+    "phases",
+    """\
+Let b be an ancestor of b'. Let n vertex-disjoint paths, not through b, begin at vertices that are ancestors of
+b or inputs that b or an ancestor of b reads, and end at vertices that are read by descendants of b which are b'
+or ancestors of b'. Then at least n - (S - 1) loads of path vertices take place after b and until b', none of
+them the first load of an input. Over events each of which is an ancestor of the next one, these loads add up.""",
+    """\
+When b has just been computed, every path has a last vertex that exists. Its reader (the next vertex of the
+path, or the descendant of b named) has not been computed, and is computed until b'. So the n values, all
+different, have to be in fast memory after b and until b'; at most S - 1 of them are there now. The first vertex
+of a path was computed or loaded before b. Intervals b to b', b' to b'', ... are disjoint in time.""",
+)
+
+LAYERS = Lemma(
+    "layers",
+    """\
+Let every vertex of layer t be an ancestor of every vertex of layer t + 1, and let n vertex-disjoint paths lead
+from vertices of layer t to vertices of layer t + 1. Then at least n - (S - 1) loads of path vertices (the last
+one of each path left out) take place after the moment before the first vertex of layer t + 1 is computed. If
+paths of different layers share no vertex but their ends, these loads add up.""",
+    """\
+At that moment all of layer t has been computed and nothing of layer t + 1. Fast memory has room for the new
+vertex, so it holds at most S - 1 values. Every path has a last computed vertex whose successor on the path is
+still to be computed, so the value is needed in fast memory now or later: n different values.""",
+)
+
+CROSSING = Lemma(
+    "crossing of two scans",
+    """\
+Let F and B be two chains over the same n places of a line, F in their order, B in the opposite one: F(x) is an
+ancestor of F(y), and B(y) one of B(x), if x comes before y. Let a later vertex read F(x) and B(x) for every x.
+Let U be values that both scans read, each directly or as a copy of it, such that at any moment at which the
+scans have met all but at most m values of U have been read by a computed vertex of the scans and will be read
+by one not computed yet. Then at least n + |U| - m - S loads of F, B, U and copies follow, none of them the
+first load of an input.""",
+    """\
+Wait until for the first time every place x has F(x) or B(x). Then no x has both: the vertex computed last
+closed the only gap, F has been computed on a beginning of the line and B exactly on the rest. So at every place
+one value waits for the vertex that joins the two: n values. All but m of U exist and will be read again,
+themselves or as copies. At most S of these n + |U| - m different values are in fast memory now; the others are
+loaded.""",
+)
