@@ -63,7 +63,7 @@ def test_the_numbers_of_the_balanced_form(name: str) -> None:
     balanced = (
         T * (facts["|D|"] + facts["lambda"] * (facts["sources"] - facts["|F|"])) / facts["B"] - T - facts["sources"]
     )
-    sizes = {key: 40 for key in part.value.free_symbols} | {S: 16}
+    sizes = dict.fromkeys(part.value.free_symbols, 40) | {S: 16}
     plain = T * sympy.floor(facts["|D|"] / facts["U"]) - facts["sources"]
     expected = max(float(balanced.subs(sizes)), float(plain.subs(sizes)))
     assert float(part.value.subs(sizes)) == pytest.approx(expected)
