@@ -10,7 +10,7 @@ import time
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget, Progress, process_start, run_tasks
+from shorthaul.core.search import Budget, Progress, process_start
 
 
 def test_limits_are_checked() -> None:
@@ -70,26 +70,6 @@ def test_progress_is_quiet_at_first_and_plain_without_a_terminal() -> None:
     progress.show(2.5, 5, 4, "beam")
     progress.show(3.0, 5, 4, "too soon after")
     assert out.getvalue() == "    2.5 s  best 5  bound 4  gap 25.00%  beam\n"
-
-
-def square(value: int) -> int:
-    return value * value
-
-
-def slow(value: int) -> int:
-    time.sleep(0.3)
-    return value
-
-
-def test_tasks_on_one_process_and_on_two() -> None:
-    for workers in (1, 2):
-        answers = sorted(run_tasks(square, list(range(5)), budget=Budget(workers=workers)))
-        assert answers == [(index, index * index) for index in range(5)]
-
-
-def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
-    answers = list(run_tasks(slow, list(range(30)), budget=Budget(workers=2, time_limit_s=0.4)))
-    assert 0 < len(answers) < 30
 
 
 def test_an_interrupt_within_a_part_ends_the_whole() -> None:

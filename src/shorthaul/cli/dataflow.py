@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Listing, Output, Search
+from shorthaul.cli.flags import ClusterSearch, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -84,7 +84,7 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
     from shorthaul.dataflow.planning import sweep as find
 

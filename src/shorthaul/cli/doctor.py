@@ -28,8 +28,12 @@ REQUIRED = (
     "msgspec",
     "moocore",
 )
-#: Packages that widen what can be read, each with what it is for.
-OPTIONAL = {"scikit-learn": "decision trees and forests (spatial)"}
+#: Packages that widen what can be read, each with the extra that installs it and what it is for.
+OPTIONAL = {
+    "scikit-learn": ("sklearn", "decision trees and forests (spatial)"),
+    "onnx": ("onnx", "ONNX models (convert)"),
+    "distributed": ("cluster", "searches on a Dask cluster (--cluster)"),
+}
 PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}
 
 
@@ -72,11 +76,10 @@ def _versions() -> list[tuple[str, str, str, str]]:
     for package in REQUIRED:
         found = state(package)
         rows.append(("required", package, found, f"pip install {package}" if found == "missing" else ""))
-    for package, use in OPTIONAL.items():
+    for package, (extra, use) in OPTIONAL.items():
         found = state(package)
-        rows.append(
-            ("optional", package, found, f"pip install 'shorthaul[sklearn]': {use}" if found == "missing" else "")
-        )
+        remedy = f"pip install 'shorthaul[{extra}]': {use}" if found == "missing" else ""
+        rows.append(("optional", package, found, remedy))
     return rows
 
 

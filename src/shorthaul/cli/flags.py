@@ -63,6 +63,21 @@ class Search:
         )
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClusterSearch(Search):
+    """A search whose tasks can run on a cluster."""
+
+    cluster: str | None = option(
+        None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
+    )
+
+    def budget(self) -> Budget:
+        """Return the search budget, its clock started with the process."""
+        made = super(ClusterSearch, self).budget()
+        made.cluster = self.cluster
+        return made
+
+
 def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
     """Return ``function`` with every parameter that is an option dataclass replaced by one flag per field."""
     hints = get_type_hints(function, include_extras=True)

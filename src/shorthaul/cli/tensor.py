@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Listing, Output, Search
+from shorthaul.cli.flags import ClusterSearch, Listing, Output, Search
 from shorthaul.cli.verbs import verb
-from shorthaul.tensor.options import PlanOptions, SweepOptions
+from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 
 if TYPE_CHECKING:
     from shorthaul.core.result import Result
@@ -30,7 +30,7 @@ PlanFile = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: ClusterSearch, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor import planning
 
@@ -39,7 +39,7 @@ def plan(workload: Input, options: PlanOptions, search: Search, output: Output) 
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+def bound(workload: Input, options: RuleOptions, search: Search, output: Output) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor import planning
@@ -52,7 +52,7 @@ def bound(workload: Input, options: PlanOptions, search: Search, output: Output)
 
 
 @verb(app, "check")
-def check(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Search, output: Output) -> None:
+def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
     """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
     from shorthaul.tensor import planning
 
@@ -64,7 +64,7 @@ def check(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Se
 
 
 @verb(app, "run")
-def run(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Search, output: Output) -> None:
+def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor import planning
@@ -81,7 +81,7 @@ def run(workload: Input, plan_file: PlanFile, options: PlanOptions, search: Sear
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Output) -> None:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table

@@ -1,26 +1,19 @@
-"""The frame of every anytime search: clock, seed, Ctrl-C, progress and worker processes."""
+"""The frame of every anytime search: clock, seed, Ctrl-C and progress."""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO
 
 from shorthaul.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
-
-TaskT = TypeVar("TaskT")
-AnswerT = TypeVar("AnswerT")
 
 #: A search says nothing before this many seconds; short ones stay quiet.
 FIRST_PROGRESS_S = 2.0
@@ -65,7 +58,7 @@ def _number(value: float | None) -> str:
 
 
 class Budget:
-    """How long a search may run, from which seed, on how many processes, and whom it tells.
+    """How long a search may run, from which seed, on how many processes or which cluster, and whom it tells.
 
     Used as a context manager it turns the first Ctrl-C into :attr:`interrupted`, upon which :meth:`expired` is true
     and the search returns its best plan so far; a second Ctrl-C ends the program at once. Times are in seconds.
@@ -81,6 +74,7 @@ class Budget:
         time_limit_s: float | None = None,
         seed: int = 0,
         workers: int | None = None,
+        cluster: str | None = None,
         progress: Progress | None = None,
         started: float | None = None,
     ) -> None:
@@ -97,6 +91,7 @@ class Budget:
         self.time_limit_s = time_limit_s
         self.seed = seed
         self.workers = usable_cores() if workers is None else workers
+        self.cluster = cluster
         self.started = time.monotonic() if started is None else started
         self._stopped = False
         self._whole: Budget | None = None
@@ -119,7 +114,7 @@ class Budget:
         True
         """
         limit = endless_s if self.time_limit_s is None else max(share * self.remaining_s(), 0.02)
-        part = Budget(time_limit_s=limit, seed=self.seed, workers=self.workers)
+        part = Budget(time_limit_s=limit, seed=self.seed, workers=self.workers, cluster=self.cluster)
         part._whole = self
         return part
 
@@ -198,91 +193,3 @@ def process_start() -> float:
 def usable_cores() -> int:
     """Return the number of processor cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class _Signals(NamedTuple):
-    """What a search and its tasks tell each other, also across processes."""
-
-    deadline: float
-    is_stopped: Any
-    best: Any
-
-
-_signals: _Signals | None = None
-_budget_here: Budget | None = None
-
-
-def stop_requested() -> bool:
-    """True when a task of :func:`run_tasks` has to return what it has: the time is up, or Ctrl-C was pressed."""
-    if _signals is not None:
-        return bool(_signals.is_stopped.value) or time.monotonic() >= _signals.deadline
-    return _budget_here is not None and _budget_here.expired()
-
-
-def tell_best(value: float) -> None:
-    """Let the search's progress line know of the best cost that a task of :func:`run_tasks` has found."""
-    if _signals is not None:
-        _signals.best.value = min(_signals.best.value, value)
-    elif _budget_here is not None:
-        _budget_here.report(best=value)
-
-
-def run_tasks(
-    function: Callable[[TaskT], AnswerT],
-    tasks: Sequence[TaskT],
-    *,
-    budget: Budget,
-    watch: Callable[[float], None] | None = None,
-) -> Iterator[tuple[int, AnswerT]]:
-    """Yield ``(index, function(task))`` as tasks finish, on up to ``budget.workers`` processes.
-
-    ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
-    runs in this process. When the budget expires, tasks not yet started are dropped; running ones are waited for, so
-    they must ask :func:`stop_requested` or watch the deadline handed to them. ``watch`` is called a few times a second
-    with the best cost that the tasks told with :func:`tell_best` (infinite before the first).
-
-    >>> sorted(run_tasks(abs, [-1, 2], budget=Budget(workers=1)))
-    [(0, 1), (1, 2)]
-    """
-    global _budget_here  # noqa: PLW0603 -- what a task may ask without having it handed down
-    workers = min(budget.workers, len(tasks))
-    if workers <= 1:
-        _budget_here = budget
-        try:
-            for index, task in enumerate(tasks):
-                if budget.expired() and index > 0:
-                    return
-                yield index, function(task)
-        finally:
-            _budget_here = None
-        return
-    context = _context()
-    signals = _Signals(budget.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(signals,)) as pool:
-        waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
-        try:
-            while waiting:
-                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda item: waiting[item]):
-                    yield waiting.pop(future), future.result()
-                if watch is not None:
-                    watch(signals.best.value)
-                if budget.expired():
-                    signals.is_stopped.value = 1
-                    for future in [item for item in waiting if item.cancel()]:
-                        del waiting[future]
-        finally:
-            signals.is_stopped.value = 1
-
-
-def _context() -> multiprocessing.context.BaseContext:
-    # Forking keeps compiled kernels warm in the workers, but is unsafe beside running threads.
-    can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    return multiprocessing.get_context("fork" if can_fork and threading.active_count() == 1 else "spawn")
-
-
-def _start_worker(signals: _Signals) -> None:
-    global _signals  # noqa: PLW0603 -- set once in a fresh process
-    _signals = signals
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)

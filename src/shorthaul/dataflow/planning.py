@@ -14,7 +14,9 @@ from shorthaul.core.cases import Source
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget, run_tasks
+from shorthaul.core.search import Budget
+from shorthaul.core.signals import time_left_s
+from shorthaul.core.tasks import run_tasks
 from shorthaul.dataflow.binding import mapped_point
 from shorthaul.dataflow.bound import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms import unschedulable
@@ -258,9 +260,7 @@ def sweep(
     options = dataclasses.replace(options or SweepOptions(), **fields)
     problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     tasks = [
-        (problem, strategy, budget.seed + number, options, budget.deadline)
-        for strategy in STRATEGIES
-        for number in range(options.seeds)
+        (problem, strategy, budget.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
     ]
     with budget:
         answers = dict(run_tasks(_swept, tasks, budget=budget))
@@ -301,11 +301,9 @@ def sweep(
     )
 
 
-def _swept(task: tuple[Problem, str, int, SweepOptions, float]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
-    import time
-
-    problem, strategy, seed, options, deadline = task
-    left = None if deadline == float("inf") else max(0.05, deadline - time.monotonic())
+def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
+    problem, strategy, seed, options = task
+    left = time_left_s()
     chosen = PlanOptions(
         strategy=strategy,
         generations=options.generations,
@@ -313,7 +311,9 @@ def _swept(task: tuple[Problem, str, int, SweepOptions, float]) -> tuple[tuple[P
         offspring=options.offspring,
         decoder=options.decoder,
     )
-    done = plan(problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=left))
+    done = plan(
+        problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
+    )
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
 

@@ -25,7 +25,7 @@ _NAMES = {
         ("CONTEST", "SPEC", "Machine", "Operator", "OperatorType", "Problem", "Rules", "Tensor"),
         "shorthaul.tensor.model",
     ),
-    **dict.fromkeys(("PlanOptions", "SweepOptions"), "shorthaul.tensor.options"),
+    **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
     **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.planning"),
 }
@@ -41,6 +41,7 @@ __all__ = [
     "Plan",
     "PlanOptions",
     "Problem",
+    "RuleOptions",
     "Rules",
     "Subgraph",
     "SweepOptions",

@@ -11,13 +11,22 @@ _RULES_HELP = "The paper as written, or the contest's final rules."
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """Options of ``plan``, ``bound``, ``check`` and ``run``."""
+class RuleOptions:
+    """Options of ``bound``, ``check`` and ``run``."""
 
     rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
 
     def __post_init__(self) -> None:
         validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(RuleOptions):
+    """Options of ``plan``."""
+
+    restarts: int = option(
+        2, "Annealings, each from a seed of its own; with a time limit, as many as run at once.", least=1, most=10_000
+    )
 
 
 @dataclass(frozen=True, slots=True)

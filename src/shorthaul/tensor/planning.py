@@ -17,7 +17,7 @@ from shorthaul.tensor.bound import lower_bound
 from shorthaul.tensor.cases import CASES
 from shorthaul.tensor.check import Replay, replay
 from shorthaul.tensor.model import RULES, Problem, Rules
-from shorthaul.tensor.options import PlanOptions, SweepOptions
+from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search import improve
 from shorthaul.tensor.views import figures
@@ -76,7 +76,7 @@ def plan(
     options = chosen(options, PlanOptions, fields)
     rules = RULES[options.rules]
     with search or Budget() as budget:
-        found = improve(problem, rules, budget)
+        found = improve(problem, rules, budget, restarts=options.restarts)
         replayed = replay(problem, found, rules)
         if replayed.violations:
             broken = "; ".join(map(str, replayed.violations[:3]))
@@ -92,14 +92,14 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
 
 def bound(
     problem: Problem,
-    options: PlanOptions | None = None,
+    options: RuleOptions | None = None,
     *,
     search: Budget | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan."""
-    options = chosen(options, PlanOptions, fields)
+    options = chosen(options, RuleOptions, fields)
     budget = search or Budget()
     return Result(
         kind=_KIND,
@@ -113,7 +113,7 @@ def bound(
 def check(
     problem: Problem,
     plan: Plan,
-    options: PlanOptions | None = None,
+    options: RuleOptions | None = None,
     *,
     search: Budget | None = None,
     source: Source[Problem] | None = None,
@@ -123,7 +123,7 @@ def check(
 
     The status is ``invalid`` if a rule is broken.
     """
-    options = chosen(options, PlanOptions, fields)
+    options = chosen(options, RuleOptions, fields)
     budget = search or Budget()
     replayed = replay(problem, plan, RULES[options.rules])
     return _result("check", problem, plan, replayed, options, source, budget)
@@ -134,7 +134,7 @@ def _result(
     problem: Problem,
     plan: Plan,
     replayed: Replay,
-    options: PlanOptions,
+    options: RuleOptions,
     source: Source[Problem] | None,
     budget: Budget,
     **extra: Any,
@@ -161,7 +161,7 @@ def _result(
 def run(
     problem: Problem,
     plan: Plan,
-    options: PlanOptions | None = None,
+    options: RuleOptions | None = None,
     *,
     search: Budget | None = None,
     source: Source[Problem] | None = None,
@@ -174,7 +174,7 @@ def run(
     """
     from shorthaul.tensor.run import execute
 
-    options = chosen(options, PlanOptions, fields)
+    options = chosen(options, RuleOptions, fields)
     rules = RULES[options.rules]
     budget = search or Budget()
     replayed = replay(problem, plan, rules)

@@ -7,7 +7,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from shorthaul.core.amounts import TOLERANCE
-from shorthaul.core.search import Budget, run_tasks, stop_requested, tell_best
+from shorthaul.core.search import Budget
+from shorthaul.core.signals import stop_requested, tell_best
+from shorthaul.core.tasks import run_tasks
 from shorthaul.tensor.annealing import Solution, anneal, solution
 from shorthaul.tensor.baseline import one_operator_per_subgraph
 from shorthaul.tensor.bound import lower_bound
@@ -51,8 +53,8 @@ class _Task(NamedTuple):
     known: dict[Profile, Execution | None]
 
 
-def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
-    """Return the best schedule found within ``search``.
+def improve(problem: Problem, rules: Rules, search: Budget, *, restarts: int = len(_ROUNDS)) -> Plan:
+    """Return the best schedule found within ``search``, by ``restarts`` annealings from seeds of their own.
 
     Without a time limit the search ends after a fixed number of moves, and its plan depends on the seed alone; with
     one it goes on until then, unless it meets the bound or nothing new is left to try. Raises
@@ -83,7 +85,7 @@ def improve(problem: Problem, rules: Rules, search: Budget) -> Plan:
         known = groups.granularities.known
         tasks = [
             _Task(problem, rules, search.seed, number, best.sequence, bound.value, is_timed, known)
-            for number in range(len(_ROUNDS))
+            for number in range(restarts)
         ]
         found = dict(
             run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
@@ -107,7 +109,7 @@ def _anneal(task: _Task) -> Solution:
         tell_best(latency)
         return latency <= task.floor * (1 + TOLERANCE) or stop_requested()
 
-    rounds = _ROUNDS[task.number]
+    rounds = _ROUNDS[task.number % len(_ROUNDS)]
     for share, hottest, coldest, from_start in chain(rounds, cycle(_FURTHER_ROUNDS) if task.is_timed else ()):
         if is_done(best.latency):
             break

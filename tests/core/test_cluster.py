@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+from tests.commands import shorthaul, shorthaul_json
+
+from shorthaul.core import cluster as subject
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Budget
+from shorthaul.core.signals import stop_requested, tell_best, time_left_s
+from shorthaul.core.tasks import run_tasks
+
+SEARCH = ("tensor", "plan", "mlp-chain:layers=2", "--rules", "contest", "--restarts", "3")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    threads = {"processes": False, "protocol": "tcp://", "host": "127.0.0.1"}
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **threads) as cluster:
+        yield cluster.scheduler_address
+        subject.connected.cache_clear()
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+def until_stopped(value: int) -> int:
+    tell_best(100 - value)
+    began = time.monotonic()
+    while not stop_requested() and time.monotonic() - began < 30:
+        time.sleep(0.02)
+    return value
+
+
+def how_long(_: int) -> float | None:
+    return time_left_s()
+
+
+def test_answers_come_from_the_workers(address: str) -> None:
+    budget = Budget(cluster=address)
+    assert sorted(run_tasks(square, list(range(7)), budget=budget)) == [(i, i * i) for i in range(7)]
+    assert list(run_tasks(how_long, [0], budget=budget)) == [(0, None)]
+    ((_, left),) = run_tasks(how_long, [0], budget=Budget(cluster=address, time_limit_s=50))
+    assert left is not None
+    assert 40 < left <= 50
+
+
+def test_the_time_limit_reaches_the_workers_and_their_best_the_search(address: str) -> None:
+    seen: list[float] = []
+    budget = Budget(cluster=address, time_limit_s=2)
+    answers = dict(run_tasks(until_stopped, list(range(9)), budget=budget, watch=seen.append))
+    assert answers == {0: 0, 1: 1}, "as many as there are threads, the others dropped"
+    assert seen[-1] == 99
+    assert budget.elapsed_s() < 8
+
+
+def test_an_interrupt_reaches_the_workers(address: str) -> None:
+    def interrupt(_: float) -> None:
+        if budget.elapsed_s() > 0.5 and not budget.interrupted:
+            signal.raise_signal(signal.SIGINT)
+
+    with Budget(cluster=address) as budget:
+        assert dict(run_tasks(until_stopped, [5, 6], budget=budget, watch=interrupt)) == {0: 5, 1: 6}
+    assert budget.elapsed_s() < 10
+
+
+def test_a_part_of_a_search_stays_on_the_cluster() -> None:
+    assert Budget(cluster="tcp://here:1").part(0.5).cluster == "tcp://here:1"
+
+
+def test_other_versions_on_the_workers_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = subject.connected(address, 1)
+    monkeypatch.setattr(subject, "VERSION", "0.0.0")
+    monkeypatch.setattr(client, "run", lambda _: {"worker": "9.9.9"})
+    with pytest.raises(InputError, match=r"workers have shorthaul 9\.9\.9"):
+        subject._expect_same_version(client, address)
+    monkeypatch.setattr(client, "run", lambda _: {})
+    with pytest.raises(InputError, match="has no workers"):
+        subject._expect_same_version(client, address)
+
+
+@pytest.mark.parametrize("wrong", ["nonsense", "tcp://127.0.0.1:1", ""])
+def test_an_address_where_nobody_answers(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_CONNECT_S", 1)
+    with pytest.raises(InputError, match="cannot be reached"):
+        subject.connected(wrong, 1)
+
+
+def test_without_dask_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match="needs Dask") as caught:
+        subject.connected("tcp://nowhere:8786", 1)
+    assert "shorthaul[cluster]" in str(caught.value)
+
+
+def test_processes_of_a_local_cluster_find_the_same_plan(tmp_path: Path) -> None:
+    here = shorthaul_json(*SEARCH, "--workers", "1", cwd=tmp_path)
+    there = shorthaul_json(*SEARCH, "--cluster", "local", "--workers", "2", cwd=tmp_path)
+    assert here["plan"] == there["plan"]
+    assert here["cost"] == there["cost"]
+    done = shorthaul(*SEARCH, "--cluster", "tcp://127.0.0.1:1", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "cannot be reached" in done.stderr
+
+
+def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None:
+    search = ["tensor", "plan", "transformer-block", "--cluster", "local", "--workers", "2", "--time-limit", "60"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shorthaul", *search, "-o", "plan.json"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(5)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert tmp_path.joinpath("plan.json").exists()
