@@ -131,7 +131,7 @@ def test_plan_files_come_back_unchanged(small: Plan, suffix: str, tmp_path: Path
 
 
 def test_long_plans_go_to_columns(small: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MOST_JSON_INSTANCES", 3)
+    monkeypatch.setattr(formats, "MOST_JSON_ENTRIES", 3)
     path = tmp_path / "plan.json"
     formats.save_plan(path, small, kernel("trisolv"))
     assert (tmp_path / "plan.json.npz").exists()

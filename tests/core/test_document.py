@@ -30,6 +30,7 @@ from shorthaul.core.errors import InputError
         ('{\n"a" 1}', "line 2 column 5"),
         ("[NaN]", "finite"),
         ("[-Infinity]", "finite"),
+        ("[-1e999]", "finite"),
         ('{"a": 1, "a": 2}', "given twice"),
         ("[" * 100_000, "nested too deeply"),
         ("[" + "9" * 10_000 + "]", "thousands of digits"),

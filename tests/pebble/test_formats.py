@@ -50,7 +50,7 @@ def test_plans_come_back(name: str, ids: str | None, tmp_path: Path) -> None:
 
 
 def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formats, "MOST_JSON_MOVES", 10)
+    monkeypatch.setattr(formats, "MOST_JSON_ENTRIES", 10)
     cdag = generators.dwt(n=8, d=3)
     plan = tree.plan(cdag, 48)
     path = tmp_path / "plan.json"

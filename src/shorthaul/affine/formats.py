@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,19 @@ import numpy as np
 
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
+from shorthaul.core.columns import (
+    MOST_JSON_ENTRIES,
+    companion,
+    expect_digest,
+    is_archive,
+    read_columns,
+    write_columns,
+    write_head,
+)
 from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError, unknown_name
 
 PLAN_KIND = "shorthaul/affine-plan"
-#: Orders of more instances than this are written in columns (``.npz``).
-MOST_JSON_INSTANCES = 100_000
 _LARGEST_VALUE = 2**40
 
 
@@ -33,7 +38,7 @@ def _head(plan: Plan) -> dict[str, Any]:
 
 def plan_document(plan: Plan, program: Program) -> dict[str, Any]:
     """Return ``plan`` as a document: ``order`` lists ``["S0", i, j]``; a long one is given by length and digest."""
-    if len(plan) > MOST_JSON_INSTANCES:
+    if len(plan) > MOST_JSON_ENTRIES:
         return {**_head(plan), "order": len(plan), "digest": plan_digest(plan)}
     widths = [len(program.by_name[name].iterators) for name in plan.names]
     rows = zip(plan.statements.tolist(), plan.iterations.tolist(), strict=True)
@@ -51,27 +56,22 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
     Raises :class:`InputError` if it cannot be written.
     """
     path = Path(path)
-    if path.suffix != ".npz" and len(plan) <= MOST_JSON_INSTANCES:
+    if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
         document = plan_document(plan, program)
         order = ",\n  ".join(json_text(item, indent=None).strip() for item in document.pop("order"))
         head = json_text(document, indent=None).strip()[:-1]
         write_bytes(path, f'{head}, "order": [\n  {order}\n]}}\n'.encode())
         return
-    buffer = io.BytesIO()
-    np.savez_compressed(
-        buffer,
-        kind=np.array(PLAN_KIND),
-        sizes=np.array(json_text(dict(plan.sizes), indent=None)),
-        fast_memory=np.array(plan.fast_memory),
-        names=np.array(plan.names),
-        statements=plan.statements,
-        iterations=plan.iterations,
-        tiling=np.array(plan.tiling),
-    )
-    columns = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-    write_bytes(columns, buffer.getvalue())
-    if columns != path:
-        write_bytes(path, json_text({**_head(plan), "file": columns.name, "digest": plan_digest(plan)}).encode())
+    arrays = {
+        "sizes": np.array(json_text(dict(plan.sizes), indent=None)),
+        "fast_memory": np.array(plan.fast_memory),
+        "names": np.array(plan.names),
+        "statements": plan.statements,
+        "iterations": plan.iterations,
+        "tiling": np.array(plan.tiling),
+    }
+    write_columns(path, PLAN_KIND, arrays)
+    write_head(path, {**_head(plan), "digest": plan_digest(plan)})
 
 
 def load_plan(path: str | Path, program: Program) -> Plan:
@@ -82,17 +82,17 @@ def load_plan(path: str | Path, program: Program) -> Plan:
     path = Path(path)
     try:
         data = read_bytes(path)
-        if data[:2] == b"PK":
+        if is_archive(data):
             return _from_columns(data, program)
         document = parse_json(decode_text(data, file=path), file=path)
         if isinstance(document, dict) and document.get("kind") == "shorthaul/affine-result":
             document = document.get("plan")
         fields = expect_kind(document, PLAN_KIND)
-        if "file" in fields:
-            columns = path.with_name(Path(str(fields["file"])).name)
-            plan = _from_columns(read_bytes(columns), program)
-            if fields.get("digest") not in {None, plan_digest(plan)}:
-                raise InputError("is not the file that was written with the plan", file=columns, place="digest")
+        found = companion(path, fields)
+        if found is not None:
+            columns, content = found
+            plan = _from_columns(content, program)
+            expect_digest(fields, plan_digest(plan), columns)
             return plan
         return _from_order(fields, program)
     except InputError as error:
@@ -151,14 +151,8 @@ def _is_index(value: Any) -> bool:
 
 
 def _from_columns(data: bytes, program: Program) -> Plan:
-    wanted = ("kind", "sizes", "fast_memory", "names", "statements", "iterations", "tiling")
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as columns:
-            kind, sizes, capacity, names, statements, iterations, tiling = (columns[name] for name in wanted)
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"is no plan in columns: {error}", allowed=f"arrays {', '.join(wanted)}") from None
-    if str(kind) != PLAN_KIND:
-        raise InputError("is of another kind", place="kind", value=str(kind), allowed=PLAN_KIND)
+    wanted = ("sizes", "fast_memory", "names", "statements", "iterations", "tiling")
+    sizes, capacity, names, statements, iterations, tiling = read_columns(data, PLAN_KIND, wanted).values()
     shaped = statements.ndim == 1 and iterations.ndim == 2 and len(statements) == len(iterations)
     if not shaped or statements.dtype.kind not in "iu" or iterations.dtype.kind not in "iu":
         raise InputError("must be integers of equal length", place="statements, iterations", value=statements.shape)

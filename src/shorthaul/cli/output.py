@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,7 +31,7 @@ def finish(
     ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
     to the path after ``-o``.
     """
-    document = result.document(plan_document)
+    document = result.document(_with_file(plan_document, output))
     if output.output is not None and write_plan is not None and result.plan is not None:
         write_plan(output.output)
     if output.result is not None:
@@ -42,6 +43,21 @@ def finish(
 
     print_summary(result, file=sys.stderr if output.json else sys.stdout)
     raise typer.Exit(_EXIT[result.status])
+
+
+def _with_file(plan_document: Any, output: Output) -> Any:
+    """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them.
+
+    The path is relative to where the result document lies, or is printed.
+    """
+    if output.output is None or not isinstance(plan_document, dict) or "digest" not in plan_document:
+        return plan_document
+    if "file" in plan_document:
+        return plan_document
+    from shorthaul.core.columns import columns_path
+
+    folder = Path() if output.result is None else output.result.parent
+    return {**plan_document, "file": os.path.relpath(columns_path(output.output), folder)}
 
 
 def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:

@@ -113,13 +113,13 @@ def cases(listing: Listing) -> None:
 
 def _finish(result: Result[Plan], output: Output) -> NoReturn:
     from shorthaul.cli.output import finish
-    from shorthaul.tensor.formats import plan_document, save_plan
+    from shorthaul.tensor.formats import carried_document, save_plan
 
     made = result.plan
     finish(
         result,
         output,
-        plan_document=None if made is None else plan_document(made),
+        plan_document=None if made is None else carried_document(made),
         write_plan=None if made is None else lambda path: save_plan(path, made),
     )
 

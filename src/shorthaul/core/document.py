@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import tempfile
@@ -77,7 +78,9 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
     if not text.strip():
         raise InputError("is empty", file=file, allowed="a JSON document")
     try:
-        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates)
+        return json.loads(
+            text, parse_float=_finite, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates
+        )
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         found = text[error.pos : error.pos + 20] or "the end of the file"
@@ -90,6 +93,13 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         raise InputError("is nested too deeply", file=file, allowed="a few hundred levels") from None
     except ValueError:  # an integer beyond Python's limit on digits
         raise InputError("holds an integer of thousands of digits", file=file, allowed="64-bit integers") from None
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in {math.inf, -math.inf}:  # too many digits before the point
+        _refuse_constant(digits)
+    return value
 
 
 def _refuse_constant(name: str) -> Any:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shorthaul.core.columns import (
+    MOST_JSON_ENTRIES,
+    companion,
+    expect_digest,
+    is_archive,
+    read_columns,
+    write_columns,
+    write_head,
+)
 from shorthaul.core.document import (
     decode_text,
     digest,
@@ -27,8 +34,6 @@ from shorthaul.pebble.plan import Move, Plan
 
 CDAG_KIND = "shorthaul/cdag"
 PLAN_KIND = "shorthaul/pebble-plan"
-#: Plans of more moves than this are written in columns (``.npz``).
-MOST_JSON_MOVES = 100_000
 #: What an input may hold.
 _DOCUMENTS = f"a document of kind '{CDAG_KIND}', or an object from each node to the list of what it is computed from"
 _CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
@@ -179,9 +184,9 @@ def cdag_document(cdag: Cdag) -> dict[str, Any]:
 
 
 def plan_document(plan: Plan, cdag: Cdag) -> dict[str, Any]:
-    """Return ``plan`` as a ``shorthaul/pebble-plan`` document; a long one (see ``MOST_JSON_MOVES``) by its digest."""
+    """Return ``plan`` as a ``shorthaul/pebble-plan`` document; a long one (see ``MOST_JSON_ENTRIES``) by its digest."""
     head = {"kind": PLAN_KIND, "version": 1}
-    if len(plan) > MOST_JSON_MOVES:
+    if len(plan) > MOST_JSON_ENTRIES:
         return {**head, "moves": len(plan), "digest": plan_digest(plan)}
     kinds, nodes = plan.kinds.tolist(), plan.nodes.tolist()
     return {**head, "moves": [[_NAMES[k], cdag.id_of(v)] for k, v in zip(kinds, nodes, strict=True)]}
@@ -199,21 +204,15 @@ def save_plan(path: str | Path, plan: Plan, cdag: Cdag) -> None:
     Raises :class:`InputError` if it cannot be written.
     """
     path = Path(path)
-    if path.suffix != ".npz" and len(plan) <= MOST_JSON_MOVES:
+    if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
         moves = ",\n  ".join(json_text(move, indent=None).strip() for move in plan_document(plan, cdag)["moves"])
         head = json_text({"kind": PLAN_KIND, "version": 1}, indent=None).strip()[:-1]
         write_bytes(path, f'{head}, "moves": [\n  {moves}\n]}}\n'.encode())
         return
-    buffer = io.BytesIO()
     ids = np.arange(cdag.n) if cdag.ids is None else _id_array(cdag.ids)
-    np.savez_compressed(
-        buffer, kind=np.array(PLAN_KIND), version=np.array(1), moves=plan.kinds, nodes=plan.nodes, ids=ids
-    )
-    columns = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-    write_bytes(columns, buffer.getvalue())
-    if columns != path:
-        document = {**plan_document(plan, cdag), "file": columns.name}
-        write_bytes(path, json_text(document).encode())
+    arrays = {"version": np.array(1), "moves": plan.kinds, "nodes": plan.nodes, "ids": ids}
+    write_columns(path, PLAN_KIND, arrays)
+    write_head(path, plan_document(plan, cdag))
 
 
 def _id_array(ids: tuple[NodeId, ...]) -> np.ndarray[Any, Any]:
@@ -231,17 +230,17 @@ def load_plan(path: str | Path, cdag: Cdag) -> Plan:
     path = Path(path)
     try:
         data = read_bytes(path)
-        if data[:2] == b"PK":
+        if is_archive(data):
             return _plan_from_columns(data, cdag)
         document = parse_json(decode_text(data, file=path), file=path)
         if isinstance(document, dict) and document.get("kind") == "shorthaul/pebble-result":
             document = document.get("plan")
         fields = expect_kind(document, PLAN_KIND)
-        if "file" in fields:
-            columns = path.with_name(str(fields["file"]))
-            plan = _plan_from_columns(read_bytes(columns), cdag)
-            if fields.get("digest") not in {None, plan_digest(plan)}:
-                raise InputError("is not the file that was written with the plan", file=columns, place="digest")
+        found = companion(path, fields)
+        if found is not None:
+            columns, content = found
+            plan = _plan_from_columns(content, cdag)
+            expect_digest(fields, plan_digest(plan), columns)
             return plan
         return _plan_from_moves(fields.get("moves"), cdag)
     except InputError as error:
@@ -273,13 +272,7 @@ def _plan_from_moves(moves: Any, cdag: Cdag) -> Plan:
 
 
 def _plan_from_columns(data: bytes, cdag: Cdag) -> Plan:
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as columns:
-            kind, moves, nodes, ids = (columns[name] for name in ("kind", "moves", "nodes", "ids"))
-    except (ValueError, OSError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"is no plan in columns: {error}", allowed="arrays kind, moves, nodes, ids") from None
-    if str(kind) != PLAN_KIND:
-        raise InputError("is of another kind", place="kind", value=str(kind), allowed=PLAN_KIND)
+    moves, nodes, ids = read_columns(data, PLAN_KIND, ("moves", "nodes", "ids")).values()
     if moves.ndim != 1 or moves.shape != nodes.shape or moves.dtype.kind not in "iu" or nodes.dtype.kind not in "iu":
         raise InputError("must be integers of equal length", place="moves, nodes", value=(moves.shape, nodes.shape))
     own = np.arange(cdag.n) if cdag.ids is None else _id_array(cdag.ids)

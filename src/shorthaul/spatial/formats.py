@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial import newick_kernels
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
 from shorthaul.spatial.tree_kernels import children
-
-#: Layouts with more entries than this leave the result document for a file.
-INLINE_ENTRIES = 100_000
-
-#: What NumPy raises for files that are not what they seem.
-_UNREADABLE = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError)
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")
@@ -183,7 +177,7 @@ def output_suffix(path: Path | None) -> str:
 def layout_document(layout: Layout, path: Path | None, data: bytes | None) -> dict[str, Any]:
     """Return the layout as JSON: the table itself, or for a large one the file it is in and that file's digest."""
     head: dict[str, Any] = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
-    if 3 * len(layout.x) <= INLINE_ENTRIES:
+    if 3 * len(layout.x) <= MOST_JSON_ENTRIES:
         return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist()}
     if path is None or data is None:
         return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
@@ -192,7 +186,7 @@ def layout_document(layout: Layout, path: Path | None, data: bytes | None) -> di
 
 def table_document(table: VertexTable, path: Path | None, data: bytes | None) -> dict[str, Any]:
     """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
-    if sum(array.size for array in table.arrays.values()) <= INLINE_ENTRIES:
+    if sum(array.size for array in table.arrays.values()) <= MOST_JSON_ENTRIES:
         return {name: array.tolist() for name, array in table.arrays.items()}
     if path is None or data is None:
         return {"file": None, "note": "too large for the document; write it with -o result.npz"}
@@ -209,7 +203,7 @@ def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
             if name in loaded.files:
                 return np.asarray(loaded[name])
             found = ", ".join(loaded.files)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
     raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
 
@@ -238,7 +232,7 @@ def _archive_arrays(data: bytes) -> dict[str, Any]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
             return {name: loaded[name] for name in loaded.files}
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise InputError(f"is not a readable NumPy archive: {str(error).splitlines()[0]}") from None
 
 

@@ -6,6 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.columns import (
+    MOST_JSON_ENTRIES,
+    columns_digest,
+    companion,
+    expect_digest,
+    is_archive,
+    read_columns,
+    write_columns,
+)
 from shorthaul.core.document import convert, decode_text, parse_json, save_json
 from shorthaul.core.errors import InputError, nearest_name, unknown_name
 from shorthaul.tensor.model import Machine, Operator, OperatorType, Problem, Tensor
@@ -30,6 +42,19 @@ _PLAN_TYPES: Final[dict[str, Any]] = {
     "subgraph_latencies": list[float],
 }
 _RESULT_KIND: Final = "shorthaul/tensor-result"
+PLAN_KIND: Final = "shorthaul/tensor-plan"
+#: The columns of a long plan.
+_COLUMNS: Final = (
+    "granularities",
+    "has_traversal",
+    "latencies",
+    "operators",
+    "operators_end",
+    "retained",
+    "retained_end",
+    "traversals",
+    "traversals_end",
+)
 #: A granularity or tile number beyond this is a mistake; it would not fit 64 bits.
 _LARGEST_NUMBER: Final = 2**62
 
@@ -43,11 +68,18 @@ def load_problem(path: Path, data: bytes) -> Problem:
 
 
 def load_plan(path: Path, data: bytes, problem: Problem) -> Plan:
-    """Return the plan for ``problem`` in the bytes of a contest file, or of a result document that carries one."""
+    """Return the plan for ``problem`` in the bytes of a contest file, of columns, or of a result document.
+
+    A result document carries its plan, or names its columns.
+    """
     try:
+        if is_archive(data):
+            return plan_from_columns(data, problem)
         document = parse_json(decode_text(data))
         if isinstance(document, dict) and document.get("kind") == _RESULT_KIND:
             document = document.get("plan")
+        if isinstance(document, dict) and document.get("kind") == PLAN_KIND:
+            return _from_companion(path, document, problem)
         return plan_from_document(document, problem)
     except InputError as error:
         raise error.in_file(path) from None
@@ -199,11 +231,102 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
+def entries(plan: Plan) -> int:
+    """Return how many numbers the five lists of ``plan`` hold."""
+    return sum(
+        len(subgraph.operators) + len(subgraph.retained) + len(subgraph.traversal or ()) + 4
+        for subgraph in plan.subgraphs
+    )
+
+
+def carried_document(plan: Plan) -> dict[str, Any]:
+    """Return ``plan`` as a result document carries it: five lists, or if it is long, its length and digest."""
+    count = entries(plan)
+    if count <= MOST_JSON_ENTRIES:
+        return plan_document(plan)
+    head = {"kind": PLAN_KIND, "version": 1, "subgraphs": len(plan.subgraphs), "entries": count}
+    return {**head, "digest": columns_digest(plan_columns(plan).values())}
+
+
+def plan_columns(plan: Plan) -> dict[str, npt.NDArray[Any]]:
+    """Return ``plan`` in columns: lists one after the other, and where that of each subgraph ends.
+
+    Every subgraph must carry its latency.
+    """
+    subgraphs = plan.subgraphs
+    sizes = [item.granularity for item in subgraphs]
+    columns = {
+        "granularities": np.array([(size.w, size.h, size.k) for size in sizes], np.int64).reshape(-1, 3),
+        "has_traversal": np.array([item.traversal is not None for item in subgraphs], bool),
+        "latencies": np.array([item.latency for item in subgraphs], np.float64),
+    }
+    lists = {
+        "operators": [item.operators for item in subgraphs],
+        "retained": [item.retained for item in subgraphs],
+        "traversals": [item.traversal or () for item in subgraphs],
+    }
+    for name, given in lists.items():
+        columns[name] = np.array([number for numbers in given for number in numbers], np.int64)
+        columns[f"{name}_end"] = np.cumsum([len(numbers) for numbers in given], dtype=np.int64)
+    return {name: columns[name] for name in _COLUMNS}
+
+
+def plan_from_columns(data: bytes, problem: Problem) -> Plan:
+    """Return the plan for ``problem`` in the bytes of an archive; raises :class:`InputError` naming the column."""
+    columns = read_columns(data, PLAN_KIND, _COLUMNS)
+    count = len(columns["has_traversal"])
+    for name, column in columns.items():
+        kinds, axes = ("f", 1) if name == "latencies" else ("biu", 2 if name == "granularities" else 1)
+        if column.dtype.kind not in kinds or column.ndim != axes:
+            allowed = f"{'numbers' if kinds == 'f' else 'integers'} along {axes} axes"
+            raise InputError("is of another type", place=name, value=f"{column.dtype} {column.shape}", allowed=allowed)
+    if not np.isfinite(columns["latencies"]).all():
+        raise InputError("a number must be finite", place="latencies", allowed="finite numbers")
+    traversals = _split(columns, "traversals", count)
+    document = {
+        "subgraphs": _split(columns, "operators", count),
+        "granularities": columns["granularities"].tolist(),
+        "tensors_to_retain": _split(columns, "retained", count),
+        "traversal_orders": [
+            numbers if has else None for numbers, has in zip(traversals, columns["has_traversal"].tolist(), strict=True)
+        ],
+        "subgraph_latencies": columns["latencies"].tolist(),
+    }
+    return plan_from_document(document, problem)
+
+
+def _split(columns: Mapping[str, npt.NDArray[Any]], name: str, count: int) -> list[list[int]]:
+    """Return the lists of every subgraph that stand one after the other in a column."""
+    ends = columns[f"{name}_end"]
+    if len(ends) != count or (np.diff(ends, prepend=0, append=len(columns[name])) < 0).any():
+        raise InputError("does not say where lists end", place=f"{name}_end", allowed="one ascending end per subgraph")
+    return [part.tolist() for part in np.split(columns[name], ends)[:count]]
+
+
+def _from_companion(path: Path, document: Mapping[str, Any], problem: Problem) -> Plan:
+    found = companion(path, document)
+    if found is None:
+        raise InputError("holds no lists, only their length", place="plan", cure="check the plan file itself")
+    columns, data = found
+    try:
+        plan = plan_from_columns(data, problem)
+    except InputError as error:
+        raise error.in_file(columns) from None
+    expect_digest(document, columns_digest(plan_columns(plan).values()), columns)
+    return plan
+
+
 def save_problem(path: Path, problem: Problem) -> None:
     """Write ``problem`` as a contest file, whole or not at all."""
     save_json(path, problem_document(problem), indent=None)
 
 
 def save_plan(path: Path, plan: Plan) -> None:
-    """Write ``plan`` as a contest file, whole or not at all."""
-    save_json(path, plan_document(plan), indent=None)
+    """Write ``plan`` as a contest file, whole or not at all; a long one in columns beside it too.
+
+    A path that ends in ``.npz`` takes the columns alone. Raises :class:`InputError` if a file cannot be written.
+    """
+    if path.suffix == ".npz" or entries(plan) > MOST_JSON_ENTRIES:
+        write_columns(path, PLAN_KIND, plan_columns(plan))
+    if path.suffix != ".npz":
+        save_json(path, plan_document(plan), indent=None)

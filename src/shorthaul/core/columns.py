@@ -1,0 +1,99 @@
+"""Long plans in columns: a NumPy archive (``.npz``), and a short JSON document that names it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.document import digest, json_text, read_bytes, write_bytes
+from shorthaul.core.errors import InputError
+
+#: Plans of more entries than this are written in columns.
+MOST_JSON_ENTRIES: Final = 100_000
+#: What NumPy raises for bytes that are no archive, or a damaged one.
+UNREADABLE: Final = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+
+
+def columns_path(path: Path) -> Path:
+    """Return where the columns of the plan file ``path`` are: itself, or beside it with ``.npz`` appended."""
+    return path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+
+
+def write_columns(path: Path, kind: str, arrays: Mapping[str, npt.ArrayLike]) -> Path:
+    """Write ``arrays`` as the columns of the plan file ``path``, whole or not at all, and return where they are.
+
+    Raises :class:`InputError` if the file cannot be written.
+    """
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, kind=np.array(kind), **arrays)  # type: ignore[arg-type]
+    columns = columns_path(path)
+    write_bytes(columns, buffer.getvalue())
+    return columns
+
+
+def write_head(path: Path, head: Mapping[str, Any]) -> None:
+    """Write the short document that names the columns of the plan file ``path``, unless that is the archive itself."""
+    columns = columns_path(path)
+    if columns != path:
+        write_bytes(path, json_text({**head, "file": columns.name}).encode())
+
+
+def is_archive(data: bytes) -> bool:
+    """True if ``data`` begins as an archive does."""
+    return data[:2] == b"PK"
+
+
+def read_columns(data: bytes, kind: str, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns ``names`` of the archive in ``data``.
+
+    Raises :class:`InputError` if it is no archive, lacks a column or holds a plan of another kind.
+    """
+    names = tuple(names)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+            found = str(archive["kind"])
+            columns = {name: np.asarray(archive[name]) for name in names}
+    except UNREADABLE as error:
+        reason = str(error).strip("'").splitlines() or ["damaged"]
+        allowed = f"arrays kind, {', '.join(names)}"
+        raise InputError(f"is no plan in columns: {reason[0]}", allowed=allowed) from None
+    if found != kind:
+        raise InputError("is of another kind", place="kind", value=found, allowed=kind)
+    return columns
+
+
+def companion(path: Path, document: Mapping[str, Any]) -> tuple[Path, bytes] | None:
+    """Return path and content of the columns that the plan ``document`` in the file ``path`` names, None if none.
+
+    A relative path starts where the document lies. Raises :class:`InputError` if the file cannot be read.
+    """
+    name = document.get("file")
+    if name is None:
+        return None
+    if not isinstance(name, str) or not name:
+        raise InputError("is no file name", file=path, place="file", value=name)
+    columns = path.parent / name
+    return columns, read_bytes(columns)
+
+
+def expect_digest(document: Mapping[str, Any], found: str, columns: Path) -> None:
+    """Raise :class:`InputError` unless the digest in ``document``, if it has one, is the one found in its columns."""
+    if document.get("digest") not in {None, found}:
+        raise InputError("is not the file that was written with the plan", file=columns, place="digest")
+
+
+def columns_digest(arrays: Iterable[npt.NDArray[Any]]) -> str:
+    """Return the SHA-256 of the bytes of ``arrays``, one after the other (integers as 64-bit, little-endian).
+
+    >>> columns_digest([np.array([1, 2])]) == columns_digest([np.array([1, 2], dtype=np.uint8)])
+    True
+    """
+    wide = (array.astype("<i8") if array.dtype.kind in "iub" else array for array in arrays)
+    return digest(b"".join(array.tobytes() for array in wide))
