@@ -6,7 +6,7 @@ from itertools import count
 
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Budget
-from shorthaul.pebble.downsets import Outcome, layered, tables
+from shorthaul.pebble.downsets import Cut, Outcome, layered, tables
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Plan
 
@@ -57,11 +57,7 @@ def plan(
             limit=limit,
             # The first pass is narrow and must end with a plan, however little time there is.
             search=Budget(seed=search.seed) if attempt == 0 and best is None else search,
-            width=width,
-            per_set=per_set,
-            greed=greed,
-            noise=0.3 * unit if attempt else 0.0,
-            generator=generator,
+            cut=Cut(width, per_set, greed, 0.3 * unit if attempt else 0.0, generator),
             given=given,
         )
         best = outcome.plan or best

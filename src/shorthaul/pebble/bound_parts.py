@@ -79,10 +79,10 @@ def excess(
     """
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > LARGEST_TOTAL // _LARGEST:
         return Found(0, ())
-    return _Pool(cdag, budget, recompute, search.part(1.0, endless_s=_ENDLESS_S)).filled(goal, known)
+    return Pool(cdag, budget, recompute, search.part(1.0, endless_s=_ENDLESS_S)).filled(goal, known)
 
 
-class _Pool:
+class Pool:
     """The parts tried so far, and the linear program over them."""
 
     def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Budget) -> None:

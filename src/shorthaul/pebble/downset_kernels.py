@@ -1,4 +1,4 @@
-"""Expansion and dominance of search states: which values are computed, in fast memory, and there alone.
+"""Expansion of search states: which values are computed, in fast memory, and there alone.
 
 A state is three bit sets over the nodes (rows of 64-bit words): ``done`` (computed), ``red`` (in fast memory and still
 read by something) and ``unsaved`` (red and not in slow memory). A value that is live but not red is in slow memory.
@@ -12,99 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.jit import kernel
+from shorthaul.pebble.bitset_kernels import flip, has, inside, members
+from shorthaul.pebble.dominance_kernels import COST, NODE, OCCUPANCY, ORIGIN, WHOLE, insert
+from shorthaul.pebble.pattern_kernels import Patterns, add_up, excess_of, let_go, locate_all, relocate
 
 IntArray = npt.NDArray[np.int64]
 WordArray = npt.NDArray[np.uint64]
 
-#: Columns of the integer part of a state.
-COST, OCCUPANCY, ORIGIN, NODE = 0, 1, 2, 3
-
 #: Sets of values looked at after which an expansion returns to look at the clock.
 _MOST_WORK = 2_000_000
 
+#: A limit further away than this is none, so that shares of it stay exact.
+_MOST_SLACK = 2**38
+
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
-_DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-
-
-def _positions() -> IntArray:
-    table = np.zeros(64, dtype=np.int64)
-    for bit in range(64):
-        table[((int(_DE_BRUIJN) << bit) & (2**64 - 1)) >> 58] = bit
-    return table
-
-
-_POSITION = _positions()
-
-
-@kernel
-def _members(words: WordArray, found: IntArray) -> int:
-    """Write the members of the set into ``found``, ascending; return how many."""
-    count = 0
-    for k in range(len(words)):
-        word = words[k]
-        while word != _ZERO:
-            low = word & (~word + _ONE)
-            found[count] = k * 64 + _POSITION[np.int64((low * _DE_BRUIJN) >> np.uint64(58))]
-            count += 1
-            word ^= low
-    return count
-
-
-@kernel
-def _has(words: WordArray, node: int) -> bool:
-    return bool((words[node >> 6] >> np.uint64(node & 63)) & _ONE != _ZERO)
-
-
-@kernel
-def _flip(words: WordArray, node: int) -> None:
-    words[node >> 6] ^= _ONE << np.uint64(node & 63)
-
-
-@kernel
-def _inside(small: WordArray, large: WordArray) -> bool:
-    for k in range(len(small)):
-        if small[k] & ~large[k] != _ZERO:
-            return False
-    return True
-
-
-@kernel
-def _hash(state: WordArray, words: int) -> np.uint64:
-    value = np.uint64(0x9E3779B97F4A7C15)
-    for k in range(words):
-        value = (value ^ state[k]) * np.uint64(0xFF51AFD7ED558CCD)
-        value ^= value >> np.uint64(32)
-    return value
-
-
-@kernel
-def insert(sets: WordArray, numbers: IntArray, table: IntArray, row: int) -> bool:
-    """Enter the state at ``row`` into the hash ``table``; False if it is there already (then the cheaper one stays)."""
-    width = sets.shape[1]
-    mask = len(table) - 1
-    slot = np.int64(_hash(sets[row], width) >> np.uint64(1)) & mask
-    while table[slot] >= 0:
-        other = table[slot]
-        same = True
-        for k in range(width):
-            if sets[other, k] != sets[row, k]:
-                same = False
-                break
-        if same:
-            if numbers[row, COST] < numbers[other, COST]:
-                numbers[other] = numbers[row]
-            return False
-        slot = (slot + 1) & mask
-    table[slot] = row
-    return True
-
-
-@kernel
-def insert_all(sets: WordArray, numbers: IntArray, table: IntArray, first: int, stop: int) -> None:
-    """Enter states ``first`` to ``stop`` - 1 into the hash ``table``."""
-    for row in range(first, stop):
-        insert(sets, numbers, table, row)
 
 
 @kernel
@@ -125,7 +47,7 @@ def _is_safe(
     it takes, the charge has to cover spilling the result.
     """
     words = parents.shape[1]
-    count = _members(parents[node], scratch)
+    count = members(parents[node], scratch)
     extra = np.int64(0)
     freed = np.int64(0)
     charge = np.int64(0)
@@ -140,7 +62,7 @@ def _is_safe(
             if rest != _ZERO:
                 left = True
                 break
-        red = _has(state[words : 2 * words], p)
+        red = has(state[words : 2 * words], p)
         if not red:
             if left:
                 return False
@@ -148,7 +70,7 @@ def _is_safe(
         elif not left:
             dying += 1
             freed += weights[p]
-            charge += weights[p] * (2 if _has(state[2 * words : 3 * words], p) else 1)
+            charge += weights[p] * (2 if has(state[2 * words : 3 * words], p) else 1)
     if occupancy + extra + weights[node] > budget:
         return False
     empty = True
@@ -184,13 +106,15 @@ def expand(
     filled: int,
     only: int,
     effort: int,
+    patterns: Patterns,
 ) -> tuple[int, int, int, bool]:
-    """Add the successors of the states from ``position`` on whose cost is below ``limit``.
+    """Add the successors of the states from ``position`` on whose cost, with what ``patterns`` add, is below ``limit``.
 
-    ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin and last node. ``table``
-    is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any. At most ``effort`` sets
-    of values to let go are looked at per state and node. Returns where it stopped, how many rows are filled, how often
-    the effort did not suffice, and whether it stopped for want of room (otherwise at the end, or after much work).
+    ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin, last node and least
+    cost of a plan. ``table`` is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any.
+    At most ``effort`` sets of values to let go are looked at per state and node. Returns where it stopped, how many
+    rows are filled, how often the effort did not suffice, and whether it stopped for want of room (otherwise at the
+    end, or after much work).
     """
     words = parents.shape[1]
     n = len(weights)
@@ -204,6 +128,10 @@ def expand(
     ready = np.empty(n, dtype=np.int64)
     rest_a = np.empty(words, dtype=np.uint64)
     base = np.empty(3 * words, dtype=np.uint64)
+    parts = len(patterns.first) - 1
+    source_rank, source_index = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
+    rank, index_of = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
+    sums = np.zeros(len(patterns.shares), dtype=np.int64)
     room = len(sets)
     cut = 0
     work = 0
@@ -219,7 +147,7 @@ def expand(
         else:
             for k in range(words):
                 rest_a[k] = computed[k] & ~state[k]
-            unfinished = _members(rest_a, candidates)
+            unfinished = members(rest_a, candidates)
             for i in range(unfinished):
                 v = candidates[i]
                 fits = True
@@ -238,6 +166,8 @@ def expand(
                 ready[0] = safe
                 ready_count = 1
         start = filled
+        locate_all(patterns, state, words, source_rank, source_index)
+        slack = min(limit - 1 - cost, _MOST_SLACK)
         for r in range(ready_count):
             v = ready[r]
             # The state after computing v, before anything leaves.
@@ -245,37 +175,43 @@ def expand(
                 base[k] = state[k]
                 base[words + k] = state[words + k] | parents[v, k]
                 base[2 * words + k] = state[2 * words + k]
-            _flip(base[:words], v)
+            flip(base[:words], v)
             total = occupancy + weights[v]
             released = np.int64(0)
-            count = _members(parents[v], scratch)
+            count = members(parents[v], scratch)
             for i in range(count):
                 p = scratch[i]
-                if not _has(state[words : 2 * words], p):
+                if not has(state[words : 2 * words], p):
                     total += weights[p]
-                if _inside(children[p], base[:words]):
-                    _flip(base[words : 2 * words], p)
-                    if _has(base[2 * words :], p):
-                        _flip(base[2 * words :], p)
+                if inside(children[p], base[:words]):
+                    flip(base[words : 2 * words], p)
+                    if has(base[2 * words :], p):
+                        flip(base[2 * words :], p)
                     released += weights[p]
             alive = False
             for k in range(words):
                 if children[v, k] != _ZERO:
                     alive = True
             if alive:
-                _flip(base[words : 2 * words], v)
-                _flip(base[2 * words :], v)
+                flip(base[words : 2 * words], v)
+                flip(base[2 * words :], v)
             else:
                 released += weights[v]
+            rank[:] = source_rank
+            index_of[:] = source_index
+            relocate(patterns, base, words, v, scratch[:count], rank, index_of)
+            add_up(patterns, index_of, sums)
+            if excess_of(sums) > slack * patterns.whole:
+                continue
             excess = total - budget
             size = 0
             if excess > 0:
                 for k in range(words):
                     rest_a[k] = state[words + k] & ~parents[v, k]
-                size = _members(rest_a, candidates)
+                size = members(rest_a, candidates)
                 for i in range(size):
                     a = candidates[i]
-                    charges[i] = weights[a] * (2 if _has(state[2 * words :], a) else 1)
+                    charges[i] = weights[a] * (2 if has(state[2 * words :], a) else 1)
                 for i in range(size):  # by charge, cheapest first
                     j = i
                     while j > 0 and charges[j - 1] > charges[j]:
@@ -315,31 +251,37 @@ def expand(
                             sets[filled, k] = base[k]
                         for d in range(depth):
                             a = candidates[chosen[d]]
-                            _flip(sets[filled, words : 2 * words], a)
-                            if _has(sets[filled, 2 * words :], a):
-                                _flip(sets[filled, 2 * words :], a)
+                            flip(sets[filled, words : 2 * words], a)
+                            if has(sets[filled, 2 * words :], a):
+                                flip(sets[filled, 2 * words :], a)
                         numbers[filled, COST] = cost + charge
                         numbers[filled, OCCUPANCY] = total - released - weight
                         numbers[filled, ORIGIN] = position
                         numbers[filled, NODE] = v
+                        numbers[filled, WHOLE] = cost + charge - (-excess_of(sums) // patterns.whole)
                         if insert(sets, numbers, table, filled):
                             filled += 1
                     index = size
                 elif index < size and weight + suffix[index] >= excess and cost + charge + charges[index] < limit:
+                    a = candidates[index]
                     chosen[depth] = index
                     taken[index] = True
-                    weight += weights[candidates[index]]
+                    weight += weights[a]
                     charge += charges[index]
+                    let_go(patterns, a, charges[index] // weights[a], rank, index_of, sums)
                     depth += 1
-                    index += 1
-                    continue
+                    if excess_of(sums) <= (slack - charge) * patterns.whole:
+                        index += 1
+                        continue
                 if depth == 0:
                     break
                 depth -= 1
                 index = chosen[depth]
+                a = candidates[index]
                 taken[index] = False
-                weight -= weights[candidates[index]]
+                weight -= weights[a]
                 charge -= charges[index]
+                let_go(patterns, a, -(charges[index] // weights[a]), rank, index_of, sums)
                 index += 1
             work += steps
         position += 1
@@ -391,70 +333,3 @@ def _is_minimal(
             if before[a, b] and not taken[a]:
                 return False
     return True
-
-
-@kernel
-def group_hashes(sets: WordArray, words: int, count: int) -> WordArray:
-    """Return a hash of what is computed per state, shape (count,)."""
-    hashes = np.empty(count, dtype=np.uint64)
-    for i in range(count):
-        hashes[i] = _hash(sets[i], words)
-    return hashes
-
-
-@kernel
-def undominated(
-    sets: WordArray, numbers: IntArray, order: IntArray, hashes: WordArray, weights: IntArray, words: int, most: int
-) -> npt.NDArray[np.bool_]:
-    """Return which states, in ``order`` (by hash, then cost), no cheaper state of the same computed set can become.
-
-    A state becomes another by letting values go, at their charge, or storing them; loads are free. At most ``most``
-    states of one computed set are kept to compare with.
-    """
-    keep = np.zeros(len(order), dtype=np.bool_)
-    kept = np.empty(most, dtype=np.int64)
-    scratch = np.empty(len(weights), dtype=np.int64)
-    rest = np.empty(words, dtype=np.uint64)
-    count = 0
-    for i in range(len(order)):
-        row = order[i]
-        if i == 0 or hashes[order[i - 1]] != hashes[row]:
-            count = 0
-        dominated = False
-        for j in range(count):
-            other = kept[j]
-            slack = numbers[row, COST] - numbers[other, COST]
-            if not _inside(sets[other, :words], sets[row, :words]):
-                continue  # two sets of one hash
-            for k in range(words):  # unsaved there, saved here: stored or let go
-                rest[k] = sets[other, 2 * words + k] & ~sets[row, 2 * words + k]
-            for m in range(_members(rest, scratch)):
-                slack -= weights[scratch[m]]
-            if slack < 0:
-                continue
-            for k in range(words):  # red there, not here: let go
-                rest[k] = sets[other, words + k] & ~sets[row, words + k]
-            for m in range(_members(rest, scratch)):
-                slack -= weights[scratch[m]]
-            if slack >= 0:
-                dominated = True
-                break
-        if not dominated:
-            keep[i] = True
-            if count < most:
-                kept[count] = row
-                count += 1
-    return keep
-
-
-@kernel
-def release_charges(sets: WordArray, weights: IntArray, words: int) -> IntArray:
-    """Return what letting every red value of each state go would be charged, shape (states,)."""
-    charges = np.zeros(len(sets), dtype=np.int64)
-    scratch = np.empty(len(weights), dtype=np.int64)
-    for i in range(len(sets)):
-        for half in range(1, 3):
-            count = _members(sets[i, half * words : (half + 1) * words], scratch)
-            for m in range(count):
-                charges[i] += weights[scratch[m]]
-    return charges

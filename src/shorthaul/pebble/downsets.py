@@ -14,7 +14,20 @@ import numpy.typing as npt
 from shorthaul.core.jit import announce
 from shorthaul.core.search import Budget
 from shorthaul.pebble import downset_kernels as kernels
+from shorthaul.pebble.dominance_kernels import (
+    COLUMNS,
+    COST,
+    NODE,
+    ORIGIN,
+    WHOLE,
+    group_hashes,
+    insert_all,
+    release_charges,
+    undominated,
+)
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
+from shorthaul.pebble.pattern_kernels import Patterns
+from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
 WordArray = npt.NDArray[np.uint64]
@@ -37,8 +50,12 @@ _BEAM_EFFORT = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """The CDAG as bit sets: row v of ``parents`` and ``children`` is a set of nodes, ``computed`` is one."""
+    """The CDAG as bit sets: row v of ``parents`` and ``children`` is a set of nodes, ``computed`` is one.
 
+    ``weights`` are in units of their divisor ``unit``.
+    """
+
+    unit: int
     weights: IntArray
     parents: WordArray
     children: WordArray
@@ -53,8 +70,10 @@ class Tables:
 def tables(cdag: Cdag) -> Tables:
     """Return the bit sets of ``cdag``."""
     sources, targets = cdag.edge_arrays()
+    unit = int(np.gcd.reduce(cdag.weights))
     return Tables(
-        cdag.weights,
+        unit,
+        cdag.weights // unit,
         _rows(cdag.n, targets, sources, cdag.n),
         _rows(cdag.n, sources, targets, cdag.n),
         _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0],
@@ -90,110 +109,192 @@ class _Layer:
     numbers: IntArray
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Cut:
+    """How layers are cut: to ``width`` states by cost plus ``greed`` times the charge of all red values, plus noise.
+
+    ``per_set`` keeps so many states of one computed set at most (0: any number).
+    """
+
+    width: int
+    per_set: int = 0
+    greed: float = 0.0
+    noise: float = 0.0
+    generator: np.random.Generator | None = None
+
+
 def layered(
     cdag: Cdag,
     budget: int,
     *,
     limit: int,
     search: Budget,
-    width: int | None = None,
-    per_set: int = 0,
-    greed: float = 0.0,
-    noise: float = 0.0,
-    generator: np.random.Generator | None = None,
+    cut: Cut | None = None,
     order: IntArray | None = None,
     given: Tables | None = None,
+    patterns: Patterns = NO_PATTERNS,
 ) -> Outcome:
-    """Search for a plan whose excess is below ``limit``.
+    """Search for a plan whose excess is below ``limit``; ``order`` fixes the order of computation.
 
-    ``width`` cuts every layer to its best states by cost plus ``greed`` times the charge of letting all red values
-    go, plus noise; ``per_set`` keeps so many of one computed set at most. ``order`` fixes the order of computation.
+    >>> from shorthaul.pebble.generators import fft
+    >>> layered(fft(n=4, word=1), 3, limit=99, search=Budget()).excess
+    6
     """
-    announce("shorthaul.pebble.downset_kernels", COMPILE_S)
     sets = tables(cdag) if given is None else given
-    words = sets.words
-    steps = int((~cdag.is_input()).sum())
-    layers = [_Layer(np.zeros((1, 3 * words), dtype=np.uint64), np.array([[0, 0, -1, -1]], dtype=np.int64))]
-    complete = True
-    held = 0
-    for step in range(steps):
-        only = -1 if order is None else int(order[step])
-        grown = _grow(sets, layers[-1], budget, limit, search, width, only)
-        if grown is None:
-            return Outcome(None, None, complete=False, finished=False)
-        layer = _pruned(sets, grown[0], search)
-        if layer is None:
-            return Outcome(None, None, complete=False, finished=False)
-        complete = complete and not grown[1]
-        if width is not None and len(layer.sets) > width:
-            layer = _cut(sets, layer, width, per_set, greed, noise, generator)
-            complete = False
-        if len(layer.sets) == 0:
-            return Outcome(None, None, complete=complete, finished=True)
-        layers.append(layer)
-        held += layer.sets.nbytes + layer.numbers.nbytes
-        if held > LARGEST_HISTORY:
-            return Outcome(None, None, complete=False, finished=False)
-    best = int(layers[-1].numbers[:, kernels.COST].argmin())
-    excess = int(layers[-1].numbers[best, kernels.COST])
-    return Outcome(_plan(cdag, layers, best), excess, complete=complete, finished=True)
+    return Layers(cdag, budget, limit, sets, cut=cut, order=order, patterns=patterns).run(search)
 
 
-def _grow(
-    sets: Tables, layer: _Layer, budget: int, limit: int, search: Budget, width: int | None, only: int
-) -> tuple[_Layer, bool] | None:
-    """Return the successors of a layer, and whether some were left out; None if time or memory ran out."""
-    words = sets.words
-    row_bytes = 3 * words * 8 + 32 + 16
-    most = LARGEST_LAYER // row_bytes
-    room = min(most, max(8 * _CHUNK, (64 if width is None else 16) * len(layer.sets)))
-    if width is not None:
-        room = min(most, max(room, 8 * width))
-    next_sets = np.empty((room, 3 * words), dtype=np.uint64)
-    numbers = np.empty((room, 4), dtype=np.int64)
-    table = np.full(_table_size(room), -1, dtype=np.int64)
-    effort = _EFFORT if width is None else _BEAM_EFFORT
-    position = filled = 0
-    is_cut = stuck = False
-    while position < len(layer.sets):
-        if search.expired():
+class Layers:
+    """One layered search, which can be run in several turns.
+
+    ``limit`` may be lowered between them. ``proven`` is a lower bound on the excess of every plan, even before the
+    search ends: all plans below the limit lead through states that are kept, and a state tells what a plan through it
+    costs at least.
+    """
+
+    def __init__(
+        self,
+        cdag: Cdag,
+        budget: int,
+        limit: int,
+        sets: Tables,
+        *,
+        cut: Cut | None = None,
+        order: IntArray | None = None,
+        patterns: Patterns = NO_PATTERNS,
+    ) -> None:
+        announce("shorthaul.pebble.downset_kernels", COMPILE_S)
+        self._cdag, self._sets, self._cut, self._order, self._patterns = cdag, sets, cut, order, patterns
+        self._room = budget // sets.unit
+        self._limit = -(-limit // sets.unit)
+        self._steps = int((~cdag.is_input()).sum())
+        self._complete = True
+        self._held = 0
+        first = np.array([[0, 0, -1, -1, 0]], dtype=np.int64)
+        self._layers = [_Layer(np.zeros((1, 3 * sets.words), dtype=np.uint64), first)]
+        self._growth: _Growth | None = None
+        self.outgrown = False
+
+    def lower(self, limit: int) -> None:
+        """Look for plans whose excess is below ``limit`` from now on."""
+        self._limit = min(self._limit, -(-limit // self._sets.unit))
+
+    @property
+    def proven(self) -> int:
+        """A lower bound on the excess of every plan if no state was cut."""
+        if not self._complete:
+            return 0
+        layer = self._layers[-1]
+        if self._growth is None:
+            least = int(layer.numbers[:, WHOLE].min(initial=self._limit))
+        else:
+            least = self._growth.least_whole(self._limit)
+        return min(least, self._limit) * self._sets.unit
+
+    def run(self, search: Budget) -> Outcome:
+        """Go on until the end, or until time or memory run out."""
+        while len(self._layers) <= self._steps and len(self._layers[-1].sets):
+            layer = None if self.outgrown else self._next(search)
+            if layer is None:
+                return Outcome(None, None, complete=False, finished=False)
+            self._growth = None
+            self._layers.append(layer)
+            self._held += layer.sets.nbytes + layer.numbers.nbytes
+            self.outgrown = self._held > LARGEST_HISTORY
+        last = self._layers[-1]
+        if len(last.sets) == 0:
+            return Outcome(None, None, complete=self._complete, finished=True)
+        best = int(last.numbers[:, COST].argmin())
+        excess = int(last.numbers[best, COST]) * self._sets.unit
+        return Outcome(_plan(self._cdag, self._layers, best), excess, complete=self._complete, finished=True)
+
+    def _next(self, search: Budget) -> _Layer | None:
+        """Return the next layer; None if time or memory ran out."""
+        if self._growth is None:
+            only = -1 if self._order is None else int(self._order[len(self._layers) - 1])
+            width = None if self._cut is None else self._cut.width
+            self._growth = _Growth(self._sets, self._layers[-1], self._room, width, only, self._patterns)
+        growth = self._growth
+        if not growth.run(self._limit, search):
+            self.outgrown = growth.outgrown
             return None
-        stop = min(len(layer.sets), position + _CHUNK)
-        reached, filled, unseen, full = kernels.expand(
-            layer.sets[:stop], layer.numbers[:stop], position, limit, budget, sets.weights, sets.parents,
-            sets.children, sets.computed, next_sets, numbers, table, filled, only, effort,
-        )  # fmt: skip
-        is_cut = is_cut or unseen > 0
-        if full:
-            if stuck and reached == position:
-                return None  # one state fills all the room
-            stuck = reached == position
-            small = _pruned(sets, _Layer(next_sets[:filled], numbers[:filled]), search)
-            if small is None:
-                return None
-            if width is not None and len(small.sets) > room // 4:
-                small = _cut(sets, small, min(width, room // 4), 0, 0.0, 0.0, None)
-                is_cut = True
-            kept = len(small.sets)
-            if kept > 0.5 * room and room < most:
-                room = min(most, 4 * room)
-                next_sets = np.empty((room, 3 * words), dtype=np.uint64)
-                numbers = np.empty((room, 4), dtype=np.int64)
-            elif kept > 0.9 * room:
-                return None
-            if search.expired():
-                return None
-            next_sets[:kept], numbers[:kept] = small.sets, small.numbers
-            filled = kept
-            if search.expired():
-                return None
-            table = np.full(_table_size(room), -1, dtype=np.int64)
-            for first in range(0, filled, _BATCH):
-                kernels.insert_all(next_sets, numbers, table, first, min(filled, first + _BATCH))
-                if search.expired():
-                    return None
-        position = reached
-    return _Layer(next_sets[:filled], numbers[:filled]), is_cut
+        layer = _pruned(self._sets, growth.layer(), search)
+        if layer is None:
+            return None
+        self._complete = self._complete and not growth.is_cut
+        if self._cut is not None and len(layer.sets) > self._cut.width:
+            layer = _cut_down(self._sets, layer, self._cut)
+            self._complete = False
+        return layer
+
+
+class _Growth:
+    """The successors of one layer, as far as they are made."""
+
+    def __init__(
+        self, sets: Tables, layer: _Layer, budget: int, width: int | None, only: int, patterns: Patterns
+    ) -> None:
+        self._sets, self._source, self._budget, self._width = sets, layer, budget, width
+        self._only, self._patterns = only, patterns
+        self._most = LARGEST_LAYER // (3 * sets.words * 8 + 8 * COLUMNS + 16)
+        room = min(self._most, max(8 * _CHUNK, (64 if width is None else 16) * len(layer.sets)))
+        self._resize(room if width is None else min(self._most, max(room, 8 * width)))
+        self._filled = self._position = 0
+        self._stuck = self._full = False
+        self.is_cut = self.outgrown = False
+
+    def layer(self) -> _Layer:
+        """Return the states made so far."""
+        return _Layer(self._next[: self._filled], self._numbers[: self._filled])
+
+    def least_whole(self, limit: int) -> int:
+        """Return the least cost of a plan through any state made or still to be expanded."""
+        made = self._numbers[: self._filled, WHOLE].min(initial=limit)
+        return int(self._source.numbers[self._position :, WHOLE].min(initial=made))
+
+    def _resize(self, room: int) -> None:
+        self._next = np.empty((room, 3 * self._sets.words), dtype=np.uint64)
+        self._numbers = np.empty((room, COLUMNS), dtype=np.int64)
+        self._table = np.full(_table_size(room), -1, dtype=np.int64)
+
+    def run(self, limit: int, search: Budget) -> bool:
+        """Expand what is left of the layer; False if time or memory ran out."""
+        sets, source = self._sets, self._source
+        effort = _EFFORT if self._width is None else _BEAM_EFFORT
+        while self._position < len(source.sets):
+            if search.expired() or (self._full and not self._make_room(search)):
+                return False
+            stop = min(len(source.sets), self._position + _CHUNK)
+            reached, self._filled, unseen, full = kernels.expand(
+                source.sets[:stop], source.numbers[:stop], self._position, limit, self._budget, sets.weights,
+                sets.parents, sets.children, sets.computed, self._next, self._numbers, self._table, self._filled,
+                self._only, effort, self._patterns,
+            )  # fmt: skip
+            self.is_cut = self.is_cut or unseen > 0
+            if full:
+                if self._stuck and reached == self._position:
+                    self.outgrown = True  # one state fills all the room
+                    return False
+                self._stuck = reached == self._position
+            self._position, self._full = reached, full
+        return True
+
+    def _make_room(self, search: Budget) -> bool:
+        """Drop dominated states, and take more room if few were; False if time ran out or there is none."""
+        small = _pruned(self._sets, self.layer(), search)
+        if small is None:
+            return False
+        if self._width is not None and len(small.sets) > len(self._next) // 4:
+            small = _cut_down(self._sets, small, Cut(min(self._width, len(self._next) // 4)))
+            self.is_cut = True
+        kept, room = len(small.sets), len(self._next)
+        self.outgrown = kept > 0.9 * self._most
+        self._resize(min(self._most, 4 * room) if kept > 0.5 * room else room)
+        self._next[:kept], self._numbers[:kept] = small.sets, small.numbers
+        self._filled, self._full = kept, False
+        for first in range(0, kept, _BATCH):
+            insert_all(self._next, self._numbers, self._table, first, min(kept, first + _BATCH))
+        return not self.outgrown
 
 
 def _table_size(room: int) -> int:
@@ -206,7 +307,7 @@ def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
     Large layers are taken apart by hash first, so that Ctrl-C and the time limit are heard.
     """
     count = len(layer.sets)
-    hashes = kernels.group_hashes(layer.sets, sets.words, count)
+    hashes = group_hashes(layer.sets, sets.words, count)
     if count <= _BATCH:
         batches = [np.arange(count)]
     else:
@@ -215,8 +316,8 @@ def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
         batches = np.split(by_bits, cuts[1:])
     kept: list[IntArray] = []
     for batch in batches:
-        order = batch[np.lexsort((layer.numbers[batch, kernels.COST], hashes[batch]))]
-        keep = kernels.undominated(layer.sets, layer.numbers, order, hashes, sets.weights, sets.words, _COMPARED)
+        order = batch[np.lexsort((layer.numbers[batch, COST], hashes[batch]))]
+        keep = undominated(layer.sets, layer.numbers, order, hashes, sets.weights, sets.words, _COMPARED)
         kept.append(order[keep])
         if search.expired() and len(batches) > 1:
             return None
@@ -224,30 +325,22 @@ def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
     return _Layer(layer.sets[rows], layer.numbers[rows])
 
 
-def _cut(
-    sets: Tables,
-    layer: _Layer,
-    width: int,
-    per_set: int,
-    greed: float,
-    noise: float,
-    generator: np.random.Generator | None,
-) -> _Layer:
-    key = layer.numbers[:, kernels.COST].astype(np.float64)
-    if greed:
-        key += greed * kernels.release_charges(layer.sets, sets.weights, sets.words)
-    if noise and generator is not None:
-        key += noise * generator.random(len(key))
-    if per_set:
-        hashes = kernels.group_hashes(layer.sets, sets.words, len(layer.sets))
+def _cut_down(sets: Tables, layer: _Layer, cut: Cut) -> _Layer:
+    key = layer.numbers[:, COST].astype(np.float64)
+    if cut.greed:
+        key += cut.greed * release_charges(layer.sets, sets.weights, sets.words)
+    if cut.noise and cut.generator is not None:
+        key += cut.noise / sets.unit * cut.generator.random(len(key))
+    if cut.per_set:
+        hashes = group_hashes(layer.sets, sets.words, len(layer.sets))
         order = np.lexsort((key, hashes))
         first = np.concatenate([[True], hashes[order][1:] != hashes[order][:-1]])
         start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))
         late = np.empty(len(order), dtype=bool)
-        late[order] = np.arange(len(order)) - start >= per_set
-        rows = np.lexsort((key, late))[:width]
+        late[order] = np.arange(len(order)) - start >= cut.per_set
+        rows = np.lexsort((key, late))[: cut.width]
     else:
-        rows = np.argpartition(key, width - 1)[:width]
+        rows = np.argpartition(key, cut.width - 1)[: cut.width]
     rows = np.sort(rows)
     return _Layer(layer.sets[rows], layer.numbers[rows])
 
@@ -258,8 +351,8 @@ def _plan(cdag: Cdag, layers: list[_Layer], last: int) -> Plan:
     path = []
     row = last
     for layer in reversed(layers[1:]):
-        path.append((int(layer.numbers[row, kernels.NODE]), _members(layer.sets[row, words : 2 * words])))
-        row = int(layer.numbers[row, kernels.ORIGIN])
+        path.append((int(layer.numbers[row, NODE]), _members(layer.sets[row, words : 2 * words])))
+        row = int(layer.numbers[row, ORIGIN])
     path.reverse()
     return emit(cdag, path)
 

@@ -1,27 +1,32 @@
-"""The exact solver without recomputation: breadth-first branch and bound over downsets, by rising cost limits.
+"""The exact solver without recomputation: breadth-first branch and bound over downsets.
 
 A state is what is computed, what is in fast memory, and what of that is nowhere else; a macro-move computes one node,
 loads its missing operands and lets an inclusion-minimal set of values go, stored lazily. All states of as many steps
 are kept beside each other (Zhou and Hansen's breadth-first heuristic search), so that each downset keeps only states
-that no other can become more cheaply. A pass whose limit no plan meets proves that limit as a bound, the first pass
-that finds a plan finds an optimal one.
+that no other can become more cheaply. A pass below the best plan proves it optimal or finds an optimal one; passes
+below lower limits prove these as bounds. Passes go on turn by turn, with beams and local search in between, and what
+is left open when time is up still tells a bound.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, belady, local_search
-from shorthaul.pebble.downsets import Tables, layered, tables
+from shorthaul.pebble import beam, belady, local_search, patterns
+from shorthaul.pebble.downsets import Layers, Outcome, tables
 from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Plan
 
 #: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
 _FIRST_TURN_S = 1.0
 _GROWTH = 3.0
-#: Passes shorter than this part of their time are followed by wider steps of the limit.
-_SHORT = 0.1
+#: What the first pass, before any tables, and the choice of tables take of the first turn.
+_WITHOUT_TABLES = 0.3
+_TABLES = 0.5
+#: What passes below the best plan, below lower limits, and better plans take of a turn.
+_MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
+#: Passes shorter than this part of their turn are followed by wider steps of the limit.
+_SHORT = 0.05
 
 
 def solve(
@@ -39,32 +44,43 @@ def solve(
     """
     require_budget(cdag, budget)
     bound = max(cdag.algorithmic_bound(), known_bound)
-    solver = _Solver(cdag, budget, tables(cdag), search)
-    best = belady.plan(cdag, budget) if incumbent is None else incumbent
-    best = local_search.improve(cdag, budget, best, search=solver.part(0.15 * _FIRST_TURN_S), goal=bound)
-    best = beam.plan(cdag, budget, search=solver.part(0.15 * _FIRST_TURN_S), incumbent=best, goal=bound)
+    start = belady.plan(cdag, budget) if incumbent is None else incumbent
+    solver = _Solver(cdag, budget, start, bound, search)
+    solver.improve(_FIRST_TURN_S)
+    solver.begin(_FIRST_TURN_S)
     seconds = _FIRST_TURN_S
-    while best.traffic(cdag.weights) > bound and not search.expired():
-        best, bound, outgrown = solver.proven(best, bound, seconds)
-        if best.traffic(cdag.weights) > bound and not search.expired():
-            best = solver.improved(best, bound, seconds)
-        if outgrown and search.time_limit_s is None:
-            break
+    while not solver.is_done():
+        solver.run(seconds)
+        if not solver.is_done():
+            solver.improve(seconds)
         seconds *= _GROWTH
-    return best, bound, best.traffic(cdag.weights) <= bound
+    return solver.best, solver.bound, solver.gap() <= 0
 
 
 class _Solver:
-    """One problem, and its turns."""
+    """One problem, what is known of it, and its passes."""
 
-    def __init__(self, cdag: Cdag, budget: int, given: Tables, search: Budget) -> None:
-        self._cdag = cdag
-        self._budget = budget
-        self._given = given
-        self._search = search
+    def __init__(self, cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget) -> None:
+        self._cdag, self._budget, self._search = cdag, budget, search
+        self._given = tables(cdag)
+        self._least = cdag.algorithmic_bound()
+        self._patterns = NO_PATTERNS
+        self._main: Layers | None = None
+        self._rising: Layers | None = None
+        self._target = self._step = 0
         self._turn = 0
+        self.best, self.bound = best, bound
 
-    def part(self, seconds: float) -> Budget:
+    def gap(self) -> int:
+        """Return by how much the best plan exceeds the bound."""
+        return self.best.traffic(self._cdag.weights) - self.bound
+
+    def is_done(self) -> bool:
+        """True if the best plan is optimal, time is up, or without a time limit the memory is."""
+        is_outgrown = self._search.time_limit_s is None and self._main is not None and self._main.outgrown
+        return self.gap() <= 0 or self._search.expired() or (is_outgrown and self._turn > 1)
+
+    def _part(self, seconds: float) -> Budget:
         """Return a budget of so many seconds, or of what is left; every one has a seed of its own."""
         left = self._search.remaining_s()
         part = self._search.part(min(1.0, seconds / max(left, 1e-9)), endless_s=seconds)
@@ -72,41 +88,83 @@ class _Solver:
         part.seed = self._search.seed + self._turn
         return part
 
-    def improved(self, best: Plan, bound: int, seconds: float) -> Plan:
-        """Return a better plan if beam or local search find one."""
-        best = local_search.improve(self._cdag, self._budget, best, search=self.part(0.3 * seconds), goal=bound)
-        if best.traffic(self._cdag.weights) <= bound:
-            return best
-        return beam.plan(self._cdag, self._budget, search=self.part(0.9 * seconds), incumbent=best, goal=bound)
+    def improve(self, seconds: float) -> None:
+        """Look for a better plan by local search and beams."""
+        if self.gap() <= 0:
+            return
+        cdag, budget, goal = self._cdag, self._budget, self.bound
+        self.best = local_search.improve(cdag, budget, self.best, search=self._part(_LOCAL * seconds), goal=goal)
+        if self.gap() > 0:
+            self.best = beam.plan(cdag, budget, search=self._part(_BEAM * seconds), incumbent=self.best, goal=goal)
+        self._search.report(best=self.best.traffic(cdag.weights), bound=self.bound, what="exact")
 
-    def proven(self, best: Plan, bound: int, seconds: float) -> tuple[Plan, int, bool]:
-        """Return the best plan and bound after complete passes, and whether these outgrow the memory.
+    def begin(self, seconds: float) -> None:
+        """Try the pass below the best plan; if it takes long, it begins again with tables of what is still to come."""
+        if self.gap() <= 0:
+            return
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(_WITHOUT_TABLES * seconds)
+        if self.gap() <= 0 or self._search.expired():
+            return
+        found = patterns.chosen(self._cdag, self._budget, search=self._part(_TABLES * seconds))
+        self._raise(self._least + found.excess)
+        if found.excess:
+            self._patterns = found.patterns
+            self._main = self._layers(self.best.traffic(self._cdag.weights))
 
-        First one pass below the best plan, which proves it optimal or finds an optimal one; if that takes too much,
-        passes of rising limits.
-        """
-        cdag, least = self._cdag, self._cdag.algorithmic_bound()
-        unit = int(np.gcd.reduce(cdag.weights))
-        traffic = best.traffic(cdag.weights)
-        target, step = traffic, unit
-        search = self.part(0.25 * seconds)
-        rising = False
-        while bound < traffic:
-            started = search.elapsed_s()
-            outcome = layered(cdag, self._budget, limit=target - least, search=search, given=self._given)
-            if outcome.plan is not None and outcome.excess is not None and outcome.complete:
-                return outcome.plan, least + outcome.excess, False
-            if outcome.finished and outcome.complete:
-                bound = target
-                self._search.report(best=traffic, bound=bound, what="exact")
-                is_short = search.elapsed_s() - started < _SHORT * seconds
-                step = 2 * step if is_short else unit
-            elif not rising:
-                rising = True
-                search = self.part(0.25 * seconds)
-            elif step > unit:
-                step = unit
-            else:
-                return best, bound, not search.expired()
-            target = min(bound + step, traffic)
-        return best, bound, False
+    def run(self, seconds: float) -> None:
+        """Go on with the pass below the best plan, and with one below a lower limit."""
+        self._continue_main(_MAIN * seconds)
+        part = self._part(_RISING * seconds)
+        while self.gap() > 0 and not part.expired() and self._continue_rising(part, _SHORT * seconds):
+            pass
+
+    def _layers(self, traffic: int) -> Layers:
+        """Return a pass for plans cheaper than ``traffic``."""
+        limit = traffic - self._least
+        return Layers(self._cdag, self._budget, limit, self._given, patterns=self._patterns)
+
+    def _raise(self, bound: int) -> None:
+        self.bound = max(self.bound, min(bound, self.best.traffic(self._cdag.weights)))
+        self._search.report(best=self.best.traffic(self._cdag.weights), bound=self.bound, what="exact")
+
+    def _take(self, outcome: Outcome) -> None:
+        """Take the optimal plan that a complete pass has found."""
+        assert outcome.plan is not None
+        self.best = outcome.plan
+        self.bound = outcome.plan.traffic(self._cdag.weights)
+
+    def _continue_main(self, seconds: float) -> None:
+        if self._main is None or self._main.outgrown:
+            return
+        traffic = self.best.traffic(self._cdag.weights)
+        self._main.lower(traffic - self._least)
+        outcome = self._main.run(self._part(seconds))
+        if outcome.plan is not None and outcome.complete:
+            self._take(outcome)
+        elif outcome.finished and outcome.complete:
+            self._raise(traffic)
+        else:
+            self._raise(self._least + self._main.proven)
+
+    def _continue_rising(self, part: Budget, short_s: float) -> bool:
+        """Go on with the pass below a lower limit; False if it takes longer than the part."""
+        unit = self._given.unit
+        if self._rising is None or self._target <= self.bound:
+            self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
+            self._rising = self._layers(self._target)
+        started = part.elapsed_s()
+        outcome = self._rising.run(part)
+        if outcome.plan is not None and outcome.complete:
+            self._take(outcome)
+        elif outcome.finished and outcome.complete:
+            is_short = part.elapsed_s() - started < short_s
+            self._step = 2 * max(self._step, unit) if is_short else unit
+            self._raise(self._target)
+            self._rising = None
+        elif self._rising.outgrown and self._step > unit:
+            self._step, self._rising = unit, None
+        else:
+            self._raise(self._least + self._rising.proven)
+            return False
+        return True

@@ -12,13 +12,11 @@ import numpy as np
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import belady, recomputation
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble.downsets import Cut, layered
 from shorthaul.pebble.model import Cdag, build
 
-#: The width of the narrow search that looks for a cheap schedule of a part before the complete one.
-_WIDTH = 64
-_PER_SET = 4
-_GREED = 0.5
+#: How narrow the search is that looks for a cheap schedule of a part before the complete one.
+_CUT = Cut(64, per_set=4, greed=0.5)
 
 
 def restricted(cdag: Cdag, nodes: Iterable[int], *, gates: bool) -> Cdag | None:
@@ -70,7 +68,7 @@ def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
 
     None if the time was too short to tell.
     """
-    found = layered(part, budget, limit=2**60, search=search, width=_WIDTH, per_set=_PER_SET, greed=_GREED)
+    found = layered(part, budget, limit=2**60, search=search, cut=_CUT)
     if found.excess is None or found.complete or found.excess == 0:
         return found.excess
     proof = layered(part, budget, limit=found.excess, search=search)
