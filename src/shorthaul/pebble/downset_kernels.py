@@ -15,6 +15,7 @@ from shorthaul.core.jit import kernel
 from shorthaul.pebble.bitset_kernels import flip, has, inside, members
 from shorthaul.pebble.dominance_kernels import COST, NODE, OCCUPANCY, ORIGIN, WHOLE, insert
 from shorthaul.pebble.pattern_kernels import Patterns, add_up, excess_of, let_go, locate_all, relocate
+from shorthaul.pebble.symmetry_kernels import Group, first_of_orbits, make_small
 
 IntArray = npt.NDArray[np.int64]
 WordArray = npt.NDArray[np.uint64]
@@ -107,11 +108,13 @@ def expand(
     only: int,
     effort: int,
     patterns: Patterns,
+    group: Group,
 ) -> tuple[int, int, int, bool]:
     """Add the successors of the states from ``position`` on whose cost, with what ``patterns`` add, is below ``limit``.
 
     ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin, last node and least
     cost of a plan. ``table`` is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any.
+    States are turned into a small form by the automorphisms of ``group``.
     At most ``effort`` sets of values to let go are looked at per state and node. Returns where it stopped, how many
     rows are filled, how often the effort did not suffice, and whether it stopped for want of room (otherwise at the
     end, or after much work).
@@ -132,6 +135,7 @@ def expand(
     source_rank, source_index = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
     rank, index_of = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
     sums = np.zeros(len(patterns.shares), dtype=np.int64)
+    image, trail = np.empty(3 * words, dtype=np.uint64), np.empty(0, dtype=np.int64)
     room = len(sets)
     cut = 0
     work = 0
@@ -165,6 +169,8 @@ def expand(
             if safe >= 0:
                 ready[0] = safe
                 ready_count = 1
+            elif len(group.rows) > 0:
+                ready_count = first_of_orbits(group, state, words, ready, ready_count, image)
         start = filled
         locate_all(patterns, state, words, source_rank, source_index)
         slack = min(limit - 1 - cost, _MOST_SLACK)
@@ -259,6 +265,7 @@ def expand(
                         numbers[filled, ORIGIN] = position
                         numbers[filled, NODE] = v
                         numbers[filled, WHOLE] = cost + charge - (-excess_of(sums) // patterns.whole)
+                        make_small(group, sets[filled], words, image, trail)
                         if insert(sets, numbers, table, filled):
                             filled += 1
                     index = size

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.errors import DefectError
 from shorthaul.core.jit import announce
 from shorthaul.core.search import Budget
 from shorthaul.pebble import downset_kernels as kernels
@@ -29,6 +30,8 @@ from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.pattern_kernels import Patterns
 from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Move, Plan, plan_of
+from shorthaul.pebble.symmetry import NO_GROUP, group_of
+from shorthaul.pebble.symmetry_kernels import Group, make_small
 
 WordArray = npt.NDArray[np.uint64]
 
@@ -46,6 +49,8 @@ _BATCH = 2**19
 #: Sets of values to let go that are looked at per state and node; a beam looks at few, cheapest first.
 _EFFORT = 2**24
 _BEAM_EFFORT = 256
+#: Automorphisms applied to one state that can be told.
+_TRAIL = 10_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,6 +138,7 @@ def layered(
     order: IntArray | None = None,
     given: Tables | None = None,
     patterns: Patterns = NO_PATTERNS,
+    automorphisms: IntArray | None = None,
 ) -> Outcome:
     """Search for a plan whose excess is below ``limit``; ``order`` fixes the order of computation.
 
@@ -141,7 +147,9 @@ def layered(
     6
     """
     sets = tables(cdag) if given is None else given
-    return Layers(cdag, budget, limit, sets, cut=cut, order=order, patterns=patterns).run(search)
+    return Layers(cdag, budget, limit, sets, cut=cut, order=order, patterns=patterns, automorphisms=automorphisms).run(
+        search
+    )
 
 
 class Layers:
@@ -162,9 +170,12 @@ class Layers:
         cut: Cut | None = None,
         order: IntArray | None = None,
         patterns: Patterns = NO_PATTERNS,
+        automorphisms: IntArray | None = None,
     ) -> None:
         announce("shorthaul.pebble.downset_kernels", COMPILE_S)
         self._cdag, self._sets, self._cut, self._order, self._patterns = cdag, sets, cut, order, patterns
+        self._automorphisms = np.zeros((0, cdag.n), dtype=np.int64) if automorphisms is None else automorphisms
+        self._group = group_of(self._automorphisms)
         self._room = budget // sets.unit
         self._limit = -(-limit // sets.unit)
         self._steps = int((~cdag.is_input()).sum())
@@ -174,6 +185,11 @@ class Layers:
         self._layers = [_Layer(np.zeros((1, 3 * sets.words), dtype=np.uint64), first)]
         self._growth: _Growth | None = None
         self.outgrown = False
+
+    @property
+    def states(self) -> int:
+        """The number of states kept in complete layers."""
+        return sum(len(layer.sets) for layer in self._layers)
 
     def lower(self, limit: int) -> None:
         """Look for plans whose excess is below ``limit`` from now on."""
@@ -206,14 +222,51 @@ class Layers:
             return Outcome(None, None, complete=self._complete, finished=True)
         best = int(last.numbers[:, COST].argmin())
         excess = int(last.numbers[best, COST]) * self._sets.unit
-        return Outcome(_plan(self._cdag, self._layers, best), excess, complete=self._complete, finished=True)
+        return Outcome(self._plan(best), excess, complete=self._complete, finished=True)
+
+    def _plan(self, last: int) -> Plan:
+        """Return the moves along the way to state ``last`` of the last layer."""
+        rows = [last]
+        for layer in reversed(self._layers[1:]):
+            rows.append(int(layer.numbers[rows[-1], ORIGIN]))
+        rows.reverse()
+        words = self._sets.words
+        name = np.arange(self._cdag.n)  # what a node of the state reached is called in the plan
+        path = []
+        for step, row in enumerate(rows[1:]):
+            layer = self._layers[step + 1]
+            if len(self._automorphisms):
+                turned = self._turned(self._layers[step], rows[step], layer, row)
+                computed = name[layer.numbers[row, NODE]]
+                name = name[turned]
+            else:
+                computed = layer.numbers[row, NODE]
+            red = _members(layer.sets[row, words : 2 * words])
+            path.append((int(computed), {int(name[v]) for v in red}))
+        return emit(self._cdag, path)
+
+    def _turned(self, source: _Layer, origin: int, layer: _Layer, row: int) -> IntArray:
+        """Return which node of the successor as it was made each node of the state at ``row`` was."""
+        single = _Layer(source.sets[origin : origin + 1], source.numbers[origin : origin + 1])
+        growth = _Growth(self._sets, single, self._room, None, int(layer.numbers[row, NODE]))
+        growth.run(int(layer.numbers[row, COST]) + 1, Budget())
+        image, trail = np.empty_like(layer.sets[row]), np.empty(_TRAIL, dtype=np.int64)
+        for state, cost in zip(growth.layer().sets, growth.layer().numbers[:, COST], strict=True):
+            small = state.copy()
+            steps = make_small(self._group, small, self._sets.words, image, trail)
+            if cost == layer.numbers[row, COST] and (small == layer.sets[row]).all():
+                turned = np.arange(self._cdag.n)
+                for number in trail[:steps].tolist():
+                    turned = turned[np.argsort(self._automorphisms[number])]
+                return turned
+        raise DefectError("no successor is the state that was reached")
 
     def _next(self, search: Budget) -> _Layer | None:
         """Return the next layer; None if time or memory ran out."""
         if self._growth is None:
             only = -1 if self._order is None else int(self._order[len(self._layers) - 1])
             width = None if self._cut is None else self._cut.width
-            self._growth = _Growth(self._sets, self._layers[-1], self._room, width, only, self._patterns)
+            self._growth = _Growth(self._sets, self._layers[-1], self._room, width, only, self._patterns, self._group)
         growth = self._growth
         if not growth.run(self._limit, search):
             self.outgrown = growth.outgrown
@@ -232,10 +285,17 @@ class _Growth:
     """The successors of one layer, as far as they are made."""
 
     def __init__(
-        self, sets: Tables, layer: _Layer, budget: int, width: int | None, only: int, patterns: Patterns
+        self,
+        sets: Tables,
+        layer: _Layer,
+        budget: int,
+        width: int | None,
+        only: int,
+        patterns: Patterns = NO_PATTERNS,
+        group: Group = NO_GROUP,
     ) -> None:
         self._sets, self._source, self._budget, self._width = sets, layer, budget, width
-        self._only, self._patterns = only, patterns
+        self._only, self._patterns, self._group = only, patterns, group
         self._most = LARGEST_LAYER // (3 * sets.words * 8 + 8 * COLUMNS + 16)
         room = min(self._most, max(8 * _CHUNK, (64 if width is None else 16) * len(layer.sets)))
         self._resize(room if width is None else min(self._most, max(room, 8 * width)))
@@ -268,7 +328,7 @@ class _Growth:
             reached, self._filled, unseen, full = kernels.expand(
                 source.sets[:stop], source.numbers[:stop], self._position, limit, self._budget, sets.weights,
                 sets.parents, sets.children, sets.computed, self._next, self._numbers, self._table, self._filled,
-                self._only, effort, self._patterns,
+                self._only, effort, self._patterns, self._group,
             )  # fmt: skip
             self.is_cut = self.is_cut or unseen > 0
             if full:
@@ -343,18 +403,6 @@ def _cut_down(sets: Tables, layer: _Layer, cut: Cut) -> _Layer:
         rows = np.argpartition(key, cut.width - 1)[: cut.width]
     rows = np.sort(rows)
     return _Layer(layer.sets[rows], layer.numbers[rows])
-
-
-def _plan(cdag: Cdag, layers: list[_Layer], last: int) -> Plan:
-    """Return the moves along the way to state ``last`` of the last layer."""
-    words = (cdag.n + 63) // 64
-    path = []
-    row = last
-    for layer in reversed(layers[1:]):
-        path.append((int(layer.numbers[row, NODE]), _members(layer.sets[row, words : 2 * words])))
-        row = int(layer.numbers[row, ORIGIN])
-    path.reverse()
-    return emit(cdag, path)
 
 
 def emit(cdag: Cdag, path: list[tuple[int, set[int]]]) -> Plan:

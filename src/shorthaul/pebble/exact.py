@@ -3,24 +3,26 @@
 A state is what is computed, what is in fast memory, and what of that is nowhere else; a macro-move computes one node,
 loads its missing operands and lets an inclusion-minimal set of values go, stored lazily. All states of as many steps
 are kept beside each other (Zhou and Hansen's breadth-first heuristic search), so that each downset keeps only states
-that no other can become more cheaply. A pass below the best plan proves it optimal or finds an optimal one; passes
-below lower limits prove these as bounds. Passes go on turn by turn, with beams and local search in between, and what
-is left open when time is up still tells a bound.
+that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept. A
+pass below the best plan proves it optimal or finds an optimal one; passes below lower limits prove these as bounds.
+Passes go on turn by turn, with beams and local search in between, and what is left open when time is up still tells a
+bound.
 """
 
 from __future__ import annotations
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, belady, local_search, patterns
+from shorthaul.pebble import beam, belady, local_search, patterns, symmetry
 from shorthaul.pebble.downsets import Layers, Outcome, tables
-from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Plan
 
 #: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
 _FIRST_TURN_S = 1.0
 _GROWTH = 3.0
-#: What the first pass, before any tables, and the choice of tables take of the first turn.
+#: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn.
+_SYMMETRY = 0.3
 _WITHOUT_TABLES = 0.3
 _TABLES = 0.5
 #: What passes below the best plan, below lower limits, and better plans take of a turn.
@@ -65,6 +67,7 @@ class _Solver:
         self._given = tables(cdag)
         self._least = cdag.algorithmic_bound()
         self._patterns = NO_PATTERNS
+        self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
         self._rising: Layers | None = None
         self._target = self._step = 0
@@ -102,6 +105,7 @@ class _Solver:
         """Try the pass below the best plan; if it takes long, it begins again with tables of what is still to come."""
         if self.gap() <= 0:
             return
+        self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(_SYMMETRY * seconds))
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(_WITHOUT_TABLES * seconds)
         if self.gap() <= 0 or self._search.expired():
@@ -122,7 +126,14 @@ class _Solver:
     def _layers(self, traffic: int) -> Layers:
         """Return a pass for plans cheaper than ``traffic``."""
         limit = traffic - self._least
-        return Layers(self._cdag, self._budget, limit, self._given, patterns=self._patterns)
+        return Layers(
+            self._cdag,
+            self._budget,
+            limit,
+            self._given,
+            patterns=self._patterns,
+            automorphisms=self._automorphisms,
+        )
 
     def _raise(self, bound: int) -> None:
         self.bound = max(self.bound, min(bound, self.best.traffic(self._cdag.weights)))
