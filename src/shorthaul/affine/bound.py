@@ -20,6 +20,7 @@ from shorthaul.affine.notation import shown
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import Polynomial, symbol
 from shorthaul.affine.proof import Proof
+from shorthaul.affine.simple import Simple, simple_bound
 from shorthaul.core.errors import InputError
 
 
@@ -42,6 +43,11 @@ class AffineBound:
     def leading(self) -> sympy.Expr:
         """The leading term for S small against all sizes."""
         return sympy.simplify(leading_term(self.formula, self._large))
+
+    @cached_property
+    def simple(self) -> Simple | None:
+        """A short form of ``formula`` for sizes above thresholds, a little below it; None where there is none."""
+        return simple_bound(self.formula)
 
     @cached_property
     def oi_limit(self) -> sympy.Expr:

@@ -21,6 +21,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
 from shorthaul.affine.oracle import default_sizes, examine
 from shorthaul.affine.plan import Plan
+from shorthaul.affine.proof import shortened
 from shorthaul.affine.scop import load
 from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
 from shorthaul.affine.tile_order import best_origin
@@ -110,12 +111,13 @@ LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where 
 
 def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None) -> Bound:
     value = None if sizes is None else max(0.0, found.value(sizes))
-    proof = found.proof.text()
+    proof, simple = found.proof.text(), found.simple
     details: dict[str, Any] = {
         "value": value,
         "formula": str(found.formula),
         "leading": str(found.leading),
         "leading_holds_for": LEADING_HOLDS_FOR,
+        "simple": None if simple is None else {"where": list(simple.where), "formula": str(simple.formula)},
         "inputs": str(found.inputs),
         "operations": str(found.operations),
         "oi_limit": str(found.oi_limit),
@@ -145,8 +147,12 @@ def shown_bound(made: Bound, form: str) -> str:
         return "\n".join(f"{name} = {made.details[name]}" for name in names)
     if form == "latex":
         return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
-    lines = [f"{name + ':':12} {made.details[name]}" for name in names]
+    lines = [f"{name + ':':12} {shortened(made.details[name])}" for name in names]
     lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
+    simple = made.details["simple"]
+    if simple is not None:
+        where = " and ".join(simple["where"]) or "all sizes"
+        lines.insert(1, f"{'at least:':12} {simple['formula']}   for {where}")
     return "\n".join([*lines, "", made.proof])
 
 

@@ -10,6 +10,7 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.lemmas import Lemma
+from shorthaul.affine.simple import simple_bound
 
 MODEL = (
     "Red-white pebble game: a fast memory of S words, loads counted, stores free, no value computed twice; one "
@@ -84,10 +85,10 @@ class SubBound:
         """Return the argument for people."""
         lines = [f"{self.method} on {', '.join(self.statements)}", f"  domain D: {self.domain}"]
         lines.extend(f"  {item.text()}" for item in self.projections)
-        lines.extend(f"  {name} = {_shortened(value)}" for name, value in self.facts.items())
+        lines.extend(f"  {name} = {_shown_value(value)}" for name, value in self.facts.items())
         lines.append(f"  may-spill set: {self.may_spill}")
         lines.extend(f"  {step}" for step in self.steps)
-        lines.append(f"  value: {_shortened(self.value)}")
+        lines.append(f"  value: {_shown_value(self.value)}")
         return "\n".join(lines)
 
     def latex(self) -> str:
@@ -106,9 +107,21 @@ class SubBound:
 LONGEST_SHOWN = 600
 
 
-def _shortened(value: sympy.Expr) -> str:
-    text = str(value)
+def shortened(text: str) -> str:
+    """Return a formula as text, or how long it is where nobody would read it."""
     return text if len(text) <= LONGEST_SHOWN else f"({len(text)} characters, in full in the JSON document)"
+
+
+def _shown_value(value: sympy.Expr) -> str:
+    """Return a formula; of a long one also the plain sums of monomials between which it is for large sizes."""
+    text = str(value)
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    low, high = simple_bound(value), simple_bound(-value)
+    if low is None or high is None:
+        return shortened(text)
+    where = " and ".join(dict.fromkeys([*low.where, *high.where])) or "all sizes"
+    return f"{shortened(text)}; for {where} at least {low.formula} and at most {-high.formula}"
 
 
 @dataclass(frozen=True)
@@ -166,10 +179,10 @@ class Proof:
         """Return the proof for people."""
         parts = [f"[{number}] {part.text()}" for number, part in enumerate(self.parts, 1)]
         head = [f"Model: {MODEL}", *(f"  {line}" for line in self.program)]
-        inputs = [f"Inputs, each loaded at least once: {_shortened(self.inputs)}"]
+        inputs = [f"Inputs, each loaded at least once: {_shown_value(self.inputs)}"]
         inputs += [f"  {line}" for line in self.counted_inputs]
         lemmas = [item.text() for item in self.lemmas]
-        return "\n".join([*head, *inputs, *parts, self.sum, f"Q >= {_shortened(self.formula)}", *lemmas])
+        return "\n".join([*head, *inputs, *parts, self.sum, f"Q >= {shortened(str(self.formula))}", *lemmas])
 
     def latex(self) -> str:
         """Return the proof in LaTeX."""

@@ -150,7 +150,7 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     if balanced:
         ends = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.ends)))
         most, weight = balanced_part(n, c, K)
-        value = sympy.Max(value, T * (size + weight * (sources - ends)) / most - T - sources)
+        value = sympy.Max(value, n * (size + weight * (sources - ends)) / sympy.expand(most / S) - T - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
         steps.extend(_balanced_steps(item, flow, most))
     else:

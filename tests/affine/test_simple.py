@@ -1,0 +1,86 @@
+"""The short form of a bound: true where its conditions hold, as large to leading order, and short."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+import sympy
+
+from shorthaul.affine.bound import AffineBound, lower_bound
+from shorthaul.affine.cases import kernel
+from shorthaul.affine.leading import leading_term
+from shorthaul.affine.planning import bound as affine_bound
+from shorthaul.affine.planning import shown_bound
+from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.simple import simple_bound
+
+#: Guards with remainders: the full formula has thousands of characters.
+GUARDED = """
+void f(int N, double A[N], double B[N], double C[N], double D[N][N]) {
+#pragma scop
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < i; j++)
+      if (j % 2 == 0)
+        C[i] += A[j] * B[i];
+      else if ((i + 2 * j) % 3 == 1)
+        C[i] -= A[j];
+  for (int i = 1; i < N - 1; i++)
+    for (int j = 1; j < N - 1; j++)
+      if ((i + j) % 2 == 0)
+        D[i][j] = D[i - 1][j] + D[i][j + 1];
+#pragma endscop
+}
+"""
+
+
+def bound_of(name: str) -> AffineBound:
+    return lower_bound(program_from_text(GUARDED) if name == "guarded" else kernel(name))
+
+
+def holds(where: tuple[str, ...], sizes: dict[str, int]) -> bool:
+    words = {"ceiling": lambda value: int(sympy.ceiling(value)), "sqrt": sympy.sqrt}
+    return all(eval(re.sub(r"(?<![<>])=(?!=)", "==", item), words, sizes) for item in where)
+
+
+@pytest.mark.parametrize("name", ["guarded", "jacobi-2d", "symm", "durbin", "floyd-warshall", "atax", "trisolv"])
+def test_no_more_than_the_full_formula(name: str) -> None:
+    bound = bound_of(name)
+    simple = bound.simple
+    assert simple is not None
+    assert len(simple.text()) < 400
+    names = bound.program.parameters
+    tried = 0
+    for values in itertools.islice(itertools.product((1, 2, 5, 6, 17, 64, 300), (2, 7, 33, 90), (1, 3, 60)), 84):
+        sizes = {name: values[at % 2] + at for at, name in enumerate(names)} | {"S": values[2]}
+        if holds(simple.where, sizes):
+            tried += 1
+            at = {symbol(name): sympy.Integer(value) for name, value in sizes.items()}
+            assert float(simple.formula.xreplace(at)) <= float(bound.formula.xreplace(at)) + 1e-6
+    assert tried > 5
+    assert sympy.simplify(leading_term(simple.formula, names) - bound.leading) == 0
+
+
+def test_floors_and_products_of_floors() -> None:
+    N, M = symbol("N"), symbol("M")
+    formula = sympy.floor(N / 2) * sympy.floor(M / 3) - sympy.floor((N + 1) / 2) + sympy.ceiling(M / 4)
+    simple = simple_bound(formula)
+    assert simple is not None
+    assert simple.where == ()
+    for n, m in itertools.product(range(1, 14), repeat=2):
+        assert simple.formula.subs({N: n, M: m}) <= formula.subs({N: n, M: m})
+    assert simple_bound(-sympy.Max(N, M)) is None
+
+
+def test_long_formulas_are_named_by_their_length() -> None:
+    made = affine_bound(program_from_text(GUARDED), upper=False).bound
+    assert made is not None
+    text, details = shown_bound(made, "text"), made.details
+    assert len(details["formula"]) > 1_500
+    assert details["formula"] not in text
+    assert f"({len(details['formula'])} characters" in text
+    assert f"at least:    {details['simple']['formula']}   for {' and '.join(details['simple']['where'])}" in text
+    assert len(details["leading"]) < 100
+    assert max(map(len, text.splitlines())) < 4_000
