@@ -105,6 +105,17 @@ class Cardinality:
                 result.append(piece)
         return tuple(Piece(piece.where.coalesce().gist(box), piece.value) for piece in result)
 
+    def within(self, context: isl.Set) -> Cardinality:
+        """Return the same function for parameters in ``context`` only, pieces of other parameters left out.
+
+        >>> card(isl.Set("[N, c] -> { S[i, j] : 0 <= i < N and i <= j < N and j < i + c }")).positive().within(
+        ...     isl.Set("[N, c] -> { : 1 <= c <= N }")
+        ... ).expression()
+        N*c - c**2/2 + c/2
+        """
+        kept = [piece for piece in self.pieces if not piece.where.intersect(context).is_empty()]
+        return Cardinality(tuple(Piece(piece.where.gist(context), piece.value) for piece in kept), self.disjoint)
+
     def large(self, least: int = 64) -> sympy.Expr:
         """Return the formula that holds where every parameter is large (from ``least`` on).
 

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.cdag import ConcreteCdag
+from shorthaul.affine.panel_order import panel_keys, step_keys
+from shorthaul.affine.panel_policy import PanelStep
 from shorthaul.affine.placement import Row
-from shorthaul.affine.upper import Step, UpperBound
+from shorthaul.affine.upper import AnyStep, UpperBound
 from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads
 
@@ -33,12 +35,11 @@ def tiled_order(
 
 
 def _phase_order(
-    step: Step, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
+    step: AnyStep, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
 ) -> IntArray:
     owners = [cdag.names.index(name, first) for name in step.names]
     vertices = np.flatnonzero(np.isin(cdag.owner, owners))
-    edge = 0 if step.phase is None or step.policy is None else step.phase.edge(step.policy, sizes["S"])
-    if not edge or step.phase is None or step.policy is None:
+    if step.phase is None or not len(vertices):
         return vertices
     width = len(next(iter(step.phase.placement.values())))
     places = np.zeros((len(vertices), width), dtype=np.int64)
@@ -46,12 +47,19 @@ def _phase_order(
         mine = cdag.owner[vertices] == owner
         points = cdag.coordinates[vertices[mine], : cdag.widths[owner]]
         places[mine] = np.column_stack([_values(row, points, sizes) for row in step.phase.placement[name]])
-    order, tiles = step.policy.order, step.policy.sizes(edge)
-    shift = dict(zip(order.tiled, origin, strict=False))
-    keys = [places[:, at] for at in order.outer]
-    keys += [(places[:, at] + shift.get(at, 0)) // tiles[at] for at in order.tiled]
-    keys += [places[:, at] for at in order.inner]
+    keys = _keys(step, places, sizes, origin)
     return vertices[np.lexsort((vertices, *reversed(keys)))]
+
+
+def _keys(step: AnyStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
+    capacity = sizes["S"]
+    if isinstance(step, PanelStep):
+        panel = step.panel(_parameters(sizes), capacity)
+        if panel is not None:
+            return panel_keys(step.plan, places, panel, capacity, dict(enumerate(origin)))
+        step = step.plain
+    tiled = () if step.policy is None else step.policy.order.tiled
+    return step_keys(step, places, capacity, dict(zip(tiled, origin, strict=False)))
 
 
 def _values(row: Row, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
@@ -68,7 +76,7 @@ def best_origin(
     """
     capacity, promised = sizes["S"], bound.value(sizes)
     best: tuple[IntArray, int] | None = None
-    for number, origin in enumerate(_origins(bound, capacity, budget)):
+    for number, origin in enumerate(_origins(bound, sizes, budget)):
         order = tiled_order(bound, cdag, sizes, origin)
         loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
         if best is None or loads < best[1]:
@@ -80,16 +88,28 @@ def best_origin(
     return best
 
 
-def _origins(bound: UpperBound, capacity: int, budget: Budget) -> Iterator[tuple[int, ...]]:
+def _origins(bound: UpperBound, sizes: Mapping[str, int], budget: Budget) -> Iterator[tuple[int, ...]]:
     """Return origins of the tile grid: 0 first, then drawn ones."""
-    tiles = [
-        item.policy.sizes(item.phase.edge(item.policy, capacity))
-        for item in bound.steps
-        if item.policy is not None and item.phase is not None
-    ]
-    widest = max((len(item) for item in tiles), default=0)
+    edges = [_edges(item, sizes) for item in bound.steps]
+    widest = max((len(tiles) for tiles in edges), default=0)
     yield (0,) * widest
-    largest = max((max(item.values(), default=1) for item in tiles), default=1)
+    largest = max((max(tiles) for tiles in edges if tiles), default=1)
     random = budget.generator()
     for _ in range(_MOST_ORIGINS if widest else 0):
         yield tuple(random.integers(0, largest + 1, widest).tolist())
+
+
+def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
+    """Return sizes of what is cut, as many as there are coordinates to shift."""
+    if isinstance(step, PanelStep):
+        panel = step.panel(_parameters(sizes), sizes["S"])
+        if panel is not None:
+            return [panel] * len(next(iter(step.plain.phase.placement.values()))) if step.plain.phase else []
+        step = step.plain
+    if step.phase is None or step.policy is None:
+        return []
+    return list(step.policy.sizes(step.phase.edge(step.policy, sizes["S"])).values())
+
+
+def _parameters(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in sizes.items() if name != "S"}

@@ -8,9 +8,9 @@ polynomial P(b), and b is the largest integer with P(b) <= S.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from math import lcm
 from typing import Any
 
@@ -28,6 +28,8 @@ COMPARED_SIZE = 10**12
 COMPARED_S = 10**6
 #: Parameters that stay small against S are taken as this.
 COMPARED_SMALL = 8
+#: Sizes of panels and zones, between S and the sizes.
+COMPARED_PANEL, COMPARED_ZONE = 10**9, 10**9
 _NEGLIGIBLE = 1e-4
 
 
@@ -41,6 +43,10 @@ class Counts:
         self.instance = {
             name: COMPARED_SMALL if name in small else COMPARED_SIZE + 7919 * at for at, name in enumerate(names)
         }
+        #: Names that orders bring in (see panel_policy): the sizes of panels and of zones of rows, and what zones are
+        #: larger than they need be.
+        self.panel, self.zone, self.gap = (unused_name(letter, names) for letter in ("B", "c", "g"))
+        self.instance |= {self.panel: COMPARED_PANEL, self.zone: COMPARED_ZONE}
         self._found: dict[str, tuple[Cardinality, float]] = {}
         self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
 
@@ -61,13 +67,20 @@ class Counts:
         """Return the total at the sizes where candidates are compared."""
         return sum(self._counted(part)[2] for part in item)
 
-    def formula(self, item: Counted) -> sympy.Expr:
-        """Return the total as a formula."""
-        return sympy.Add(*(guarded(found) for found in self.cards(item)))
+    def formula(self, item: Counted, context: isl.Set | None = None) -> sympy.Expr:
+        """Return the total as a formula; with ``context`` for these parameters only."""
+        if context is None:
+            return sympy.Add(*(guarded(found) for found in self.cards(item)))
+        return sympy.Add(*(found.positive().within(context).expression() for found in self.cards(item)))
 
     def at(self, sizes: Mapping[str, int]) -> Callable[[Counted], int]:
         """Return a function that gives totals at ``sizes``."""
         return lambda item: sum(found.at(sizes) for found in self.cards(item))
+
+
+def unused_name(letter: str, taken: Collection[str]) -> str:
+    """Return ``letter``, with underscores if it is among the names ``taken``."""
+    return next(name for name in (letter + "_" * at for at in range(len(taken) + 1)) if name not in taken)
 
 
 @dataclass(frozen=True)
@@ -85,16 +98,21 @@ class Policy:
 
 @dataclass(frozen=True)
 class Phase:
-    """Statements that are executed together, placed in one space."""
+    """Statements that are executed together, placed in one space; ``fixed`` are sizes that do not depend on S."""
 
     names: tuple[str, ...]
     placement: Placement
     classes: tuple[ValueClass, ...]
     counts: Counts
+    fixed: Mapping[int, Any] = field(default_factory=dict)
+
+    def sizes(self, policy: Policy, edge: Any) -> dict[int, Any]:
+        """Return the size of the tiles per coordinate."""
+        return {**self.fixed, **policy.sizes(edge)}
 
     def live(self, policy: Policy, edge: Any) -> Any:
         """Return the words that the policy needs at any time, with room for one result."""
-        sizes = policy.sizes(edge)
+        sizes = self.sizes(policy, edge)
         total: Any = 1
         for item, level in zip(self.classes, policy.levels, strict=True):
             total = total + item.live(policy.order, level, sizes)
@@ -102,7 +120,7 @@ class Phase:
 
     def loads(self, policy: Policy, edge: Any, count: Callable[[Counted], Any]) -> Any:
         """Return the loads of the policy, averaged over the origins of the tile grid."""
-        sizes = policy.sizes(edge)
+        sizes = self.sizes(policy, edge)
         total: Any = 0
         for item, level in zip(self.classes, policy.levels, strict=True):
             total = total + item.loads(policy.order, level, sizes, count)
@@ -145,7 +163,7 @@ class Phase:
         ]
 
         def live(edge: float) -> Any:
-            sizes = policy.sizes(edge)
+            sizes = self.sizes(policy, edge)
             return 1 + words + sum(item.live(policy.order, level, sizes) for item, level in large)
 
         edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live(1) <= COMPARED_S)
@@ -173,13 +191,18 @@ def make_phase(
     return Phase(tuple(names), placement, classes, counts)
 
 
-def best_policy(phase: Phase) -> tuple[Policy, float] | None:
-    """Return the policy of fewest loads where candidates are compared, or None if no order is legal."""
-    signs = phase.counts.distances.signs(phase.placement)
+def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> tuple[Policy, float] | None:
+    """Return the policy of fewest loads where candidates are compared, or None if no order is legal.
+
+    ``legal`` tells which orders are; by default those that respect all dependences among the statements of the phase.
+    """
+    if legal is None:
+        signs = phase.counts.distances.signs(phase.placement)
+        legal = partial(Loops.legal, signs=signs)
     width = len(next(iter(phase.placement.values())))
     best: tuple[float, Policy] | None = None
     for order in all_loops(width):
-        if not order.legal(signs) or not _useful(order, phase):
+        if not legal(order) or not _useful(order, phase):
             continue
         policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
         rate = phase.rate(policy)
@@ -242,7 +265,7 @@ def _weighted(phase: Phase, policy: Policy) -> Iterator[Policy]:
     if len(policy.order.tiled) < 2:
         return
     edge = 1e4
-    sizes = policy.sizes(edge)
+    sizes = phase.sizes(policy, edge)
     costs = []
     for at in policy.order.tiled:
         total = 0.0

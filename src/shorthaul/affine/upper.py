@@ -19,13 +19,15 @@ import sympy
 
 from shorthaul.affine.covectors import skewed
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
-from shorthaul.affine.leading import leading_term
+from shorthaul.affine.leading import S, leading_term
 from shorthaul.affine.limits import limited
 from shorthaul.affine.model import Program
+from shorthaul.affine.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.tile_policy import Counts, Phase, Policy, best_policy, make_phase
-from shorthaul.affine.tile_size import Edge, edge_formula
+from shorthaul.affine.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
+from shorthaul.affine.tile_size import Edge
+from shorthaul.affine.tile_steps import Step
 
 #: Uses and savings of less than this part of all loads do not matter where candidates are compared.
 _NEGLIGIBLE = 1e-4
@@ -33,52 +35,7 @@ _NEGLIGIBLE = 1e-4
 _MOST_OPERATIONS = 5_000_000
 
 
-@dataclass(frozen=True)
-class Step:
-    """One phase of the order: ``phase`` run by ``policy``, or statements in program order if there is no policy."""
-
-    names: tuple[str, ...]
-    phase: Phase | None
-    policy: Policy | None
-    rate: float
-    counts: Counts
-    reads: tuple[Read, ...]
-
-    @cached_property
-    def edge(self) -> Edge | None:
-        """The edge of the tiles as a function of S."""
-        if self.phase is None or self.policy is None:
-            return None
-        return edge_formula(sympy.Poly(self.phase.live(self.policy, Edge.SYMBOL), Edge.SYMBOL))
-
-    @cached_property
-    def uses_of(self) -> dict[str, float]:
-        """How often values of every array that is an input, and of every statement, are used, where sizes are large."""
-        result: dict[str, float] = {}
-        for item in self.reads:
-            key = item.source or f"input {item.array}"
-            result[key] = result.get(key, 0) + self.counts.number((item.domain,))
-        return result
-
-    @cached_property
-    def every_use(self) -> tuple[isl.Set, ...]:
-        """Every instance, once for each value that it reads."""
-        return tuple(item.domain for item in self.reads)
-
-    def formula(self, name: sympy.Symbol) -> sympy.Expr:
-        """Return the loads with tiles of edge ``name``."""
-        if self.phase is None or self.policy is None:
-            return self.counts.formula(self.every_use)
-        return sympy.expand(self.phase.loads(self.policy, name, self.counts.formula))
-
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
-        """Return the loads at ``sizes``: those of the policy, or those of keeping nothing where that is better."""
-        count = self.counts.at(sizes)
-        plain = float(count(self.every_use))
-        if self.phase is None or self.policy is None:
-            return plain
-        edge = self.phase.edge(self.policy, capacity)
-        return min(plain, float(self.phase.loads(self.policy, edge, count))) if edge else plain
+AnyStep = Step | PanelStep
 
 
 @dataclass(frozen=True)
@@ -86,37 +43,38 @@ class UpperBound:
     """Loads that suffice for ``program``: those of a tiled order, phase by phase."""
 
     program: Program
-    steps: tuple[Step, ...]
+    steps: tuple[AnyStep, ...]
     small: tuple[str, ...] = ()
 
     @cached_property
     def edges(self) -> dict[sympy.Symbol, Edge]:
         """The edges of the tiles by the names that the formula gives them: b, or b1, b2, ... if there are several."""
         found: list[Edge] = []
-        for item in self.steps:
-            if item.edge is not None and item.edge.degree and item.edge not in found:
-                found.append(item.edge)
+        for edge in (edge for item in self.steps for edge in item.edges):
+            if edge.degree and edge not in found:
+                found.append(edge)
         names = ["b"] if len(found) == 1 else [f"b{at}" for at in range(1, len(found) + 1)]
+        names = [unused_name(name, self.program.parameters) for name in names]
         return {symbol(name): edge for name, edge in zip(names, found, strict=True)}
-
-    def _name(self, step: Step) -> sympy.Symbol:
-        return next((name for name, edge in self.edges.items() if edge == step.edge), Edge.SYMBOL)
 
     @cached_property
     def formula(self) -> sympy.Expr:
         """The loads in the parameters and the edges of the tiles."""
-        return sympy.Add(*(item.formula(self._name(item)) for item in self.steps))
+        names = {edge: name for name, edge in self.edges.items()}
+        return sympy.Add(*(item.formula(names) for item in self.steps))
 
     @cached_property
     def least_capacity(self) -> sympy.Expr:
         """The least S for which the formula holds."""
-        needs = [item.edge.least_capacity for item in self.steps if item.edge is not None]
+        needs = [edge.least_capacity for item in self.steps for edge in item.edges]
         return max(needs, default=sympy.Integer(1))
 
     @cached_property
     def leading(self) -> sympy.Expr:
         """The leading term for S small against all sizes but those in ``small``, and large against these."""
         whole = self.formula.subs({name: edge.leading for name, edge in self.edges.items()})
+        constants = {symbol(name): S for item in self.steps for name in (item.counts.panel, item.counts.gap)}
+        whole = whole.subs(constants)  # B is free to choose, g depends on S alone
         large = [name for name in self.program.parameters if name not in self.small]
         return sympy.simplify(leading_term(whole, large))
 
@@ -138,9 +96,9 @@ def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[
     flow = flow_dependences(program) if flow is None else flow
     reads = {item.name: reads_of(flow, item.name) for item in program.statements}
     counts = Counts(flow, small)
-    known: dict[frozenset[str], Step] = {}
+    known: dict[frozenset[str], AnyStep] = {}
 
-    def step(names: Iterable[str]) -> Step:
+    def step(names: Iterable[str]) -> AnyStep:
         key = frozenset(names)
         if key not in known:
             known[key] = _step(flow, [item.name for item in program.statements if item.name in key], reads, counts)
@@ -151,7 +109,7 @@ def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[
     return UpperBound(program, tuple(_in_order(flow, steps)), small)
 
 
-def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
+def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> AnyStep:
     mine = tuple(item for name in names for item in reads[name])
     best: tuple[float, Phase, Policy] | None = None
     for placement in placements(counts.distances, names, reads):
@@ -164,7 +122,21 @@ def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Rea
     if best is None:
         total = sum(counts.number((item.domain,)) for item in mine)
         return Step(tuple(names), None, None, total, counts, mine)
-    return Step(tuple(names), best[1], best[2], best[0], counts, mine)
+    return _in_panels(Step(tuple(names), best[1], best[2], best[0], counts, mine), best[1])
+
+
+def _in_panels(step: Step, phase: Phase) -> AnyStep:
+    """Return the step in panels or triangular blocks where that needs fewer loads."""
+    result: AnyStep = step
+    try:
+        with limited(_MOST_OPERATIONS):
+            for plan in panel_plans(phase, step.reads, step.rate):
+                made = PanelStep(step, plan)
+                if made.rate < result.rate * (1 - _NEGLIGIBLE):
+                    result = made
+    except isl.Error:
+        pass
+    return result
 
 
 def _tried(phase: Phase) -> tuple[Policy, float] | None:
@@ -189,7 +161,7 @@ def _components(flow: DataFlow) -> list[list[str]]:
     return [[name for at, name in enumerate(names) if label[at] == part] for part in range(count)]
 
 
-def _fused(flow: DataFlow, steps: list[Step], step: Callable[[Iterable[str]], Step]) -> list[Step]:
+def _fused(flow: DataFlow, steps: list[AnyStep], step: Callable[[Iterable[str]], AnyStep]) -> list[AnyStep]:
     """Join phases that share values, as long as that saves loads."""
     refused: set[frozenset[str]] = set()
     while True:
@@ -208,7 +180,7 @@ def _fused(flow: DataFlow, steps: list[Step], step: Callable[[Iterable[str]], St
             return steps
 
 
-def _partners(steps: Sequence[Step], total: float) -> Iterator[tuple[Step, Step]]:
+def _partners(steps: Sequence[AnyStep], total: float) -> Iterator[tuple[AnyStep, AnyStep]]:
     """Return the pairs of phases with many uses of the same array, or of values that one of them computes."""
     shared = [
         {key for key, uses in item.uses_of.items() if uses > _NEGLIGIBLE * total} | set(item.names) for item in steps
@@ -218,7 +190,7 @@ def _partners(steps: Sequence[Step], total: float) -> Iterator[tuple[Step, Step]
             yield steps[a], steps[b]
 
 
-def _closed(flow: DataFlow, steps: Sequence[Step], first: Step, second: Step) -> frozenset[str]:
+def _closed(flow: DataFlow, steps: Sequence[AnyStep], first: AnyStep, second: AnyStep) -> frozenset[str]:
     """Return the statements of two phases and of all phases on a path between them."""
     where = {name: at for at, item in enumerate(steps) for name in item.names}
     edges = {(where[item.source], where[item.sink]) for item in flow.flows if item.source is not None}
@@ -236,7 +208,7 @@ def _reached(edges: set[tuple[int, int]], start: set[int]) -> set[int]:
         seen |= more
 
 
-def _in_order(flow: DataFlow, steps: Sequence[Step]) -> list[Step]:
+def _in_order(flow: DataFlow, steps: Sequence[AnyStep]) -> list[AnyStep]:
     """Sort phases so that values are computed before they are read; otherwise by program order."""
     where = {name: at for at, item in enumerate(steps) for name in item.names}
     number = {item.name: at for at, item in enumerate(flow.program.statements)}
@@ -247,7 +219,7 @@ def _in_order(flow: DataFlow, steps: Sequence[Step]) -> list[Step]:
     rank = [min(number[name] for name in item.names) for item in steps]
     ready = [(rank[at], at) for at in before if not before[at]]
     heapq.heapify(ready)
-    result: list[Step] = []
+    result: list[AnyStep] = []
     done: set[int] = set()
     while ready:
         _, at = heapq.heappop(ready)

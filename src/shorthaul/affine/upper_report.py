@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sympy
 
+from shorthaul.affine.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.placement import Loops, Row
 from shorthaul.affine.tile_policy import Phase, Policy
 from shorthaul.affine.tile_size import Edge
-from shorthaul.affine.upper import Step, UpperBound
+from shorthaul.affine.upper import AnyStep, UpperBound
 
 #: Where two leading terms are compared: all sizes equal and far above S, S large.
 _SIZE, _CAPACITY, _SMALL = 10**15, 10**6, 8
@@ -29,6 +30,7 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
         "leading": str(upper.leading),
         "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
         "holds_for": f"S >= {upper.least_capacity}",
+        "where": _meanings(upper),
         "tightness": tightness(lower, upper.leading, upper.small),
         "steps": [
             {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
@@ -61,6 +63,7 @@ def shown_upper(document: Mapping[str, Any]) -> str:
     lines = [f"upper:       {document['formula']}", f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})"]
     lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
+    lines[2:2] = [f"{'':12} {name}: {text}" for name, text in document["where"].items()]
     return "\n".join(lines)
 
 
@@ -70,8 +73,10 @@ def orders_text(upper: UpperBound) -> str:
     return "; ".join([*(f"{', '.join(item.names)}: {order_text(item)}" for item in upper.steps), *tiles])
 
 
-def order_text(step: Step) -> str:
+def order_text(step: AnyStep) -> str:
     """Return the order of one phase in words."""
+    if isinstance(step, PanelStep):
+        return _panels_text(step.plan)
     if step.phase is None or step.policy is None:
         return "program order, nothing kept"
     names = _coordinates(step.phase)
@@ -85,12 +90,51 @@ def order_text(step: Step) -> str:
     return ", ".join(parts)
 
 
-def _listed(order: Loops, names: list[str]) -> str:
+def _panels_text(plan: PanelPlan) -> str:
+    names = _coordinates(plan.phase)
+    chosen = plan.chosen
+    a, b = (names[at] for at in chosen.plane)
+    apart = " and ".join(names[at] for at in chosen.apart)
+    parts = []
+    if chosen.along is not None:
+        near = order_text(plan.near[0]) if len(plan.near) == 1 else "program order"
+        parts.append(
+            f"panels of {plan.counts.panel} of {names[chosen.along]}: first where {apart} is in the panel ({near}), "
+            "then the rest"
+        )
+    if plan.blocks is not None:
+        parts.append(f"lines ({a}, {b}) in triangular blocks of b rows, inside by {_listed(plan.blocks.order, names)}")
+        parts.append(f"pairs of rows in one zone: {order_text(plan.late)}")
+    else:
+        parts.append(order_text(plan.late))
+    return "; ".join(parts)
+
+
+def _meanings(upper: UpperBound) -> dict[str, str]:
+    """Return what further symbols of the formula mean."""
+    result = {}
+    for item in upper.steps:
+        if isinstance(item, PanelStep) and item.plan.chosen.along is not None:
+            result[item.counts.panel] = "any size of panels; values are for the best one"
+        if isinstance(item, PanelStep) and item.plan.blocks is not None:
+            result[item.counts.gap] = (
+                "a constant for given blocks: the most by which zones of rows are larger than rows over blocks; "
+                "zones have no more than all rows"
+            )
+    return result
+
+
+def _listed(order: Loops, names: Sequence[str]) -> str:
     return ", ".join(names[at] for at in order.inner)
 
 
-def kept_text(step: Step) -> list[str]:
+def kept_text(step: AnyStep) -> list[str]:
     """Return for every class of values how long it is kept."""
+    if isinstance(step, PanelStep):
+        parts = [text for part in step.plan.steps for text in kept_text(part)]
+        blocks = step.plan.blocks
+        own = [] if blocks is None else [f"{item.name}: kept with its line for a block" for item in blocks.kept]
+        return list(dict.fromkeys([*own, *parts]))
     if step.phase is None or step.policy is None:
         return []
     return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]

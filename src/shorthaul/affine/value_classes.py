@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -144,16 +145,16 @@ class ValueClass:
             tiles: Any = 1
             for at, reach in group.reach.items():
                 if at in sizes and reach:
-                    tiles = tiles * (1 + reach / _exact(sizes[at]))
+                    tiles = tiles * (1 + reach / exact(sizes[at]))
             if not self.free:
                 total = total + count(self.values(group.uses)) * (tiles - (1 if group.computed else 0))
                 continue
             dropped = frozenset(at for at in self.free & inside if at not in sizes)
-            cut = min((at for at in self.free & inside if at in sizes), default=None, key=order.tiled.index)
+            cut = min((at for at in self.free & inside if at in sizes), default=None, key=(*sizes,).index)
             for part in self.places(group.uses):
                 whole = count(self.shadow(part, dropped))
                 if cut is not None:
-                    size = _exact(sizes[cut])
+                    size = exact(sizes[cut])
                     whole = whole / size + (1 - 1 / size) * count(self.shadow(part, dropped | {cut}))
                 total = total + whole * tiles
         return total
@@ -186,7 +187,7 @@ class ValueClass:
                         merged = both
                 parts.append(merged)
             basics = [isl.Set.from_basic_set(basic) for part in parts for basic in part.get_basic_sets()]
-            self._cache[key] = tuple(_without_holes(item) for item in basics)
+            self._cache[key] = tuple(without_holes(item) for item in basics)
         result: tuple[isl.Set, ...] = self._cache[key]
         return result
 
@@ -205,7 +206,7 @@ class ValueClass:
             found = part
             for place in sorted((sorted(self.free).index(at) for at in dropped), reverse=True):
                 found = found.project_out(_SET, first + place, 1)
-            self._cache[key] = (_without_holes(found),)
+            self._cache[key] = (without_holes(found),)
         result: Counted = self._cache[key]
         return result
 
@@ -225,13 +226,12 @@ class ValueClass:
         return tuple(use.read.domain for use in self.uses)
 
 
-def _exact(value: Any) -> Any:
-    from fractions import Fraction
-
+def exact(value: Any) -> Any:
+    """Return a number that is divided by without rounding."""
     return Fraction(value) if isinstance(value, int) else value
 
 
-def _without_holes(item: isl.Set) -> isl.Set:
+def without_holes(item: isl.Set) -> isl.Set:
     """Return a superset that is one polyhedron, whose lines have no holes."""
     return isl.Set.from_basic_set(item.remove_divs().simple_hull())
 

@@ -1,0 +1,146 @@
+"""Panels and triangular blocks: every pair of rows once, legal orders only, and the replay below the formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from shorthaul.affine.cases import kernel
+from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.panel_order import panel_keys
+from shorthaul.affine.panel_policy import PanelStep
+from shorthaul.affine.panels import Panels, panels
+from shorthaul.affine.placement import loops
+from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.triangle_blocks import blocks, largest_gap, zone_size
+from shorthaul.affine.upper import upper_bound
+from shorthaul.affine.upper_report import upper_document
+from shorthaul.graphs.replay import belady_loads
+
+
+@pytest.mark.parametrize(("rows", "most"), [(100, 6), (37, 5), (11, 3), (200, 14), (5, 7), (50, 2), (90, 40)])
+def test_every_pair_of_rows_is_in_one_block(rows: int, most: int) -> None:
+    size = int(zone_size(rows, most))
+    pairs = np.array(list(combinations(range(rows), 2)))
+    found = blocks(pairs[:, 0], pairs[:, 1], size)
+    assert (found == blocks(pairs[:, 1], pairs[:, 0], size)).all()
+    members: dict[int, set[int]] = {}
+    for pair, block in zip(pairs.tolist(), found.tolist(), strict=True):
+        assert (block < 0) == (pair[0] // size == pair[1] // size)
+        if block >= 0:
+            members.setdefault(block, set()).update(pair)
+    assert max((len(item) for item in members.values()), default=0) <= most
+    assert max(Counter(row for item in members.values() for row in item).values(), default=0) <= size
+    # no block leaves out a pair of its rows: otherwise that pair would be in two blocks
+    assert sum(len(item) * (len(item) - 1) // 2 for item in members.values()) == (found >= 0).sum()
+
+
+@pytest.mark.parametrize(("most", "slack"), [(4, 0.0), (30, 0.0), (30, 0.1)])
+def test_zones_are_no_larger_than_the_gap_says(most: int, slack: float) -> None:
+    gap = largest_gap(500, most, slack)
+    assert all(zone_size(rows, most) <= (1 + slack) * rows / most + gap + 1e-9 for rows in range(1, 501))
+
+
+def test_sizes_of_zones_beyond_the_table() -> None:
+    """For many rows prime numbers bound the size of zones; the table agrees with them where both are known."""
+    for rows, most in ((10**7, 100), (10**10, 1000), (10**13, 9)):
+        size = zone_size(rows, most)
+        assert rows / most <= size <= rows / most * 1.2 + 2
+        assert size <= 1.2 * rows / most + largest_gap(rows, most, 0.2)
+    assert zone_size(10**7, 10**6) == float("inf")
+    assert zone_size(10**6, 100) <= 10**4 * 1.2 + 1
+
+
+def test_where_panels_are_legal() -> None:
+    def found(name: str, planes: list[tuple[int, int]]) -> list[Panels]:
+        program = kernel(name)
+        deepest = max(program.statements, key=lambda item: len(item.iterators))
+        return list(panels(flow_dependences(program), {deepest.name: loops(deepest)}, planes))
+
+    assert found("gemm", [(0, 1), (0, 2)]) == [
+        Panels((0, 2)),
+        Panels((0, 2), 1, (0,)),
+        Panels((0, 2), 1, (2,)),
+        Panels((0, 2), 1, (0, 2)),
+    ]
+    assert found("floyd-warshall", [(1, 2)]) == [Panels((1, 2), 0, (1, 2))]
+    assert found("seidel-2d", [(0, 1), (0, 2), (1, 2)]) == []
+
+
+def keys_of(step: PanelStep, cdag: ConcreteCdag, sizes: Mapping[str, int], panel: int, shift: int) -> np.ndarray:
+    """Return the vertices of a phase in panels of a given size, wherever these pay or not."""
+    first = len(cdag.names) - len(step.plan.counts.flow.program.statements)
+    owners = [cdag.names.index(name, first) for name in step.names]
+    vertices = np.flatnonzero(np.isin(cdag.owner, owners))
+    places = np.array(
+        [
+            [
+                row.at(cdag.coordinates[v, : cdag.widths[cdag.owner[v]]].tolist(), sizes)
+                for row in step.plan.phase.placement[cdag.names[cdag.owner[v]]]
+            ]
+            for v in vertices.tolist()
+        ]
+    )
+    keys = panel_keys(step.plan, places, panel, sizes["S"], dict.fromkeys(range(places.shape[1]), shift))
+    return vertices[np.lexsort((vertices, *reversed(keys)))]
+
+
+@cache
+def panel_step(name: str) -> PanelStep:
+    (step,) = (item for item in upper_bound(kernel(name)).steps if isinstance(item, PanelStep))
+    return step
+
+
+@pytest.mark.parametrize("name", ["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall"])
+@pytest.mark.parametrize("base", [6, 17])
+def test_the_replay_of_panels_needs_no_more_than_the_formula(name: str, base: int) -> None:
+    step = panel_step(name)
+    program = kernel(name)
+    sizes = {item: base + at % 2 for at, item in enumerate(program.parameters)}
+    cdag = concrete_cdag(program, sizes)
+    position = np.full(cdag.n, -1)
+    sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts))
+    for capacity in (16, 33, 90):
+        for panel in (1,) if step.plan.chosen.along is None else (1, 2, 5, base):
+            promised = step.plan.at(sizes, capacity, panel)
+            loads = []
+            for shift in (0, 1):
+                order = keys_of(step, cdag, {**sizes, "S": capacity}, panel, shift)
+                position[order] = np.arange(len(order))
+                inside = (position[cdag.operands] >= 0) & (position[sinks] >= 0)
+                assert (position[cdag.operands] < position[sinks])[inside].all()
+                loads.append(int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum()))
+                position[order] = -1
+            assert min(loads) <= promised
+
+
+def test_triangular_blocks_pay() -> None:
+    """At given sizes blocks are taken where they need fewer loads, and squares where there are too few rows."""
+    step = panel_step("syrk")
+    large = {"N": 4000, "M": 4000}
+    assert step.panel(large, 256) == 1
+    assert step.loads(large, 256) < 0.85 * step.plain.loads(large, 256)
+    assert step.panel({"N": 8, "M": 8}, 256) is None
+
+
+def test_names_of_parameters_are_not_taken() -> None:
+    """A parameter called b, B or g keeps its name; the edges and panels get others."""
+    program = program_from_text(
+        "void f(int b, int B, double A[b][B], double C[b][b]) {\n#pragma scop\n"
+        "for (int i = 0; i < b; i++) for (int j = 0; j <= i; j++) for (int k = 0; k < B; k++)\n"
+        "C[i][j] += A[i][k] * A[j][k];\n#pragma endscop\n}"
+    )
+    upper = upper_bound(program)
+    assert not {str(name) for name in upper.edges} & {"b", "B"}
+    assert upper.leading.free_symbols == {symbol("b"), symbol("B"), symbol("S")}
+    made = upper_document(upper, upper.leading, {"b": 50, "B": 50, "S": 40})
+    assert made["value"] <= 2 * 50**3
+    assert "triangular blocks" in made["steps"][0]["order"]
+    assert set(made["where"]) == {"g"}
