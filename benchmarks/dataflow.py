@@ -135,11 +135,14 @@ def _timed(work: Any) -> float:
     return cpu() - used
 
 
-def exact(name: str, n: int, seconds: float) -> dict[str, Any]:
+def exact(name: str, n: int, seconds: float, strategy: str = "mrb-explore", rule: str = "access") -> dict[str, Any]:
     """How many random mappings the exact model proves optimal, how fast, and what CAPS-HMS loses on them."""
     instance, (xi, decision, binding) = random_genotypes(name, n)
+    if strategy != "mrb-explore":
+        xi[:] = strategy == "mrb-always"
     mappings = [decisions_of(instance, xi[i], decision[i], binding[i]) for i in range(n)]
-    return {"application": name, "of": "random mappings"} | _solved(instance, mappings, seconds)
+    title = {"application": name, "of": "random mappings", "strategy": strategy, "capacity_rule": rule}
+    return title | _solved(instance, mappings, seconds, rule)
 
 
 def exact_on_front(name: str, generations: int, seconds: float) -> dict[str, Any]:
@@ -148,12 +151,13 @@ def exact_on_front(name: str, generations: int, seconds: float) -> dict[str, Any
     assert done.plan is not None
     instance = build(APPLICATIONS[name](), generators.platform24())
     mappings = [Decisions(p.binding, p.xi, p.channel_decision) for p in done.plan.front]
-    return {"application": name, "of": "points of a front"} | _solved(instance, mappings, seconds)
+    return {"application": name, "of": "points of a front"} | _solved(instance, mappings, seconds, "access")
 
 
-def _solved(instance: Any, mappings: list[Decisions], seconds: float) -> dict[str, Any]:
-    decoder = decoder_for(instance, Decoding(decoder="modulo", solver_seconds=seconds, tolerance=0.0))
-    caps = make_decoder(instance, Decoding(tolerance=0.0))
+def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str) -> dict[str, Any]:
+    exactly = Decoding(decoder="modulo", solver_seconds=seconds, tolerance=0.0, capacity_rule=rule)
+    decoder = decoder_for(instance, exactly)
+    caps = make_decoder(instance, Decoding(tolerance=0.0, capacity_rule=rule))
     assert isinstance(decoder, Exact)
     proven, times, losses, starts = 0, [], [], []
     for mapping in mappings:
@@ -213,7 +217,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--generations", type=int, default=2500)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--sobel-mappings", type=int, default=100)
+    parser.add_argument("--sobel-mappings", type=int, default=1000)
     parser.add_argument("--sobel4-mappings", type=int, default=40)
     parser.add_argument("--published", type=Path, default=PUBLISHED)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "dataflow.json")
@@ -226,7 +230,8 @@ def main() -> None:
         "generations": given.generations,
         "decoding": decoding_speed(400),
         "exact": [
-            exact("sobel", given.sobel_mappings, 30.0),
+            *(exact("sobel", given.sobel_mappings, 30.0, strategy) for strategy in STRATEGIES),
+            exact("sobel", given.sobel_mappings // 5, 5.0, rule="atomic-firing"),
             exact("sobel4", given.sobel4_mappings, 30.0),
             exact("multicamera", 10, 30.0),
             exact_on_front("sobel", 500, 30.0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 import pytest
@@ -22,12 +23,13 @@ from shorthaul.dataflow.decoders import Exact, decoder_for
 from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences, starts_of, times_of, turns
 from shorthaul.dataflow.exact import solve_mapping
 from shorthaul.dataflow.instance import build
+from shorthaul.dataflow.memory_limits import fits, schedule_in_memories
 from shorthaul.dataflow.modulo_cp import start_at
 from shorthaul.dataflow.modulo_schedule import modulo_schedule, modulo_schedule_within
 from shorthaul.dataflow.mrb import substitute_mrbs
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.planning import plan, schedule, sweep
-from shorthaul.dataflow.stages import serial_schedule
+from shorthaul.dataflow.stages import serial_schedule, tokens_to_itself
 
 
 def networks(seeds: range, most_actors: int = 5) -> Iterator[tuple[int, MappedNetwork, dict[str, int]]]:
@@ -135,6 +137,40 @@ def test_a_limit_on_buffers_never_helps_and_is_kept() -> None:
         need = needed_capacities(net, within.starts, within.period)
         for buffer in net.network.buffers:  # what an actor hands to itself in no time may need a place more
             assert need[buffer.id] == least[buffer.id] or buffer.writer in buffer.readers, seed
+    assert dearer
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_memories_of_limited_size_against_every_capacity(atomic: bool) -> None:
+    """The least period within the memories is the least over all capacities that fit, one proof each."""
+    compared = dearer = 0
+    for seed, net, _ in networks(range(500, 528), most_actors=4):
+        least = {b.id: tokens_to_itself(net, b, atomic=atomic) for b in net.network.buffers}
+        free = modulo_schedule(net, 1, Allowance(5.0), None, atomic=atomic)
+        need = needed_capacities(net, free.starts, free.period, atomic_firing=atomic)
+        memory = next((net.memory[name] for name in need if need[name] > least[name]), None)
+        if memory is None:
+            continue
+        here = [b for b in net.network.buffers if net.memory[b.id] == memory]
+        limit = sum(need[b.id] * b.token_bytes for b in here) - 1
+        limits = dict.fromkeys(net.memory.values()) | {memory: limit}
+        found = schedule_in_memories(net, free, limits, Allowance(5.0), None, atomic=atomic)
+        periods = []
+        for extra in product(range(4), repeat=len(here)):
+            tokens = {b.id: least[b.id] + more for b, more in zip(here, extra, strict=True)}
+            if fits(net, limits, least | tokens):
+                one = modulo_schedule_within(net, 1, Allowance(5.0), None, tokens, atomic=atomic)
+                if one is not None:
+                    assert one.period == one.least
+                    periods.append(one.period)
+        if found is None:
+            assert not periods
+            continue
+        compared += 1
+        assert found.least == found.period == min(periods, default=found.period), seed
+        dearer += found.period > free.period
+        assert fits(net, limits, needed_capacities(net, found.starts, found.period, atomic_firing=atomic))
+    assert compared >= 5
     assert dearer
 
 

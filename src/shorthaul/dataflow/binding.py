@@ -178,16 +178,26 @@ def needed_capacities(
     reads = net.read_tasks()
     need = {}
     for buffer in net.network.buffers:
-        write = net.write_task(buffer)
-        held_from = starts[write.name] if write.duration else starts[buffer.writer]
-        if atomic_firing:
-            held_from = min([starts[buffer.writer], *(starts[task.name] for task in net.reads[buffer.writer])])
+        held_from = held_since(net, starts, buffer, atomic=atomic_firing)
         tokens = max(1, buffer.delay)
         for task in reads[buffer.id]:
-            end = starts[task.name] + task.duration if task.duration else starts[task.actor] + net.execution[task.actor]
-            if atomic_firing:
-                finish = starts[task.actor] + net.execution[task.actor]
-                end = max([finish, *(starts[w.name] + w.duration for w in net.writes[task.actor])])
+            end = held_until(net, starts, task, atomic=atomic_firing)
             tokens = max(tokens, buffer.delay - (held_from - end) // period)
         need[buffer.id] = tokens
     return need
+
+
+def held_since(net: MappedNetwork, starts: Mapping[str, int], buffer: Buffer, *, atomic: bool) -> int:
+    """Return when a place of ``buffer`` is taken; with ``atomic``, at the first start of the writer's firing."""
+    if atomic:
+        return min([starts[buffer.writer], *(starts[task.name] for task in net.reads[buffer.writer])])
+    write = net.write_task(buffer)
+    return starts[write.name] if write.duration else starts[buffer.writer]
+
+
+def held_until(net: MappedNetwork, starts: Mapping[str, int], task: Task, *, atomic: bool) -> int:
+    """Return when a reader leaves its place; with ``atomic``, at the last end of its firing."""
+    finish = starts[task.actor] + net.execution[task.actor]
+    if atomic:
+        return max([finish, *(starts[write.name] + write.duration for write in net.writes[task.actor])])
+    return starts[task.name] + task.duration if task.duration else finish

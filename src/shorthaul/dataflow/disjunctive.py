@@ -7,7 +7,7 @@ NP-hard cyclic scheduling problem*, EJOR 1994). Accesses without duration belong
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +54,12 @@ class DisjunctiveGraph:
         )  # fmt: skip
 
 
-def disjunctive_graph(net: MappedNetwork, capacities: Mapping[str, int] | None = None) -> DisjunctiveGraph:
-    """Return the graph of ``net``, with buffers of any size or of these ``capacities`` (tokens that fit).
+def disjunctive_graph(
+    net: MappedNetwork, capacities: Mapping[str, int] | None = None, *, atomic: bool = False
+) -> DisjunctiveGraph:
+    """Return the graph of ``net``; the buffers named in ``capacities`` hold no more than so many tokens.
+
+    ``atomic``: a place is held from firing to firing, not from access to access.
 
     >>> from shorthaul.dataflow.binding import determine_channel_bindings, mapped
     >>> from shorthaul.dataflow.generators import figure7
@@ -100,9 +104,11 @@ def disjunctive_graph(net: MappedNetwork, capacities: Mapping[str, int] | None =
         node(f"end {name}", 0, END)
         stop.append(len(names))
     duration, kind, firing = np.array(rows, np.int64).reshape(-1, 3).T.copy()
-    component = cyclic_components(net) if capacities is None else dict.fromkeys(net.network.actors, 0)
+    capacities = capacities or {}
+    component = cyclic_components(net, capacities)
     units = [component.get(name, len(first) + number) for number, name in enumerate(net.network.actors)]
-    tokens = _token_arcs(net, names, duration, component, capacities)
+    ends = {name: (first[number], stop[number] - 1) for number, name in enumerate(net.network.actors)}
+    tokens = _token_arcs(net, names, duration, component, capacities, ends if atomic else {})
     on_at, on = _grouped([group for group in interconnects.values() if len(group) > 1])
     core_at, at_core = _grouped(list(cores.values()))
     return DisjunctiveGraph(
@@ -121,8 +127,10 @@ def _token_arcs(
     names: Sequence[str],
     duration: IntArray,
     component: Mapping[str, int],
-    capacities: Mapping[str, int] | None,
+    capacities: Mapping[str, int],
+    ends: Mapping[str, tuple[int, int]],
 ) -> IntArray:
+    """Arcs for tokens that must be there, and for places that must be free: between accesses, or between ``ends``."""
     number = {name: i for i, name in enumerate(names)}
     reads = net.read_tasks()
     arcs = []
@@ -134,8 +142,13 @@ def _token_arcs(
                 continue
             target = number[task.name if task.duration else task.actor]
             arcs.append((source, target, int(duration[source]), buffer.delay))
-            if capacities is not None:  # a place is free again when it has been read
-                arcs.append((target, source, int(duration[target]), capacities[buffer.id] - buffer.delay))
+            if buffer.id not in capacities:
+                continue
+            room = capacities[buffer.id] - buffer.delay  # a place is free again when it has been read
+            if ends:
+                arcs.append((ends[task.actor][1], ends[buffer.writer][0], 0, room))
+            else:
+                arcs.append((target, source, int(duration[target]), room))
     return np.array(arcs, np.int64).reshape(-1, 4)
 
 
@@ -144,14 +157,18 @@ def on_one_cycle(component: Mapping[str, int], buffer: Buffer, task: Task) -> bo
     return component.get(buffer.writer, -1) == component.get(task.actor, -2)
 
 
-def cyclic_components(net: MappedNetwork) -> dict[str, int]:
-    """Return, for every actor on a cycle of several, the number of its strongly connected component."""
+def cyclic_components(net: MappedNetwork, limited: Container[str] = ()) -> dict[str, int]:
+    """Return, for every actor on a cycle of several, the number of its strongly connected component.
+
+    The readers of ``limited`` buffers hold up the writer too.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     names = net.network.actors
     number = {name: i for i, name in enumerate(names)}
     pairs = [(number[b.writer], number[reader]) for b in net.network.buffers for reader in b.readers]
+    pairs += [(number[r], number[b.writer]) for b in net.network.buffers if b.id in limited for r in b.readers]
     if not pairs:
         return {}
     src, dst = zip(*pairs, strict=True)

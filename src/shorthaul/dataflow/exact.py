@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shorthaul.core.search import Budget
 from shorthaul.dataflow.allowance import Allowance
@@ -11,9 +11,10 @@ from shorthaul.dataflow.binding import MappedNetwork, determine_channel_bindings
 from shorthaul.dataflow.bound import period_bound
 from shorthaul.dataflow.caps_hms import effective_decision
 from shorthaul.dataflow.instance import Instance, exact_cost, memory_shortage
+from shorthaul.dataflow.memory_limits import fits, schedule_in_memories
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.modulo_schedule import Schedule, modulo_schedule, modulo_schedule_within
-from shorthaul.dataflow.mrb import Network, substitute_mrbs
+from shorthaul.dataflow.modulo_schedule import Schedule, modulo_schedule
+from shorthaul.dataflow.mrb import substitute_mrbs
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
 from shorthaul.dataflow.window_schedule import window_schedule
@@ -74,7 +75,7 @@ def _in_own_memories(
             break
         net = mapped(application, platform, network, decisions.binding, memory)
         hint = warm if warm is not None and dict(warm.channel_binding) == memory else None
-        schedule, held, need = _solved(instance, net, decoding, hint, allowance, capacities)
+        schedule, held, need = _solved(instance, net, decoding, hint, allowance)
         if held is not None:
             point = make_point(instance, decisions, net, schedule, held)
             if best is None or point.objectives[:2] < best.point.objectives[:2]:
@@ -91,7 +92,7 @@ def _in_memories_of(
 ) -> Solved:
     network = substitute_mrbs(instance.application, decisions.xi)
     net = mapped(instance.application, instance.platform, network, decisions.binding, warm.channel_binding)
-    schedule, held, _ = _solved(instance, net, decoding, warm, allowance, warm.capacities)
+    schedule, held, _ = _solved(instance, net, decoding, warm, allowance)
     if held is not None and schedule.period < warm.period:
         return Solved(make_point(instance, decisions, net, schedule, held), schedule.least, schedule.method)
     return Solved(warm, schedule.least, schedule.method)
@@ -103,44 +104,33 @@ def _solved(
     decoding: Decoding,
     hint: Point | None,
     allowance: Allowance,
-    capacities: Mapping[str, int],
 ) -> tuple[Schedule, dict[str, int] | None, dict[str, int]]:
     """Return a schedule, the tokens that its buffers hold (None: too many), and those it would hold without limits.
 
-    First with buffers of any size; where those do not fit, with these ``capacities``, which do. What is proven of the
-    former holds for the latter.
+    First with buffers of any size; where those do not fit, with what their memories hold.
     """
     limits = instance.platform.memories
     least = int(period_bound(net).value)
+    atomic = decoding.capacity_rule == "atomic-firing"
     if decoding.decoder == "window":
         schedule = Schedule(*window_schedule(net, least, allowance))
     else:
-        schedule = modulo_schedule(net, least, allowance.part(_SHARE * allowance.left_s), hint)
+        schedule = modulo_schedule(net, least, allowance.part(_SHARE * allowance.left_s), hint, atomic=atomic)
     need = _needs(net, schedule, decoding)
-    if _fits(net.network, limits, net.memory, need):
+    if fits(net, limits, need):
         return schedule, need, need
     if decoding.decoder == "window":
         return schedule, None, need
-    within = modulo_schedule_within(net, schedule.least, allowance.part(_SHARE * allowance.left_s), hint, capacities)
+    fitting = hint if hint is not None and fits(net, limits, hint.capacities) else None
+    within = schedule_in_memories(net, schedule, limits, allowance, fitting, atomic=atomic)
     if within is None:
         return schedule, None, need
-    held = _needs(net, within, decoding)
-    within = replace(within, least=schedule.least, method=schedule.method)
-    return within, held if _fits(net.network, limits, net.memory, held) else None, need
+    return within, _needs(net, within, decoding), need
 
 
 def _needs(net: MappedNetwork, schedule: Schedule, decoding: Decoding) -> dict[str, int]:
     atomic = decoding.capacity_rule == "atomic-firing"
     return needed_capacities(net, schedule.starts, schedule.period, atomic_firing=atomic)
-
-
-def _fits(
-    network: Network, limits: Mapping[str, int | None], memory: Mapping[str, str], need: Mapping[str, int]
-) -> bool:
-    used = dict.fromkeys(limits, 0)
-    for buffer in network.buffers:
-        used[memory[buffer.id]] += need[buffer.id] * buffer.token_bytes
-    return all((limit := limits[name]) is None or amount <= limit for name, amount in used.items())
 
 
 def make_point(

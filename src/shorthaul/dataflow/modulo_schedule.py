@@ -32,11 +32,11 @@ from shorthaul.dataflow.stages import serial_schedule, settled, staged
 #: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
 _ROUNDS = ((0.003, 0.003, True), (0.005, 0.001, False))
 _FIRST_MOVES = 4000
-_FIRST_NODES = 400
+_FIRST_NODES = 1200
 #: Longest call of a kernel, in nominal seconds: Ctrl-C is heard between calls.
 _CALL_S = 0.3
 #: The round from which CP-SAT gets turns too, and the nominal seconds of the first.
-_CP_ROUND, _CP_S = 4, 0.1
+_CP_ROUND, _CP_S = 6, 0.1
 #: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
 _TREE_BYTES = 2**27
 _LEAST_DEPTH = 40
@@ -52,26 +52,30 @@ class Schedule:
     method: str = ""
 
 
-def modulo_schedule(net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None) -> Schedule:
+def modulo_schedule(
+    net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None, *, atomic: bool = False
+) -> Schedule:
     """Return the schedule of the least period found, and the least period not excluded (equal to it when proven).
 
     ``least`` is a lower bound on the period, ``hint`` a schedule of this network to start from. Buffers are as large as
-    the schedule needs: as few bytes as its residues allow.
+    the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``.
     """
     period, starts = _serial(net) if hint is None else (hint.period, dict(hint.starts))
     search = _Search(disjunctive_graph(net), net, starts, period, least, allowance)
     search.run()
     if search.period < period:
-        period, starts = search.period, staged(net, starts_of(search.graph, search.best), search.period)
+        period, starts = search.period, search.starts({}, atomic=atomic)
     return Schedule(period, _from_zero(settled(net, starts)), search.least, search.method)
 
 
 def modulo_schedule_within(
-    net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None, capacities: Mapping[str, int]
-) -> Schedule | None:
+    net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None, capacities: Mapping[str, int], *,
+    atomic: bool = False, most: int | None = None,
+) -> Schedule | None:  # fmt: skip
     """Return as :func:`modulo_schedule` does, with buffers of these ``capacities``; None if there is no start.
 
-    ``hint`` is used only if its buffers are no larger.
+    ``hint`` is used only if its buffers are no larger. Periods from ``most`` on are of no interest: what is proven is
+    that there is none below, and the schedule may be any.
     """
     if hint is not None and all(hint.capacities[name] <= tokens for name, tokens in capacities.items()):
         period, starts = hint.period, dict(hint.starts)
@@ -80,10 +84,11 @@ def modulo_schedule_within(
         if serial is None:
             return None
         period, starts = serial
-    search = _Search(disjunctive_graph(net, capacities), net, starts, period, least, allowance)
+    search = _Search(disjunctive_graph(net, capacities, atomic=atomic), net, starts, period, least, allowance, most)
     search.run(cp=False)
-    found = starts_of(search.graph, search.best) if search.period < period else starts
-    return Schedule(search.period, _from_zero(settled(net, found)), search.least, search.method)
+    if search.period < period:
+        period, starts = search.period, search.starts(capacities, atomic=atomic)
+    return Schedule(period, _from_zero(settled(net, starts)), search.least, search.method)
 
 
 def _serial(net: MappedNetwork) -> tuple[int, dict[str, int]]:
@@ -102,12 +107,13 @@ class _Search:
 
     def __init__(
         self, graph: DisjunctiveGraph, net: MappedNetwork, starts: dict[str, int], period: int, least: int,
-        allowance: Allowance,
+        allowance: Allowance, most: int | None = None,
     ) -> None:  # fmt: skip
         announce("shorthaul.dataflow.selection_kernels", 20)
         announce("shorthaul.dataflow.branching_kernels", 10)
         self.graph, self.net = graph, net
         self.period, self.least, self.method = period, least, ""
+        self.most = period if most is None else most
         self.best = times_of(graph, starts)
         self.first = (self.best, period)
         self.allowance = allowance
@@ -116,7 +122,19 @@ class _Search:
 
     def open(self) -> bool:
         """True while there is something to decide and work left to do it with."""
-        return self.least < self.period and not self.allowance.is_over
+        return self.least < self.goal and not self.allowance.is_over
+
+    @property
+    def goal(self) -> int:
+        """What a period must be less than to be of interest."""
+        return min(self.period, self.most)
+
+    def starts(self, capacities: Mapping[str, int], *, atomic: bool) -> dict[str, int]:
+        """Return the starts of the best schedule, with whole periods that keep the buffers small."""
+        found = settled(self.net, starts_of(self.graph, self.best))
+        placed = staged(self.net, found, self.period, capacities, atomic=atomic)
+        assert placed is not None, "the graph has arcs for tokens and places wherever these can be short"
+        return placed
 
     def run(self, *, cp: bool = True) -> None:
         """Alternate the searches, each round twice as long as the last, until the period is proven or work is up.
@@ -128,12 +146,12 @@ class _Search:
             hot, cold, afresh = _ROUNDS[turn % len(_ROUNDS)]
             start = self.first if afresh else (self.best, self.period)
             self.anneal(start, _FIRST_MOVES << min(turn, 40), hot * self.least, cold * self.least)
-            middle = (self.least + self.period - 1) // 2
-            for target, nodes in ((self.period - 1, _FIRST_NODES), (middle, _FIRST_NODES // 4)):
-                if self.open() and self.least <= target < self.period:
+            middle = (self.least + self.goal - 1) // 2
+            for target, nodes in ((self.goal - 1, _FIRST_NODES), (middle, _FIRST_NODES // 12)):
+                if self.open() and self.least <= target < self.goal:
                     self.decide(target, nodes << min(turn, 40))
             if cp and turn >= _CP_ROUND and self.open():
-                self.solve(self.period - 1, _CP_S * 2.0 ** (turn - _CP_ROUND))
+                self.solve(self.goal - 1, _CP_S * 2.0 ** (turn - _CP_ROUND))
             turn += 1
 
     def anneal(self, start: tuple[IntArray, int], moves: int, hot: float, cold: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shorthaul.dataflow.binding import MappedNetwork, Task
+from shorthaul.dataflow.binding import MappedNetwork, Task, held_since, held_until
 from shorthaul.dataflow.mrb import Buffer
 
 
@@ -21,10 +21,15 @@ def read(start: Mapping[str, Any], task: Task) -> Any:
     return start[task.name] if task.duration else start[task.actor]
 
 
-def staged(net: MappedNetwork, starts: dict[str, int], period: int) -> dict[str, int]:
+def staged(
+    net: MappedNetwork, starts: dict[str, int], period: int, capacities: Mapping[str, int], *, atomic: bool,
+    limits: Mapping[str, int | None] | None = None,
+) -> dict[str, int] | None:  # fmt: skip
     """Add whole periods to every firing so that tokens are there when read and buffers hold as few bytes as possible.
 
-    A linear program over the stages, integral because every constraint is a difference of two of them.
+    The buffers named in ``capacities`` hold no more tokens than that, and those in one memory no more bytes than its
+    limit in ``limits``; with ``atomic``, places are held from firing to firing. None if there are no such stages. A
+    linear program over the stages, integral without ``limits``: every constraint is a difference of two of them.
     """
     import numpy as np
     from scipy.optimize import linprog
@@ -33,29 +38,39 @@ def staged(net: MappedNetwork, starts: dict[str, int], period: int) -> dict[str,
     names = {name: i for i, name in enumerate(net.network.actors)}
     reads = net.read_tasks()
     rows: list[tuple[list[tuple[int, int]], int]] = []
-    cost = np.zeros(len(names) + len(net.network.buffers))
-    lower = [0.0] * len(names)
-    for number, buffer in enumerate(net.network.buffers):
+    buffers = net.network.buffers
+    cost = np.zeros(len(names) + len(buffers))
+    bounds: list[tuple[float, float | None]] = [(0.0, None)] * len(names)
+    for number, buffer in enumerate(buffers):
         write = net.write_task(buffer)
         tokens = len(names) + number
         cost[tokens] = buffer.token_bytes + 1
-        lower.append(float(max(1, buffer.delay)))
-        held_from = starts[write.name] if write.duration else starts[buffer.writer]
+        own = tokens_to_itself(net, buffer, atomic=atomic)
+        bounds.append((float(own), max(own, capacities[buffer.id]) if buffer.id in capacities else None))
+        held_from = held_since(net, starts, buffer, atomic=atomic)
         for task in reads[buffer.id]:
             u, v = names[buffer.writer], names[task.actor]
             end, start = written(net, starts, buffer, write), read(starts, task)
-            held_to = start + (task.duration or net.execution[task.actor])
+            held_to = held_until(net, starts, task, atomic=atomic)
             # stage u - stage v <= delay + floor((read - written) / period)
             rows.append(([(u, 1), (v, -1)] if u != v else [], buffer.delay + (start - end) // period))
             # tokens >= delay + stage v - stage u + ceil((held to - held from) / period)
             pair = [(v, 1), (u, -1)] if u != v else []
             rows.append(([*pair, (tokens, -1)], -buffer.delay + (held_from - held_to) // period))
+    for name, limit in (limits or {}).items():
+        held = [(len(names) + number, b.token_bytes) for number, b in enumerate(buffers) if net.memory[b.id] == name]
+        if limit is not None and held:
+            rows.append((held, limit))
     entries = [(i, column, value) for i, (row, _) in enumerate(rows) for column, value in row]
     matrix = coo_array(
         ([e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])), shape=(len(rows), len(cost))
     )
-    limits = [(low, None) for low in lower]
-    solved = linprog(cost, A_ub=matrix.tocsr(), b_ub=[limit for _, limit in rows], bounds=limits, method="highs-ds")
+    solved = linprog(
+        cost, A_ub=matrix.tocsr(), b_ub=[limit for _, limit in rows], bounds=bounds,
+        method="highs-ds" if limits is None else "highs", integrality=None if limits is None else 1,
+    )  # fmt: skip
+    if solved.x is None:
+        return None
     stage = {name: round(float(solved.x[i])) for name, i in names.items()}
     owner = {task.name: name for name in names for task in (*net.reads[name], *net.writes[name])}
     return {name: at + period * stage[owner.get(name, name)] for name, at in starts.items()}
@@ -74,6 +89,16 @@ def settled(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
     return placed
 
 
+def tokens_to_itself(net: MappedNetwork, buffer: Buffer, *, atomic: bool) -> int:
+    """Return the least tokens that a buffer holds in any schedule: one more than the delay for some actors' own."""
+    if buffer.writer not in buffer.readers:
+        return max(1, buffer.delay)
+    accesses = sum(task.duration for task in (*net.reads[buffer.writer], *net.writes[buffer.writer]))
+    if atomic:
+        return buffer.delay + (net.execution[buffer.writer] + accesses > 0)
+    return buffer.delay + (net.execution[buffer.writer] > 0 and not net.write_task(buffer).duration)
+
+
 def serial_schedule(
     net: MappedNetwork, capacities: Mapping[str, int] | None = None
 ) -> tuple[int, dict[str, int]] | None:
@@ -85,7 +110,7 @@ def serial_schedule(
     waiting = dict.fromkeys(net.network.actors, 0)
     out: dict[str, list[str]] = {name: [] for name in net.network.actors}
     for buffer in net.network.buffers:
-        full = capacities is not None and 0 < buffer.delay == capacities[buffer.id]
+        full = capacities is not None and 0 < buffer.delay == capacities.get(buffer.id)
         for reader in buffer.readers if full or buffer.delay == 0 else ():
             before, after = (reader, buffer.writer) if full else (buffer.writer, reader)
             if before != after:
