@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,3 +201,17 @@ def test_sizes_may_come_from_the_file() -> None:
 def test_too_many_points_are_refused() -> None:
     with pytest.raises(InputError, match="too many points"):
         points(kernel("matmul").statements[1].domain, {"M": 1000, "N": 1000, "K": 1000})
+
+
+def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    derive = planning.lower_bound
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return derive(*arguments)
+
+    monkeypatch.setattr(planning, "lower_bound", interrupted)
+    result = planning.plan(kernel("matmul"), size="M=6,N=6,K=6,S=16")
+    assert result.provenance.interrupted
+    assert result.check is not None
+    assert result.check.ok

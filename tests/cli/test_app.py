@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
+import pytest
 from tests.commands import shorthaul
 
 
@@ -33,3 +35,30 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("{")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["tensor cases", "tensor bound example-3 --json", "doctor", "--help", "--version"])
+def test_a_full_disk_behind_standard_output_is_told(command: str) -> None:
+    line = f"{sys.executable} -m shorthaul {command} > /dev/full"
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "standard output: cannot be written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_terminal_without_the_signs_of_a_table_gets_their_numbers() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "shorthaul", "spatial", "cases"]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0
+    assert "yule" in shown.stdout
+    command = [sys.executable, "-m", "shorthaul", "spatial", "plan", "tr\u00e9e.nwk"]
+    refused = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "tr\\xe9e.nwk: no such file" in refused.stderr
+
+
+def test_an_input_without_a_name() -> None:
+    done = shorthaul("tensor", "plan", "")
+    assert done.returncode == 2
+    assert "no input is named" in done.stderr

@@ -185,8 +185,11 @@ def plan(
     >>> result.check.ok
     True
     """
-    options = replace(options or PlanOptions(), **fields)
-    search = search or Budget()
+    with search or Budget() as budget:  # Ctrl-C is kept until there is a plan, also while the bound is derived
+        return _planned(program, replace(options or PlanOptions(), **fields), budget, source)
+
+
+def _planned(program: Program, options: PlanOptions, search: Budget, source: Source[Program] | None) -> Result[Plan]:
     sizes = require_sizes(options.size, program, fast_memory=True)
     capacity = sizes[FAST_MEMORY]
     cdag = _executed(program, sizes)
@@ -195,10 +198,9 @@ def plan(
     least = _core_bound(program, found, sizes)
     upper = upper_bound(program)
     space = tile_space(program, sizes, cdag)
-    with search:
-        most = options.evaluations or max(_LEAST_REPLAYS, min(_MOST_REPLAYS, _REPLAYED_INSTANCES // cdag.n))
-        derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value, tries=max(1, min(8, most // 4)))
-        tiling, searched = best_tiling(space, capacity, search, evaluations=most, floor=least.value)
+    most = options.evaluations or max(_LEAST_REPLAYS, min(_MOST_REPLAYS, _REPLAYED_INSTANCES // cdag.n))
+    derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value, tries=max(1, min(8, most // 4)))
+    tiling, searched = best_tiling(space, capacity, search, evaluations=most, floor=least.value)
     order, how = (
         (derived, "derived: " + orders_text(upper))
         if loads <= searched

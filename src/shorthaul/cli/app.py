@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from typing import Annotated
 
 import typer
 
 from shorthaul.cli import affine, convert, dataflow, demo, doctor, pebble, report, spatial, tensor
+from shorthaul.cli.verbs import silence_output, unwritable_text
 from shorthaul.core.version import VERSION
 
 app = typer.Typer(
@@ -44,4 +47,14 @@ def _root(
 
 def main() -> None:
     """Run the command line; every way to end goes through an exit status."""
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or file whose encoding lacks a sign, such as a cross in a table, gets its number.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except OSError as error:  # help and version are printed outside of the verbs
+        silence_output()
+        if not isinstance(error, BrokenPipeError):
+            print(unwritable_text(error), file=sys.stderr)
+            sys.exit(2)

@@ -40,7 +40,8 @@ def demo(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror}", file=folder) from None
+        cure = "name a folder that is there, or can be made"
+        raise InputError(f"is no folder: {error.strerror}", file=folder, cure=cure) from None
     results = {engine: folder / f"{engine}.json" for engine, _ in JOBS}
     for engine, arguments in JOBS:
         _run([engine, *shlex.split(arguments), "--result", str(results[engine])])

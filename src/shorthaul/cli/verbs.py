@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -31,10 +33,27 @@ def verb(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callabl
     return register
 
 
+def silence_output() -> None:
+    """Let what is still to come on standard output go nowhere, at the end of the program too."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def unwritable_text(error: OSError) -> str:
+    """Return the message of an error of the system that no verb expects: standard output, as a rule."""
+    where = "standard output" if error.filename is None else str(error.filename)
+    return (
+        f"{where}: cannot be written: {error.strerror or error}\n  do:      write to another place, with -o or --result"
+    )
+
+
 def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
     def trapped(**given: Any) -> None:
         try:
-            function(**given)
+            try:
+                function(**given)
+            finally:
+                sys.stdout.flush()  # what cannot be written is told below, not by a traceback at the end
         except ShorthaulError as error:
             if isinstance(error, InfeasibleError) and given.get("json"):
                 from shorthaul.cli.output import print_infeasible
@@ -49,8 +68,12 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             print("interrupted", file=sys.stderr)
             raise typer.Exit(INTERRUPT_STATUS) from None
         except BrokenPipeError:  # the reader of a pipe went away
-            sys.stderr.close()
+            silence_output()
             raise typer.Exit(0) from None
+        except OSError as error:
+            silence_output()
+            print(unwritable_text(error), file=sys.stderr)
+            raise typer.Exit(2) from None
         except MemoryError:
             print(
                 "not enough memory for this input\n  do:      use a smaller one, or a machine with more",

@@ -61,6 +61,10 @@ def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T
     ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is neither, with the
     nearest case or file, and for every wrong parameter.
     """
+    if not text.strip():
+        raise InputError(
+            "no input is named", value=text, allowed="a file or a built-in case", cure="see the verb 'cases'"
+        )
     path = Path(text)
     if _is_file(path):
         data = read_bytes(path)

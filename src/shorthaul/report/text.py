@@ -16,9 +16,15 @@ from shorthaul.core.result import Result
 _MOST_VIOLATIONS = 200
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the command line decide what it means that the reader went away; Rich would end the program."""
+        raise BrokenPipeError
+
+
 def console(file: TextIO) -> Console:
     """Return a console on ``file``; without a terminal, lines are as long as they need to be."""
-    return Console(file=file, highlight=False, width=None if file.isatty() else 200)
+    return _Console(file=file, highlight=False, width=None if file.isatty() else 200)
 
 
 def amount(value: float | None) -> str:
