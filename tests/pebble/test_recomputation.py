@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests.pebble.test_exact import sample
-from tests.reference.pebble_game import least_traffic
+from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import belady, recomputation
