@@ -17,9 +17,9 @@ def random_partition(rng: np.random.Generator, n: int) -> list[frozenset[int]]:
     return [frozenset(np.flatnonzero(colour).tolist()), frozenset(np.flatnonzero(~colour).tolist())]
 
 
-def sums_stay_below(seeds: range, largest: int) -> int:
+def sums_stay_below(seeds: range, largest: int) -> tuple[int, int]:
     """Check that the bounds of disjoint parts add up to no more than the optimum; return how often they say anything."""
-    lifted = 0
+    lifted = lifted_recomputing = 0
     for seed in seeds:
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(5, largest + 1)), int(rng.choice([1, 2, 5])))
@@ -34,26 +34,31 @@ def sums_stay_below(seeds: range, largest: int) -> int:
         for cut in [random_partition(rng, cdag.n) for _ in range(4)]:
             once = recomputing = 0
             for nodes in cut:
-                part = parts.restricted(cdag, nodes, gates=True)
+                part = parts.restricted(cdag, nodes)
                 value = 0 if part is None else parts.excess(part, budget, search=Budget())
                 assert value is not None
                 once += value
-                part = parts.restricted(cdag, nodes, gates=False)
-                if part is not None and parts.is_rooted(cdag, nodes):
-                    recomputing += parts.excess_recomputing(part, budget, search=Budget())
+                game = parts.recomputing(cdag, nodes)
+                if game is not None:
+                    recomputing += parts.excess_recomputing(game, budget, search=Budget())
             assert least + once <= optimum, seed
             assert least + recomputing <= again, seed
             lifted += once > 0
-    return lifted
+            lifted_recomputing += recomputing > 0
+    return lifted, lifted_recomputing
 
 
 def test_bounds_of_disjoint_parts_add_up_to_no_more_than_the_game_takes() -> None:
-    assert sums_stay_below(range(40), 8) > 5
+    once, recomputing = sums_stay_below(range(60), 8)
+    assert once > 5
+    assert recomputing > 3
 
 
 @pytest.mark.slow
 def test_bounds_of_disjoint_parts_on_thousands() -> None:
-    assert sums_stay_below(range(5000, 6500), 8) > 200
+    once, recomputing = sums_stay_below(range(5000, 7000), 8)
+    assert once > 200
+    assert recomputing > 100
 
 
 def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,12 +94,16 @@ def test_hard_graphs(text: str, budget: int, least: int, known: int) -> None:
     assert sum(value * share for _, value, share in found.parts) == pytest.approx(found.excess, abs=1)
 
 
-def test_recomputation_counts_only_parts_that_hold_inputs() -> None:
+def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     cdag = case("fft:n=8,word=1").workload
     found = bound_parts.excess(cdag, 3, search=Budget(time_limit_s=60), recompute=True, goal=6)
     assert 6 <= found.excess <= 24
-    assert parts.is_rooted(cdag, frozenset(range(16)))
-    assert not parts.is_rooted(cdag, frozenset(range(8, 16)))
+    pyramid = case("pyramid:n=6,word=1").workload
+    inner = parts.recomputing(pyramid, range(7, 28))
+    assert inner is not None
+    assert not inner.given.any()
+    assert inner.outside[:6].tolist() == [2] * 6
+    assert parts.excess_recomputing(inner, 4, search=Budget()) > 0
 
 
 def test_a_fractional_packing_is_summed_exactly() -> None:

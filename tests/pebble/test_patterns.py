@@ -18,7 +18,7 @@ def test_a_table_starts_with_what_the_part_costs_alone() -> None:
         cdag = random_cdag(rng, int(rng.integers(5, 14)), int(rng.choice([1, 4])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))
         nodes = np.flatnonzero(rng.random(cdag.n) < 0.7).tolist()
-        part = parts.restricted(cdag, nodes, gates=True)
+        part = parts.restricted(cdag, nodes)
         if part is None:
             continue
         table = table_of(cdag, nodes, budget, most=10**6)

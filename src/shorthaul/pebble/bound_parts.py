@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from shorthaul.core.search import Budget
 from shorthaul.graphs.csr import Csr, layers
-from shorthaul.pebble import parts, wavefront
+from shorthaul.pebble import parts, recomputation, wavefront
 from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
 from shorthaul.pebble.packing import FloatArray, Packing, packed
 
@@ -90,7 +90,7 @@ class Pool:
         self._rng = search.generator()
         self._largest = _LARGEST_RECOMPUTING if recompute else _LARGEST
         self._values: dict[frozenset[int], int] = {}
-        self._alike: dict[tuple[bytes, bytes, bytes], int] = {}
+        self._alike: dict[tuple[bytes, ...], int] = {}
         self._unit = int(np.gcd.reduce(cdag.weights))
         sources, targets = cdag.edge_arrays()
         self._sources, self._targets = sources, targets
@@ -133,7 +133,8 @@ class Pool:
         """Search the whole graph; True if that told its optimum, which no sum of parts exceeds."""
         limited = self._search.part(_WHOLE_SHARE)
         if self._recompute:
-            found: int | None = parts.excess_recomputing(self._cdag, self._budget, search=limited)
+            game = recomputation.whole(self._cdag)
+            found: int | None = parts.excess_recomputing(game, self._budget, search=limited)
         else:
             found = parts.excess(self._cdag, self._budget, search=limited)
         if found is not None:
@@ -161,18 +162,29 @@ class Pool:
         known = self._values.get(nodes)
         if known is not None:
             return known
-        part = parts.restricted(self._cdag, nodes, gates=not self._recompute)
-        if part is None:
+        if self._recompute:
+            value = self._recomputing(nodes, share)
+        else:
+            part = parts.restricted(self._cdag, nodes)
+            if part is None:
+                return 0
+            key = _key(part)
+            if key not in self._alike:
+                self._alike[key] = self._bounded(part, len(nodes), share)
+            value = self._alike[key]
+        self._values[nodes] = value
+        return value
+
+    def _recomputing(self, nodes: frozenset[int], share: float) -> int:
+        game = parts.recomputing(self._cdag, nodes)
+        if game is None:
             return 0
-        key = (part.weights.tobytes(), part.parents.starts.tobytes(), part.parents.targets.tobytes())
+        key = (*_key(game.cdag), game.given.tobytes(), game.outside.tobytes())
         if key not in self._alike:
-            self._alike[key] = self._bounded(part, len(nodes), share)
-        self._values[nodes] = self._alike[key]
+            self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._search.part(share))
         return self._alike[key]
 
     def _bounded(self, part: Cdag, size: int, share: float) -> int:
-        if self._recompute:
-            return parts.excess_recomputing(part, self._budget, search=self._search.part(share))
         found = parts.excess(part, self._budget, search=self._search.part(share)) if size <= _LARGEST_CONE else None
         if found is not None:
             return found
@@ -184,8 +196,7 @@ class Pool:
         for nodes in self._windows():
             if limited.expired():
                 return
-            if not self._recompute or parts.is_rooted(self._cdag, nodes):
-                self._value(nodes)
+            self._value(nodes)
 
     def _windows(self) -> Iterator[frozenset[int]]:
         cdag = self._cdag
@@ -225,8 +236,6 @@ class Pool:
                 continue
             least = max(len(start) + 1, int(self._rng.integers(max(_SMALLEST, size // 2), size + 1)))
             nodes = self._grown(start, min(self._largest, least), packing.prices)
-            if self._recompute and not parts.is_rooted(self._cdag, nodes):
-                continue
             value = self._value(nodes)
             if value and value > sum(packing.prices[v] for v in nodes) - 1e-6:
                 self._trim(nodes, value, packing.prices)
@@ -305,7 +314,10 @@ class Pool:
             if self._search.expired():
                 return
             smaller = nodes - {v}
-            if self._recompute and not parts.is_rooted(self._cdag, smaller):
-                continue
             if self._value(smaller) == value:
                 nodes = smaller
+
+
+def _key(part: Cdag) -> tuple[bytes, ...]:
+    """Return what parts that are alike have in common."""
+    return part.weights.tobytes(), part.parents.starts.tobytes(), part.parents.targets.tobytes()

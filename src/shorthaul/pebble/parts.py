@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, recomputation
+from shorthaul.pebble import recomputation
 from shorthaul.pebble.downsets import Cut, layered
 from shorthaul.pebble.model import Cdag, build
 
@@ -19,17 +19,14 @@ from shorthaul.pebble.model import Cdag, build
 _CUT = Cut(64, per_set=4, greed=0.5)
 
 
-def restricted(cdag: Cdag, nodes: Iterable[int], *, gates: bool) -> Cdag | None:
+def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     """Return the CDAG of some nodes and the edges among them; None if there are no edges.
 
-    A node that reads others outside the part gets, with ``gates``, one input of their weight that nothing else reads:
-    it takes their room while the node is computed, and is moved once. Nodes without edges are left out. Whoever has
-    no parents left is an input of the part, so without ``gates`` every computed node should keep one.
+    A node that reads others outside the part gets one input of their weight that nothing else reads: it takes their
+    room while the node is computed, and is moved once. Nodes without edges are left out.
 
     >>> from shorthaul.pebble.generators import fft
-    >>> restricted(fft(n=4, word=1), range(8), gates=False).n
-    8
-    >>> restricted(fft(n=4, word=1), [4, 8], gates=True).weights.tolist()
+    >>> restricted(fft(n=4, word=1), [4, 8]).weights.tolist()
     [1, 1, 2, 1]
     """
     chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
@@ -44,7 +41,7 @@ def restricted(cdag: Cdag, nodes: Iterable[int], *, gates: bool) -> Cdag | None:
         return None
     outside = np.zeros(len(chosen), dtype=np.int64)
     np.add.at(outside, heads[~inner], cdag.weights[operands[~inner]])
-    gated = np.flatnonzero(outside > 0) if gates else np.empty(0, dtype=np.int64)
+    gated = np.flatnonzero(outside > 0)
     weights = np.concatenate([cdag.weights[chosen], outside[gated]])
     sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
     targets = np.concatenate([heads[inner], gated])
@@ -55,12 +52,31 @@ def restricted(cdag: Cdag, nodes: Iterable[int], *, gates: bool) -> Cdag | None:
     return build(weights, sources, targets)
 
 
-def is_rooted(cdag: Cdag, nodes: frozenset[int]) -> bool:
-    """True if every node of the part is an input of the whole or reads one of the part."""
-    starts, parents = cdag.parents.starts, cdag.parents.targets
-    return all(
-        starts[v] == starts[v + 1] or not nodes.isdisjoint(parents[starts[v] : starts[v + 1]].tolist()) for v in nodes
-    )
+def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
+    """Return the part in which values may be computed again; None if there are no edges.
+
+    What a node reads outside the part takes its room, and may be had for nothing: it can have been computed again.
+
+    >>> from shorthaul.pebble.generators import fft
+    >>> recomputing(fft(n=4, word=1), [0, 4, 8]).outside.tolist()
+    [0, 1, 1]
+    """
+    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    inside = np.zeros(cdag.n, dtype=np.bool_)
+    inside[chosen] = True
+    sources, targets = cdag.edge_arrays()
+    inner = inside[sources] & inside[targets]
+    used = np.unique(np.concatenate([sources[inner], targets[inner]]))
+    if len(used) == 0:
+        return None
+    number = np.full(cdag.n, -1, dtype=np.int64)
+    number[used] = np.arange(len(used))
+    room = cdag.needs() - cdag.weights
+    np.subtract.at(room, targets[inner], cdag.weights[sources[inner]])
+    given = cdag.is_input()[used]
+    outside = np.where(given, 0, room[used])
+    part = build(cdag.weights[used], number[sources[inner]], number[targets[inner]])
+    return recomputation.Game(part, given, outside)
 
 
 def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
@@ -77,8 +93,6 @@ def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
     return found.excess if proof.excess is None else proof.excess
 
 
-def excess_recomputing(part: Cdag, budget: int, *, search: Budget) -> int:
+def excess_recomputing(game: recomputation.Game, budget: int, *, search: Budget) -> int:
     """Return a lower bound on the traffic of a part beyond its inputs and outputs if values may be computed again."""
-    start = belady.plan(part, budget, search=search)
-    _, bound, _ = recomputation.solve(part, budget, search=search, incumbent=start)
-    return bound - part.algorithmic_bound()
+    return recomputation.least_excess(game, budget, search=search)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from shorthaul.core.jit import announce
 from shorthaul.core.search import Budget
 from shorthaul.pebble import recomputation_kernels as kernels
-from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
 WordArray = npt.NDArray[np.uint64]
@@ -21,8 +22,29 @@ COMPILE_S = 3
 MOST_NODES = 64
 #: Positions that fit into the arrays of the largest search (about 100 bytes each).
 _MOST_POSITIONS = 2**23
-_FIRST_POSITIONS = 2**16
+_MOST_POSITIONS_OF_PART = 2**20
+_FIRST_POSITIONS = 2**13
+#: Parts are searched for excesses up to so many times their weight.
+_MOST_EXCESS = 4
 _POPS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Game:
+    """A CDAG whose values may be computed again.
+
+    ``given`` tells which nodes start in slow memory; others without parents are computed from nothing. ``outside`` is
+    the weight that computing a node takes up beside itself and its operands. Both have shape (n,).
+    """
+
+    cdag: Cdag
+    given: BoolArray
+    outside: IntArray
+
+
+def whole(cdag: Cdag) -> Game:
+    """Return the game of a whole CDAG."""
+    return Game(cdag, cdag.is_input(), np.zeros(cdag.n, dtype=np.int64))
 
 
 def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[Plan, int, bool]:
@@ -45,8 +67,9 @@ def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[
     announce("shorthaul.pebble.recomputation_kernels", COMPILE_S)
     bound = least
     room = _FIRST_POSITIONS
+    game = whole(cdag)
     while True:
-        found, reached = _search(cdag, budget, traffic, room, search)
+        found, reached = _search(game, budget, traffic, room, search)
         bound = max(bound, min(reached, traffic))
         if found is not None or bound == traffic:
             return found or incumbent, bound, True
@@ -55,8 +78,30 @@ def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[
         room *= 8
 
 
-def _search(cdag: Cdag, budget: int, limit: int, room: int, search: Budget) -> tuple[Plan | None, int]:
+def least_excess(game: Game, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic of a part beyond its inputs and outputs, as good as the time allows.
+
+    Every node, what it reads and what it takes beside must fit into the budget.
+    """
+    cdag = game.cdag
+    weight = int(cdag.weights.sum())
+    least = int(cdag.weights[game.given].sum() + cdag.weights[cdag.is_output()].sum())
+    if cdag.n > MOST_NODES:
+        return 0
+    announce("shorthaul.pebble.recomputation_kernels", COMPILE_S)
+    limit = least + _MOST_EXCESS * weight
+    room, bound = _FIRST_POSITIONS, least
+    while True:
+        found, reached = _search(game, budget, limit, room, search)
+        bound = max(bound, reached)
+        if found is not None or bound >= limit or search.expired() or room >= _MOST_POSITIONS_OF_PART:
+            return bound - least
+        room *= 8
+
+
+def _search(game: Game, budget: int, limit: int, room: int, search: Budget) -> tuple[Plan | None, int]:
     """Return an optimal plan below ``limit`` if there is one and time and room suffice, and a proven lower bound."""
+    cdag = game.cdag
     order = cdag.order
     position = np.empty(cdag.n, dtype=np.int64)
     position[order] = np.arange(cdag.n)
@@ -65,7 +110,8 @@ def _search(cdag: Cdag, budget: int, limit: int, room: int, search: Budget) -> t
     sources, targets = cdag.edge_arrays()
     parents = np.zeros(cdag.n, dtype=np.uint64)
     np.bitwise_or.at(parents, position[targets], np.uint64(1) << position[sources].astype(np.uint64))
-    inputs, outputs = _set(cdag.is_input()[order]), _set(cdag.is_output()[order])
+    inputs, outputs = _set(game.given[order]), _set(cdag.is_output()[order])
+    outside = game.outside[order] // unit
     sets = np.zeros((room, 2), dtype=np.uint64)
     numbers = np.zeros((room, 5), dtype=np.int64)
     table = np.full(2 * room, -1, dtype=np.int64)
@@ -76,7 +122,7 @@ def _search(cdag: Cdag, budget: int, limit: int, room: int, search: Budget) -> t
     kernels.add(np.uint64(0), inputs, 0, -1, -1, ceiling, *common)
     state = -2
     while state == -2 and not search.expired():
-        state = kernels.search(_POPS, ceiling, budget // unit, *common)
+        state = kernels.search(_POPS, ceiling, budget // unit, outputs, inputs, outside, *common[2:])
     if state == -1:
         return None, limit
     if state < 0:

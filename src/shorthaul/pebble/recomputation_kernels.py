@@ -107,6 +107,7 @@ def search(
     budget: int,
     outputs: np.uint64,
     inputs: np.uint64,
+    outside: IntArray,
     weights: IntArray,
     parents: WordArray,
     sets: WordArray,
@@ -117,6 +118,7 @@ def search(
 ) -> int:
     """Look at up to ``pops`` positions, cheapest estimate first.
 
+    ``outside`` is what computing each node takes beside itself and its operands.
     Returns the row of a position in which all outputs are saved, -1 if there is none below ``limit``, -2 if there is
     more to look at, -3 if the arrays are full.
     """
@@ -155,7 +157,7 @@ def search(
             for p in range(n):
                 if parents[v] & ~red & _bit(p) != _ZERO:
                     loaded += weights[p]
-            excess = held + loaded + weights[v] - budget
+            excess = held + loaded + weights[v] + outside[v] - budget
             now_saved = saved | (outputs & own)
             price = cost + loaded + (weights[v] if outputs & own != _ZERO else 0)
             size = 0
