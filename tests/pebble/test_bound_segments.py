@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import hashlib
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -134,3 +136,75 @@ def test_other_graphs_are_not_taken_for_networks() -> None:
     swapped[-1], swapped[-3] = swapped[-3], swapped[-1]
     assert networks.recognised(build(fft.weights, swapped, targets)) is None
     assert contractions(fft) == []
+
+
+def shuffled(cdag: Cdag, rng: np.random.Generator) -> Cdag:
+    name = rng.permutation(cdag.n)
+    sources, targets = cdag.edge_arrays()
+    order = rng.permutation(cdag.edges)
+    weights = np.empty(cdag.n, dtype=np.int64)
+    weights[name] = cdag.weights
+    return build(weights, name[sources][order], name[targets][order])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        *((f"fft:n={n},word=1", "butterfly") for n in (2, 4, 8, 16, 32, 64)),
+        *((f"pyramid:n={n},word=1", "pyramid") for n in (2, 5, 12)),
+        *((f"stencil:n={n},t={t},word=1", "stencil") for n, t in ((3, 1), (4, 3), (17, 9))),
+    ],
+)
+def test_networks_are_recognised_in_any_order_of_their_nodes(text: str, name: str) -> None:
+    cdag = case(text).workload
+    rng = np.random.default_rng(5)
+    for _ in range(8):
+        moved = shuffled(cdag, rng)
+        network = networks.recognised(moved)
+        assert network is not None
+        # The pyramid of one level and the butterfly of two points, say, are stencils too.
+        assert network.name == name or cdag.n < 8
+        for budget in (3, 4, 6):
+            known = bound_segments.excess(cdag, budget, recompute=False).excess
+            assert bound_segments.excess(moved, budget, recompute=False).excess == known
+
+
+@pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=8,word=1", "stencil:n=9,t=6,word=1"])
+def test_networks_with_two_edges_exchanged_are_none(text: str) -> None:
+    cdag = case(text).workload
+    rng = np.random.default_rng(6)
+    sources, targets = cdag.edge_arrays()
+    depth = np.zeros(cdag.n, dtype=np.int64)
+    for v in cdag.order.tolist():
+        depth[v] = max([depth[p] + 1 for p in cdag.parents.neighbours(v).tolist()], default=0)
+    refused = 0
+    for _ in range(150):
+        first, second = rng.choice(cdag.edges, 2, replace=False).tolist()
+        if depth[sources[first]] != depth[sources[second]]:
+            continue
+        changed = sources.copy()
+        changed[first], changed[second] = sources[second], sources[first]
+        pairs = set(zip(changed.tolist(), targets.tolist(), strict=True))
+        if len(pairs) < cdag.edges or pairs == set(zip(sources.tolist(), targets.tolist(), strict=True)):
+            continue
+        other = build(cdag.weights, changed, targets)
+        if looks_of(cdag) != looks_of(other):  # for certain not the same graph with other names
+            assert networks.recognised(shuffled(other, rng)) is None
+            refused += 1
+    assert refused > 2
+
+
+def looks_of(cdag: Cdag) -> list[str]:
+    """Return how each node looks after a few rounds of colouring nodes by the colours around, sorted."""
+    looks = []
+    for v in range(cdag.n):  # at first, by how many readers it shares with how many others
+        readers = cdag.children.neighbours(v).tolist()
+        shared = Counter(p for reader in readers for p in cdag.parents.neighbours(reader).tolist())
+        looks.append(str(sorted(shared.values())))
+    for _ in range(8):
+        around = [
+            [sorted(looks[u] for u in ends.neighbours(v).tolist()) for ends in (cdag.parents, cdag.children)]
+            for v in range(cdag.n)
+        ]
+        looks = [hashlib.sha256(repr((looks[v], around[v])).encode()).hexdigest() for v in range(cdag.n)]
+    return sorted(looks)

@@ -9,15 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from shorthaul.pebble import generators
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble import generators, numbering
+from shorthaul.pebble.model import Cdag, IntArray
 
 #: Loads per segment that are tried, in budgets.
 _LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
 _ROUNDING = 1e-9
+#: Graphs of up to this many nodes are recognised whatever the order of their nodes.
+MOST_RENUMBERED = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,23 +37,32 @@ class Network:
 
 
 def recognised(cdag: Cdag) -> Network | None:
-    """Return the network that ``cdag`` is, its nodes numbered layer by layer; None if it is none of those known.
+    """Return the network that ``cdag`` is, its nodes in any order; None if it is none of those known.
+
+    Graphs of more than ``MOST_RENUMBERED`` nodes have to be numbered layer by layer, as the generators do.
 
     >>> recognised(generators.fft(n=16)).name
     'butterfly'
     """
-    given = cdag.is_input()
-    inputs = int(given.sum())
+    inputs = int(cdag.is_input().sum())
     computed = cdag.n - inputs
-    if not bool(given[:inputs].all()) or inputs < 2:
+    if inputs < 2:
         return None
     steps, rest = divmod(computed, inputs)
     is_power = inputs & (inputs - 1) == 0
-    if is_power and rest == 0 and steps == inputs.bit_length() - 1 and _same(cdag, generators.fft(n=inputs)):
+    row = numbering.along_a_row
+    if (
+        is_power
+        and rest == 0
+        and steps == inputs.bit_length() - 1
+        and _is_network(cdag, generators.fft(n=inputs), numbering.butterfly)
+    ):
         return Network("butterfly", lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
-    if 2 * computed == inputs * (inputs - 1) and _same(cdag, generators.pyramid(n=inputs - 1)):
+    if 2 * computed == inputs * (inputs - 1) and _is_network(
+        cdag, generators.pyramid(n=inputs - 1), partial(row, shared=1)
+    ):
         return Network("pyramid", lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
-    if rest == 0 and _same(cdag, generators.stencil(n=inputs, t=steps)):
+    if rest == 0 and _is_network(cdag, generators.stencil(n=inputs, t=steps), partial(row, shared=2)):
         return Network("stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True)
     return None
 
@@ -69,11 +81,25 @@ def inner_cells(cells: int, dominators: int) -> int:
     return max(0, cells - 2 * math.ceil(dominators * (1 - math.sqrt(0.5))))
 
 
-def _same(cdag: Cdag, other: Cdag) -> bool:
+def _is_network(cdag: Cdag, other: Cdag, numbers_of: Callable[[Cdag, list[IntArray]], IntArray | None]) -> bool:
+    """True if the graphs are the same, up to the order of nodes where there are not too many."""
     if cdag.n != other.n or cdag.edges != other.edges:
         return False
-    edges = [np.sort(one.edge_arrays()[0] * one.n + one.edge_arrays()[1]) for one in (cdag, other)]
-    return bool((edges[0] == edges[1]).all())
+    if _same(cdag, other, np.arange(cdag.n)):
+        return True
+    if cdag.n > MOST_RENUMBERED:
+        return False
+    rows = numbering.levels(cdag)
+    if rows is None or [len(row) for row in rows] != [len(row) for row in numbering.levels(other) or ()]:
+        return False
+    numbers = numbers_of(cdag, rows)
+    return numbers is not None and _same(cdag, other, numbers)
+
+
+def _same(cdag: Cdag, other: Cdag, numbers: IntArray) -> bool:
+    sources, targets = cdag.edge_arrays()
+    first, second = other.edge_arrays()
+    return bool((np.sort(numbers[sources] * cdag.n + numbers[targets]) == np.sort(first * cdag.n + second)).all())
 
 
 def excess(cdag: Cdag, found: Network, budget: int, *, recompute: bool) -> int:
