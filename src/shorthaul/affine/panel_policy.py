@@ -31,7 +31,7 @@ from shorthaul.affine.triangles import Triangles, mirrored, triangles
 from shorthaul.affine.value_classes import value_classes
 
 #: Orders that load more than this part of all uses are worth trying panels without triangular blocks.
-_POOR = 0.1
+POOR = 0.1
 #: The most sizes of panels compared at given sizes.
 _MOST_PANELS = 40
 
@@ -121,7 +121,7 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
     ``everything`` is what they read, ``rate`` the loads where candidates are compared of the best order known.
     """
     counts = phase.counts
-    poor = rate > _POOR * counts.number(tuple(item.domain for item in everything))
+    poor = rate > POOR * counts.number(tuple(item.domain for item in everything))
     width = len(phase.placement[phase.names[0]])
     planes = [
         plane

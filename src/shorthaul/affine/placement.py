@@ -120,7 +120,7 @@ def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
             function = function.set_tuple_name(_OUT, turned.get_tuple_name(_OUT))
             rows = _rows(value)
             domain = function.domain()
-            result.append(Read(sink, item.source, item.reference.array, function, rows, domain, _zeros(domain)))
+            result.append(Read(sink, item.source, item.reference.array, function, rows, domain, zeros_of(domain)))
     return tuple(result)
 
 
@@ -129,7 +129,8 @@ def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
     return None if any(row is None for row in rows) else tuple(row for row in rows if row is not None)
 
 
-def _zeros(domain: isl.Set) -> tuple[Row, ...]:
+def zeros_of(domain: isl.Set) -> tuple[Row, ...]:
+    """Return affine functions that are 0 on the whole of ``domain``."""
     result = []
     for constraint in domain.affine_hull().get_constraints():
         row = _row(constraint.get_aff()) if constraint.is_equality() else None
@@ -208,14 +209,16 @@ def loops(statement: Statement) -> tuple[Row, ...]:
     return tuple(result)
 
 
-def placements(distances: Distances, names: Sequence[str], reads: Mapping[str, Sequence[Read]]) -> Iterator[Placement]:
+def placements(
+    distances: Distances, names: Sequence[str], reads: Mapping[str, Sequence[Read]], start: str | None = None
+) -> Iterator[Placement]:
     """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
 
-    Every one has a legal order of its coordinates.
+    Every one has a legal order of its coordinates. With ``start``, one of the deepest, the space is that of its loops.
     """
     flow = distances.flow
     statements = [flow.program.by_name[name] for name in names]
-    root = max(statements, key=lambda item: len(item.iterators))
+    root = flow.program.by_name[start] if start else max(statements, key=lambda item: len(item.iterators))
     found: list[dict[str, tuple[Row, ...]]] = [{root.name: loops(root)}]
     waiting = sorted((item for item in statements if item is not root), key=lambda item: -len(item.iterators))
     while waiting and found:

@@ -11,6 +11,9 @@ from shorthaul.affine.cdag import ConcreteCdag
 from shorthaul.affine.panel_order import panel_keys, step_keys
 from shorthaul.affine.panel_policy import PanelStep
 from shorthaul.affine.placement import Row
+from shorthaul.affine.tile_policy import Phase
+from shorthaul.affine.tile_steps import Step
+from shorthaul.affine.turns import TurnsStep
 from shorthaul.affine.upper import AnyStep, UpperBound
 from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads
@@ -39,19 +42,55 @@ def _phase_order(
 ) -> IntArray:
     owners = [cdag.names.index(name, first) for name in step.names]
     vertices = np.flatnonzero(np.isin(cdag.owner, owners))
+    if isinstance(step, TurnsStep):
+        if step.pays(_parameters(sizes), sizes["S"]):
+            return _turns_order(step, cdag, first, sizes, origin)
+        step = step.plain
     if step.phase is None or not len(vertices):
         return vertices
-    width = len(next(iter(step.phase.placement.values())))
-    places = np.zeros((len(vertices), width), dtype=np.int64)
-    for name, owner in zip(step.names, owners, strict=True):
+    members = dict(zip(step.names, owners, strict=True))
+    places = np.zeros((len(vertices), len(step.phase.placement[step.names[0]])), dtype=np.int64)
+    for name, owner in members.items():
         mine = cdag.owner[vertices] == owner
-        points = cdag.coordinates[vertices[mine], : cdag.widths[owner]]
-        places[mine] = np.column_stack([_values(row, points, sizes) for row in step.phase.placement[name]])
+        places[mine] = _places(step.phase, name, cdag, vertices[mine], sizes)
     keys = _keys(step, places, sizes, origin)
     return vertices[np.lexsort((vertices, *reversed(keys)))]
 
 
-def _keys(step: AnyStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
+def _places(phase: Phase, name: str, cdag: ConcreteCdag, vertices: IntArray, sizes: Mapping[str, int]) -> IntArray:
+    """Return where instances of the statement ``name`` are placed, shape (vertices, coordinates)."""
+    rows = phase.placement[name]
+    points = cdag.coordinates[vertices, : len(rows[0].factors)]
+    return np.column_stack([_values(row, points, sizes) for row in rows])
+
+
+def _turns_order(
+    step: TurnsStep, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
+) -> IntArray:
+    """Return the instances step by step of the outer loop, in every step group by group."""
+    found: list[tuple[IntArray, list[IntArray]]] = []
+    for turn, (group, delay) in enumerate(zip(step.groups, step.delays, strict=True)):
+        assert group.phase is not None
+        vertices, places = [], []
+        for name in group.names:
+            piece = step.parts.pieces.get(name)
+            owner = cdag.names.index(name if piece is None else piece.statement, first)
+            mine = np.flatnonzero(cdag.owner == owner)
+            if piece is not None:
+                points = cdag.coordinates[mine, : len(piece.row.factors)]
+                mine = mine[(_values(piece.row, points, sizes) == 0) == piece.on]
+            vertices.append(mine)
+            places.append(_places(group.phase, name, cdag, mine, sizes))
+        where = np.concatenate(places)
+        keys = [where[:, 0] + delay, np.full(len(where), turn), *_keys(group, where, sizes, origin)]
+        found.append((np.concatenate(vertices), keys))
+    width = max(len(keys) for _, keys in found)
+    columns = [np.column_stack([*keys, *[np.zeros_like(keys[0])] * (width - len(keys))]) for _, keys in found]
+    every = np.concatenate([vertices for vertices, _ in found])
+    return every[np.lexsort((every, *reversed(np.concatenate(columns).T)))]
+
+
+def _keys(step: Step | PanelStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
     capacity = sizes["S"]
     if isinstance(step, PanelStep):
         panel = step.panel(_parameters(sizes), capacity)
@@ -101,6 +140,8 @@ def _origins(bound: UpperBound, sizes: Mapping[str, int], budget: Budget) -> Ite
 
 def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     """Return sizes of what is cut, as many as there are coordinates to shift."""
+    if isinstance(step, TurnsStep):
+        return max((_edges(item, sizes) for item in step.groups), key=len)
     if isinstance(step, PanelStep):
         panel = step.panel(_parameters(sizes), sizes["S"])
         if panel is not None:

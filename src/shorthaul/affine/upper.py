@@ -22,12 +22,13 @@ from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.leading import S, leading_term
 from shorthaul.affine.limits import limited
 from shorthaul.affine.model import Program
-from shorthaul.affine.panel_policy import PanelStep, panel_plans
+from shorthaul.affine.panel_policy import POOR, PanelStep, panel_plans
 from shorthaul.affine.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.tile_size import Edge
 from shorthaul.affine.tile_steps import Step
+from shorthaul.affine.turns import Turning, TurnsStep
 
 #: Uses and savings of less than this part of all loads do not matter where candidates are compared.
 _NEGLIGIBLE = 1e-4
@@ -35,7 +36,7 @@ _NEGLIGIBLE = 1e-4
 _MOST_OPERATIONS = 5_000_000
 
 
-AnyStep = Step | PanelStep
+AnyStep = Step | PanelStep | TurnsStep
 
 
 @dataclass(frozen=True)
@@ -96,12 +97,14 @@ def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[
     flow = flow_dependences(program) if flow is None else flow
     reads = {item.name: reads_of(flow, item.name) for item in program.statements}
     counts = Counts(flow, small)
+    turning = Turning(flow, small)
     known: dict[frozenset[str], AnyStep] = {}
 
     def step(names: Iterable[str]) -> AnyStep:
         key = frozenset(names)
         if key not in known:
             known[key] = _step(flow, [item.name for item in program.statements if item.name in key], reads, counts)
+            known[key] = _in_turns(known[key], turning)
         return known[key]
 
     steps = [step(names) for names in _components(flow)]
@@ -137,6 +140,18 @@ def _in_panels(step: Step, phase: Phase) -> AnyStep:
     except isl.Error:
         pass
     return result
+
+
+def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
+    """Return the step in groups that take turns, where its loads are many and that needs fewer."""
+    if not isinstance(step, Step) or step.rate <= POOR * step.counts.number(step.every_use):
+        return step
+    try:
+        with limited(_MOST_OPERATIONS):
+            found = turning.turned(step)
+    except isl.Error:
+        return step
+    return step if found is None or found.rate >= step.rate * (1 - _NEGLIGIBLE) else found
 
 
 def _tried(phase: Phase) -> tuple[Policy, float] | None:

@@ -9,8 +9,10 @@ import sympy
 
 from shorthaul.affine.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.placement import Loops, Row
+from shorthaul.affine.splitting import Piece
 from shorthaul.affine.tile_policy import Phase, Policy
 from shorthaul.affine.tile_size import Edge
+from shorthaul.affine.turns import TurnsStep
 from shorthaul.affine.upper import AnyStep, UpperBound
 
 #: Where two leading terms are compared: all sizes equal and far above S, S large.
@@ -75,6 +77,12 @@ def orders_text(upper: UpperBound) -> str:
 
 def order_text(step: AnyStep) -> str:
     """Return the order of one phase in words."""
+    if isinstance(step, TurnsStep):
+        turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
+        halves = sorted(
+            {f"{item.statement} split where {_equation(step, item)}" for item in step.parts.pieces.values()}
+        )
+        return "; ".join([f"step by step of the outer loop, {turns}", *halves])
     if isinstance(step, PanelStep):
         return _panels_text(step.plan)
     if step.phase is None or step.policy is None:
@@ -88,6 +96,11 @@ def order_text(step: AnyStep) -> str:
         parts.append(f"tiles of {' x '.join(tiles)}")
     parts.append(f"inside by {_listed(order, names)}" if order.inner else "once")
     return ", ".join(parts)
+
+
+def _equation(step: TurnsStep, piece: Piece) -> str:
+    iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
+    return f"{_shown(piece.row, iterators).strip('()')} = 0"
 
 
 def _panels_text(plan: PanelPlan) -> str:
@@ -130,6 +143,8 @@ def _listed(order: Loops, names: Sequence[str]) -> str:
 
 def kept_text(step: AnyStep) -> list[str]:
     """Return for every class of values how long it is kept."""
+    if isinstance(step, TurnsStep):
+        return [text for item in step.groups for text in kept_text(item)]
     if isinstance(step, PanelStep):
         parts = [text for part in step.plan.steps for text in kept_text(part)]
         blocks = step.plan.blocks
