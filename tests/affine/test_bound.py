@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import sympy
 
 from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
@@ -146,3 +147,32 @@ def test_parameters_that_bear_a_name_of_the_proof(name: str) -> None:
         lower_bound(program_from_text(text))
     for part in (f"'{name}'", "parameter", "bounds use themselves", "rename the parameter"):
         assert part in str(caught.value), str(caught.value)
+
+
+def test_a_wavefront_by_one_of_two_references() -> None:
+    """Householder QR: the column updated waits at every inner product; the reflected column, shared by all, does not."""
+    program = program_from_text("""
+void f(int n, int m, double A[m][n], double tau[n]) {
+#pragma scop
+  for (int k = 0; k < n; k++) {
+    double s = 0.0;
+    for (int i = k; i < m; i++) s += A[i][k] * A[i][k];
+    tau[k] = sqrt(s);
+    A[k][k] = A[k][k] + tau[k];
+    for (int j = k + 1; j < n; j++) {
+      double w = 0.0;
+      for (int i = k; i < m; i++) w += A[i][k] * A[i][j];
+      for (int i = k; i < m; i++) A[i][j] -= w * A[i][k] / tau[k];
+    }
+  }
+#pragma endscop
+}
+""")
+    bound = lower_bound(program)
+    n, m = (sympy.Symbol(name, integer=True, positive=True) for name in "nm")
+    assert sympy.simplify(bound.leading.subs(n, m) - m**3 / 3) == 0
+    for sizes in ({"n": 5, "m": 7}, {"n": 8, "m": 8}, {"n": 9, "m": 4}):
+        cdag = concrete_cdag(program, sizes)
+        for capacity in (6, 8, 12, 20):
+            loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity).sum())
+            assert bound.value({**sizes, "S": capacity}) <= loads

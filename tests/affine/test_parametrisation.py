@@ -45,8 +45,8 @@ def test_sums_over_the_iterations_with_a_positive_bound(count: Polynomial, direc
 
 
 def test_events_that_share_vertices_do_not_add_up() -> None:
-    assert disjoint_part(isl.UnionMap("[N] -> { e[i] -> a[j] : 0 <= i, j < N }")) is None
+    assert disjoint_part([isl.UnionMap("[N] -> { e[i] -> a[j] : 0 <= i, j < N }")]) is None
     apart = isl.UnionMap("[N] -> { e[i] -> a[i, j] : 0 <= i, j < N; e[i] -> b[j] : 0 <= i, j < N }")
-    kept = disjoint_part(apart)
+    kept = disjoint_part([apart])
     assert kept is not None
     assert kept.is_equal(isl.UnionMap("[N] -> { e[i] -> a[i, j] : 0 <= i, j < N }"))

@@ -111,7 +111,7 @@ def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
     symmetric = options.profile == "best"
     at = [item.sizes(flow.program.parameters) for item in INSTANCES]
     levels = stencil.stencils(flow)
-    covered = frozenset(name for item in levels for name in item.statements)
+    covered = frozenset(name for item in levels if item.in_steps for name in item.statements)
     pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]

@@ -15,6 +15,8 @@ has the same exponents and the same U then, and one rounding instead of one per 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import islpy as isl
 
 from shorthaul.affine.counting import Cardinality, card, total
@@ -98,18 +100,25 @@ def _at_least(points: isl.Set, count: Polynomial) -> isl.Set | None:
     return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(dict.fromkeys([*names, 'S']))}] -> {whole}")
 
 
-def disjoint_part(alive: isl.UnionMap) -> isl.UnionMap | None:
-    """Return ``alive``, or the part of it by spaces, in which different events share no vertex."""
-    if alive.is_empty():
+def disjoint_part(alive: Sequence[isl.UnionMap]) -> isl.UnionMap | None:
+    """Return the union of the relations event -> vertex, or the part of it in which different events share no vertex.
+
+    Where the union does not have that, its maps are taken one by one, and those kept that share no vertex by themselves
+    nor with one kept before.
+    """
+    whole = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for item in alive:
+        whole = whole.union(item)
+    if whole.is_empty():
         return None
-    if alive.reverse().is_single_valued():
-        return alive
+    if whole.reverse().is_single_valued():
+        return whole.coalesce()
     maps: list[isl.Map] = []
-    alive.foreach_map(lambda item: maps.append(item.coalesce()))
-    apart = [isl.UnionMap.from_map(item) for item in sorted(maps, key=str) if item.is_injective()]
-    if not apart:
-        return None
-    result = apart[0]
-    for item in apart[1:]:
-        result = result.union(item)
-    return result if result.reverse().is_single_valued() else None
+    for item in alive:
+        item.foreach_map(lambda found: maps.append(found.coalesce()))
+    result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for found in sorted(maps, key=str):
+        more = result.union(isl.UnionMap.from_map(found))
+        if more.reverse().is_single_valued():
+            result = more.coalesce()
+    return None if result.is_empty() else result

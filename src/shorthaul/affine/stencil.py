@@ -11,6 +11,7 @@ sides (Brunn and Minkowski), on the line for any N, and for the cross in the pla
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,20 +26,26 @@ from shorthaul.affine.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.lemmas import BALANCED, ROWS, SEGMENTS
 from shorthaul.affine.notation import shown
-from shorthaul.affine.paths import Step, affine_steps
+from shorthaul.affine.paths import affine_steps
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.shapes import Offset, Shape, isoperimetric_constant
+from shorthaul.affine.shapes import Offset, Shape, differences, isoperimetric_constant
 
 _SET = isl.dim_type.set
+#: Statements of more loops keep the levels of the first one; factors of a covector; covectors tried.
+_WIDEST, _STEEPEST, _MOST_TRIED = 4, 3, 4
 
 
 @dataclass(frozen=True)
 class Stencil:
-    """Statements in levels; ``offsets`` is N, ``constant`` the c of inequality (1), ``shape`` why it holds."""
+    """Statements in levels; ``shifts`` lead from an instance to what it reads, for every statement.
+
+    ``covector`` numbers the levels of a statement, ``constant`` is the c of inequality (1), ``shape`` why it holds.
+    """
 
     statements: tuple[str, ...]
     domains: tuple[isl.Set, ...]
-    offsets: frozenset[Offset]
+    covector: Offset
+    shifts: tuple[tuple[Offset, ...], ...]
     constant: sympy.Expr
     shape: Shape
     spill: isl.UnionSet
@@ -48,7 +55,12 @@ class Stencil:
     @property
     def dimensions(self) -> int:
         """The dimension of a level."""
-        return len(next(iter(self.offsets)))
+        return len(self.covector) - 1
+
+    @property
+    def in_steps(self) -> bool:
+        """True if the levels are those of the first coordinate."""
+        return self.covector == _first(len(self.covector))
 
 
 def stencils(flow: DataFlow) -> list[Stencil]:
@@ -59,70 +71,110 @@ def stencils(flow: DataFlow) -> list[Stencil]:
         for at in range(len(statements) - size + 1):
             group = statements[at : at + size]
             widths = {item.domain.dim(_SET) for item in group}
-            if len(widths) == 1 and widths.pop() >= 2:
-                made = _stencil(flow, [item.name for item in group])
-                if made is not None:
-                    found.append(made)
+            width = widths.pop()
+            if not widths and width >= 2:
+                made = _stencil(flow, [item.name for item in group], _first(width))
+                options = [item for item in (made, _skewed(flow, group[0].name) if size == 1 else None) if item]
+                found.extend(sorted(options, key=lambda item: -float(item.constant))[:1])
     return found
 
 
-def _stencil(flow: DataFlow, names: Sequence[str]) -> Stencil | None:
-    reads = [_neighbours(flow, names, at) for at in range(len(names))]
-    offsets = frozenset.intersection(*(frozenset(item) for item in reads))
-    if len(offsets) < 2:
+def _first(width: int) -> Offset:
+    return (1, *(0,) * (width - 1))
+
+
+def _skewed(flow: DataFlow, name: str) -> Stencil | None:
+    """Return the stencil of one statement with the best levels that a small covector gives, if there is one."""
+    steps = [step for step in affine_steps(flow, name) if step.source == name]
+    shifts = {step.shift for step in steps if step.shift is not None and step.matrix == _unit(len(step.matrix))}
+    width = flow.program.by_name[name].domain.dim(_SET)
+    if not 2 <= width <= _WIDEST or len(shifts) < 2:
         return None
-    rated = isoperimetric_constant(offsets)
+    rated: list[tuple[float, Offset]] = []
+    for covector in itertools.product(range(_STEEPEST + 1), repeat=width):
+        chosen = frozenset(item for item in shifts if _level(covector, item) == -1)
+        known = isoperimetric_constant(differences(chosen), width - 1) if len(chosen) > 1 else None
+        if known is not None:
+            rated.append((-float(known[0]), covector))
+    for _, covector in sorted(rated)[:_MOST_TRIED]:
+        made = _stencil(flow, [name], covector)
+        if made is not None:
+            return made
+    return None
+
+
+def _level(covector: Offset, shift: Offset) -> int:
+    return sum(a * b for a, b in zip(covector, shift, strict=True))
+
+
+def _unit(width: int) -> tuple[Offset, ...]:
+    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
+
+
+def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil | None:
+    reads = [_neighbours(flow, names, at, covector) for at in range(len(names))]
+    width = len(covector)
+    if len(names) > 1:  # statements after the first one read the same step
+        drop = tuple(-value for value in _first(width))
+        common = frozenset.intersection(
+            frozenset(tuple(a - b for a, b in zip(shift, drop, strict=True)) for shift in reads[0]),
+            *(frozenset(item) for item in reads[1:]),
+        )
+        shifts = [tuple(tuple(a + b for a, b in zip(item, drop, strict=True)) for item in sorted(common))]
+        shifts += [tuple(sorted(common)) for _ in names[1:]]
+    else:
+        common = frozenset(reads[0])
+        shifts = [tuple(sorted(common))]
+    rated = isoperimetric_constant(differences(common), width - 1) if len(common) > 1 else None
     if rated is None:
         return None
     domains = []
     for at, name in enumerate(names):
         domain = flow.program.by_name[name].domain
-        for offset in sorted(offsets):
-            domain = domain.intersect(reads[at][offset])
-        if thickness(domain) < domain.dim(_SET):
+        for shift in shifts[at]:
+            domain = domain.intersect(reads[at][shift])
+        if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
-    inside = union_of(domains)
-    spill = ends = None
+    spill, ends = _borders(names, domains, shifts)
+    sources = spill.subtract(union_of(domains)).coalesce()
+    return Stencil(
+        tuple(names), tuple(domains), covector, tuple(shifts), *rated, spill.coalesce(), sources, ends.coalesce()
+    )
+
+
+def _borders(
+    names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Sequence[Offset]]
+) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return what the domains read, and their instances with a successor that is not in them."""
+    inside, spill, ends = union_of(domains), union_of([]), union_of([])
     for at, name in enumerate(names):
         before, after = (at - 1) % len(names), (at + 1) % len(names)
-        for offset in sorted(offsets):
-            down = _shift(name, names[before], -1 if at == 0 else 0, offset)
-            up = _shift(name, names[after], 1 if at == len(names) - 1 else 0, tuple(-value for value in offset))
-            read = down.intersect_domain(as_union(domains[at])).range()
-            leaving = as_union(domains[at]).subtract(up.intersect_range(inside).domain())
-            spill = read if spill is None else spill.union(read)
-            ends = leaving if ends is None else ends.union(leaving)
-    assert spill is not None
-    assert ends is not None
-    sources = spill.subtract(inside).coalesce()
-    return Stencil(tuple(names), tuple(domains), offsets, *rated, spill.coalesce(), sources, ends.coalesce())
+        for shift in shifts[at]:
+            spill = spill.union(_shift(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
+        for shift in shifts[after]:
+            up = _shift(name, names[after], tuple(-value for value in shift))
+            ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
+    return spill, ends
 
 
-def _neighbours(flow: DataFlow, names: Sequence[str], at: int) -> dict[Offset, isl.Set]:
-    """Return for every offset the instances of a statement that read that neighbour one level below."""
-    before = names[at - 1] if at else names[-1]
-    step_back = -1 if at == 0 else 0
+def _neighbours(flow: DataFlow, names: Sequence[str], at: int, covector: Offset) -> dict[Offset, isl.Set]:
+    """Return for every shift to the level below the instances of a statement that read so."""
+    before, down = (names[at - 1], 0) if at else (names[-1], -1)
     result: dict[Offset, isl.Set] = {}
     for step in affine_steps(flow, names[at]):
-        offset = _offset(step, before, step_back)
-        if offset is not None:
+        shift = step.shift
+        if step.source != before or shift is None or step.matrix != _unit(len(step.matrix)):
+            continue
+        if _level(covector, shift) == down:
             where = step.function.domain()
-            result[offset] = result[offset].union(where) if offset in result else where
+            result[shift] = result[shift].union(where) if shift in result else where
     return result
 
 
-def _offset(step: Step, before: str, step_back: int) -> Offset | None:
-    width = len(step.matrix)
-    unit = tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
-    if step.source != before or step.shift is None or step.matrix != unit or step.shift[0] != step_back:
-        return None
-    return step.shift[1:]
-
-
-def _shift(name: str, target: str, time: int, offset: Offset) -> isl.UnionMap:
-    names = [f"x{at}" for at in range(len(offset) + 1)]
-    values = [f"{x} + {step}" for x, step in zip(names, (time, *offset), strict=True)]
+def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
+    names = [f"x{at}" for at in range(len(shift))]
+    values = [f"{x} + {step}" for x, step in zip(names, shift, strict=True)]
     text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
@@ -173,13 +225,19 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
 
 def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     """Return the levels, the neighbourhood, the sets, and why inequality (1) holds."""
-    names = ", ".join(item.statements)
-    order = " and ".join(item.statements) + " take turns" if len(item.statements) > 1 else f"{names} at each step"
-    neighbours = f"{{{', '.join(map(str, sorted(item.offsets)))}}}"
+    shifts = f"{{{', '.join(map(str, item.shifts[-1]))}}}"
+    first = f" (of {item.statements[0]}, with 1 less in the first coordinate)" if len(item.statements) > 1 else ""
+    number = " + ".join(
+        f"{factor} {name}" if factor > 1 else name
+        for factor, name in zip(item.covector, flow.program.by_name[item.statements[0]].iterators, strict=True)
+        if factor
+    )
+    turns = f", in which {' and '.join(item.statements)} take turns" if len(item.statements) > 1 else ""
     return [
         (
-            f"Levels: {order}; the first coordinate is the step, the other {item.dimensions} are the place x. "
-            f"An instance at x reads the level below at x + N, N = {neighbours}, each by a read of its own."
+            f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}{first}, each "
+            f"by a read of its own. In a level, a plane of {item.dimensions} dimensions, N is this set of v up to "
+            "a translation."
         ),
         "D: the instances of which all these neighbours are computed.",
         f"sources (read by D, not in D; no input is among them): {shown(item.sources, flow.program)}",
@@ -205,7 +263,7 @@ def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str
     return [
         (
             "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
-            f"of D of which a successor x - N of the next level is not in D: {shown(item.ends, flow.program)}"
+            f"of D of which a successor p - v in the next level is not in D: {shown(item.ends, flow.program)}"
         ),
         (
             "A vertex counted in Out(P_i) that is not in F is read by another part P_j, in whose In(P_j) it "

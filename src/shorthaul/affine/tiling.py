@@ -61,10 +61,10 @@ class TileSpace:
         from shorthaul.affine.tiling_kernels import ready_order, spread_ranks
 
         cut = [(at, size) for at, size in tiling.sizes if size]
-        if not cut:
+        given = np.flatnonzero(self.full)
+        if not cut or not len(given):  # at small sizes the deepest nests may be empty
             return self.cdag.program_order
         announce("shorthaul.affine.tiling_kernels", 5)
-        given = np.flatnonzero(self.full)
         columns = [self.values[given, at] // size for at, size in cut]
         if tiling.split:
             columns.insert(0, self.nest[given])

@@ -67,11 +67,9 @@ def wavefronts(flow: DataFlow) -> list[Wavefront]:
 def _of_events(flow: DataFlow, search: Search, event: str) -> list[Wavefront]:
     found = []
     for why, later in search.descendants(event):
-        operands = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        for name in sorted(names_of(later.range())):
-            operands = operands.union(search.reads(name))
-        needed = later.apply_range(operands).intersect(search.ancestors(event))
-        alive = disjoint_part(needed.coalesce())
+        known = search.ancestors(event)
+        needed = [later.apply_range(item).intersect(known).coalesce() for item in search.references(later.range())]
+        alive = disjoint_part(needed)
         if alive is not None:
             found.append(argument(flow, event, why, alive))
     return found
@@ -92,6 +90,12 @@ class Search:
             if tag is None or item.reference.tag == tag:
                 result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
         return result
+
+    def references(self, vertices: isl.UnionSet) -> list[isl.UnionMap]:
+        """Return, for every reference of the statements in ``vertices``, instance -> what it reads by it."""
+        names = sorted(names_of(vertices) & set(self.flow.program.by_name))
+        tags = [(name, tag) for name in names for tag in sorted({item.reference.tag for item in self.flow.into(name)})]
+        return [self.reads(name, tag) for name, tag in tags]
 
     def closure(self, statement: str) -> isl.UnionMap | None:
         """Return instance -> later instances along the statement's own chain, if isl knows it exactly."""
