@@ -17,7 +17,7 @@ from shorthaul.core.options import option, validate
 @dataclasses.dataclass(frozen=True, slots=True)
 class Options:
     method: str = option("auto", "How.", choices=("auto", "exact"))
-    rounds: int = option(3, "How often.", least=1, most=9)
+    rounds: int = option(3, "How often [in vain].", least=1, most=9)
     shared: bool = option(True, "Share.")
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ def test_help_names_every_flag() -> None:
         "--result",
         "--json",
     )
-    for text in (*flags, "One of: auto, exact."):
+    for text in (*flags, "One of: auto, exact.", "How often [in vain]."):
         assert text in out
 
 

@@ -83,3 +83,19 @@ def test_a_called_kernel_in_another_file_makes_the_cache_stale(tmp_path: Path) -
     inner.write_text(inner.read_text().replace("return a", "return 10 * a"))
     changed = run(tmp_path)
     assert changed.stdout.split("\n")[:2] == ["warm before False", "21"]
+
+
+def test_kernels_without_a_place_for_their_cache_compile_every_time_and_say_so(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
+    nowhere = (
+        "from numba.core.dispatcher import Dispatcher\n"
+        "def enable_caching(self): raise RuntimeError('no locator available')\n"
+        "Dispatcher.enable_caching = enable_caching\n"
+    )
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", nowhere + CODE], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split("\n")[:3] == ["warm before False", "3", "warm after True"]
+        assert "about 3 s, every time, as no cache folder can be written: set NUMBA_CACHE_DIR to one" in done.stderr
+    assert not list(tmp_path.rglob("*.nbi"))

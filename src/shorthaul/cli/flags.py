@@ -116,6 +116,7 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
             names = ("/".join(names),)
         choices = field.metadata.get("choices", ())
         text = field.metadata.get("help", "") + (f" One of: {', '.join(choices)}." if choices else "")
+        text = text.replace("[", r"\[")  # a bracket is no markup
         has_default = field.default is not dataclasses.MISSING
         info = typer.Option(*names, help=text, show_default=has_default and field.default not in {None, False})
         default = field.default if has_default else inspect.Parameter.empty

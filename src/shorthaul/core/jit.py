@@ -20,6 +20,8 @@ _kernels: dict[str, list[Any]] = {}
 #: For every compiled kernel, by identity, the files of its code: its own and those of the kernels imported there.
 _sources: dict[int, frozenset[str]] = {}
 _announced: set[str] = set()
+#: Modules whose compiled code has no place on disk.
+_uncached: set[str] = set()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -37,7 +39,13 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     # A function made at a prompt has no file to keep a cache beside.
     cacheable = Path(function.__code__.co_filename).is_file()
-    compiled = numba.njit(cache=cacheable, nogil=True)(function)
+    compiled = numba.njit(nogil=True)(function)
+    if cacheable:
+        try:
+            compiled.enable_caching()
+        except RuntimeError:  # neither the installation nor the user's cache folder can be written
+            cacheable = False
+            _uncached.add(function.__module__)
     _kernels.setdefault(function.__module__, []).append(compiled)
     _sources[id(compiled)] = _files_of(function)
     if cacheable:
@@ -92,7 +100,10 @@ def announce(module: str, seconds: int, *, group: str | None = None) -> None:
     if kernels and not any(_kernel_is_warm(compiled) for compiled in kernels):
         name = module.removeprefix("shorthaul.") if group is None else group
         _announced.add(name)
-        print(f"compiling the kernels of {name}: about {seconds} s, only this first time", file=sys.stderr, flush=True)
+        when = "only this first time"
+        if module in _uncached:
+            when = "every time, as no cache folder can be written: set NUMBA_CACHE_DIR to one"
+        print(f"compiling the kernels of {name}: about {seconds} s, {when}", file=sys.stderr, flush=True)
 
 
 def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool:
