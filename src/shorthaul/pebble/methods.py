@@ -24,6 +24,7 @@ from shorthaul.pebble import (
     memory_states,
     mvm_tiling,
     recomputation,
+    reloads,
     tiles,
     tiles_kernels,
     tree,
@@ -391,5 +392,12 @@ PLANNERS: dict[str, Planner] = {
 
 
 def find_plan(request: Request, method: str) -> Found:
-    """Return the plan of ``method`` and the bound that stands beside it."""
-    return PLANNERS[method](request)
+    """Return the plan of ``method`` and the bound that stands beside it.
+
+    Where values may be computed again, loads of the plan that this makes cheaper are replaced.
+    """
+    found = PLANNERS[method](request)
+    if not request.recompute or _is_met(request.cdag, found):
+        return found
+    again = reloads.computed_again(request.cdag, found.plan, request.budget)
+    return _cheaper(request.cdag, found, replace(found, plan=again))
