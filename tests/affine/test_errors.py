@@ -11,9 +11,7 @@ from shorthaul.affine.cases import kernel_text
 from shorthaul.affine.scop import load, program_from_text
 from shorthaul.core.errors import InputError, ShorthaulError
 
-FRAME = (
-    "void f(int n, double a[n], double b[n], int idx[n], double *p, double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
-)
+FRAME = "void f(int n, double a[n], double b[n], double g[n][n], int idx[n], double *p, double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
 
 #: body of the region (its first line is line 3 of the file) -> what the message must say
 BODIES = {
@@ -53,6 +51,38 @@ BODIES = {
     "pointer into an array": ("double *q = a + n; *q = 0;", "line 3 column 21", "*q", "pointer arithmetic"),
     "array of structures": ("for (int i = 0; i < n; i++) cells[i].v = 0;", "line 3 column 29", "cells[i].v", "plain arrays"),
     "not equal": ("for (int i = 0; i != n; i++) a[i] = 0;", "line 3 column 1", "never ends", "in place of !="),
+    "subscript missing": ("a[0] = 1; cells[0] = 1; g[0] = 2;", "line 3", "g[0]", "declared with 2 and used with 1", "as it is declared"),
+    "subscript too many": ("for (int i = 0; i < n; i++) a[i][1] = 0;", "line 3 column 29", "declared with 1 and used with 2"),
+    "text": ('a[0] = "x";', "line 3 column 8", "a text is no number"),
+    "constant assigned": ("3 = a[0];", "line 3 column 1", "no place to write to"),
+    "sum assigned": ("a[0] + b[0] = 1;", "line 3 column 1", "a[0] + b[0]", "no place to write to"),
+    "size of": ("for (int i = 0; i < sizeof(a); i++) a[i] = 0;", "line 3 column 21", "sizeof is not understood"),
+    "fraction in a bound": ("for (int i = 0; i < n * 0.5; i++) a[i] = 0;", "line 3 column 25", "no integer", "n / 2"),
+    "square in a bound": ("for (int i = 0; i * i < n; i++) a[i] = 0;", "line 3 column 17", "i * i", "two unknowns"),
+    "not equal in steps of 2": ("for (int i = 0; i != n; i += 2) a[i] = 0;", "line 3 column 1", "never ends", "in place of !="),
+    "comment never closed": ("a[0] = 1; /* oops", "line 3 column 11", "comment is never closed", "add */"),
+    "quote never closed": ('a[0] = "abc;', "line 3 column 8", "is not C", "quote"),
+    "semicolon missing": ("for (int i = 0; i < n; i++) a[i] = 0", "line 4 column 1", "missing semicolon"),
+    "bracket missing": ("for (int i = 0; i < n; i++) a[i = 0;", "line 3", "bracket"),
+    "comma in a subscript": ("for (int i = 0; i < n; i++) a[i, 1] = 0;", "line 3 column 31", "i, 1"),
+    "step of 0": ("for (int i = 0; i < n; i += 0) a[i] = 0;", "line 3", "other than 0"),
+    "no step": ("for (int i = 0; i < n;) a[i] = 0;", "line 3", "step is not a constant"),
+    "no start": ("int i = 0; for (; i < n; i++) a[i] = 0;", "line 3 column 12", "set the iterator"),
+    "backwards": ("for (int i = n; i < 0; i--) a[i] = 0;", "line 3", "towards its limit"),
+    "division by zero": ("for (int i = 0; i < n; i++) a[i / 0] = 0;", "line 3 column 31", "positive constant"),
+    "remainder of a parameter": ("for (int i = 0; i < n; i++) a[i % n] = 0;", "line 3 column 31", "positive constant"),
+    "bits": ("for (int i = 0; i < n; i++) a[i & 7] = 0;", "line 3 column 31", "the operator &"),
+    "truth as subscript": ("for (int i = 0; i < n; i++) a[i < 3] = 0;", "line 3 column 31", "the operator <"),
+    "counter in a subscript": ("int k = 0; for (int i = 0; i < n; i++) a[k++] = 0;", "line 3 column 42", "changes a variable"),
+    "iterator counted on": ("for (int i = 0; i < n; i++) { a[i] = 0; i++; }", "line 3 column 41", "loop's header only"),
+    "allocation": ("double *q = malloc(n); q[0] = 1;", "line 3 column 13", "malloc", "write the function out"),
+    "printing": ('for (int i = 0; i < n; i++) printf("%g", a[i]);', "line 3 column 29", "side effects"),
+    "assembler": ('asm("nop");', "line 3 column 1", "side effects"),
+    "member": ("a[0] = p->x;", "line 3 column 8", "structure"),
+    "else alone": ("else a[0] = 1;", "line 3 column 1", "before: else"),
+    "keyword as a name": ("for (int int = 0; int < n; int++) a[0] = 1;", "line 3 column 6", "is not C"),
+    "function in a function": ("double h(double x) { return x; } a[0] = 1;", "line 3 column 20", "is not C"),
+    "label": ("l1: for (int i = 0; i < n; i++) a[i] = 0;", "line 3 column 1", "loops, ifs and assignments only"),
     "flattened out of its wide row": ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[4 * n * i + 5 * j] = 0;", "line 3", "row of 4 * n"),
     "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j < 9; j++) a[i * n + j] = 0;", "line 3", "row of n"),
 }  # fmt: skip
@@ -89,6 +119,8 @@ def test_regions(name: str) -> None:
         program_from_text(FRAME % body)
     for text in says:
         assert text in str(caught.value), str(caught.value)
+    assert "do: " in str(caught.value)
+    assert "found: " in str(caught.value)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -98,6 +130,7 @@ def test_files(name: str) -> None:
         program_from_text(text)
     for part in says:
         assert part in str(caught.value), str(caught.value)
+    assert "do: " in str(caught.value)
 
 
 def test_unknown_function() -> None:

@@ -40,6 +40,9 @@ def subscripted(node: Any, params: isl.Set, names: Names) -> Access:
     if isinstance(inner, c_ast.ID):
         return Access(inner.name, tuple(subscripts), node, params)
     place = str(names.place(node))
+    if inner is node and isinstance(node, c_ast.Constant | c_ast.BinaryOp):
+        cure = "let one array element or scalar stand left of ="
+        raise InputError("a value is no place to write to", place=place, value=c_text(node), cure=cure)
     if isinstance(inner, c_ast.StructRef):
         raise InputError("a structure is accessed", place=place, value=c_text(node), cure="use plain arrays")
     raise InputError(
@@ -60,7 +63,10 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
         if node.name in symbols.data or (node.name in symbols.written and node.name not in names.iterators):
             if node.name in symbols.loops:
                 raise InputError(
-                    "a loop iterator is used outside its loop", place=str(names.place(node)), value=node.name
+                    "a loop iterator is used outside its loop",
+                    place=str(names.place(node)),
+                    value=node.name,
+                    cure="write the value it has there: the loop's limit",
                 )
             yield subscripted(node, params, names)
         return
@@ -69,6 +75,9 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
     ):
         yield subscripted(node, params, names)
         return
+    if isinstance(node, c_ast.Constant) and node.type == "string":
+        cure = "write a number, an array element or an expression"
+        raise InputError("a text is no number", place=str(names.place(node)), value=node.value, cure=cure)
     if isinstance(node, c_ast.Cast):
         yield from data_reads(node.expr, params, names, symbols)
         return

@@ -19,6 +19,7 @@ from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError
 
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+_CURE = "write it with loop iterators, integer parameters and constants only"
 _AFFINE = "sums of iterators and parameters with constant factors, and divisions by constants"
 
 
@@ -42,8 +43,8 @@ def c_text(node: Any) -> str:
 
 def not_affine(node: Any, names: Names, why: str, cure: str = "") -> InputError:
     """Return the error for an expression that is not affine."""
-    place = names.place(node)
-    return InputError(f"is not affine: {why}", place=str(place), value=c_text(node), allowed=_AFFINE, cure=cure)
+    place = str(names.place(node))
+    return InputError(f"is not affine: {why}", place=place, value=c_text(node), allowed=_AFFINE, cure=cure or _CURE)
 
 
 def integer(value: int) -> isl.PwAff:
@@ -89,6 +90,8 @@ def _why(node: Any) -> str:
         return "it reads an array"
     if isinstance(node, c_ast.UnaryOp) and node.op in {"*", "&"}:
         return "it is pointer arithmetic"
+    if isinstance(node, c_ast.UnaryOp) and node.op == "sizeof":
+        return "sizeof is not understood"
     if isinstance(node, c_ast.UnaryOp | c_ast.Assignment):
         return "it changes a variable"
     return "this kind of expression is not"
@@ -119,11 +122,16 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
                 value = constant(factor, names.integers)  # a macro counts as its number only where it has to
             if value is not None:
                 return affine(other, names).scale_val(isl.Val(value))
-        raise not_affine(node, names, "two unknowns are multiplied")
+            if isinstance(factor, c_ast.Constant):
+                raise not_affine(factor, names, "it is no integer", "write fractions as divisions by integers: n / 2")
+        raise not_affine(
+            node, names, "two unknowns are multiplied", "let one factor be a constant, as a macro or number"
+        )
     if node.op in {"/", "%", "<<", ">>"}:
         divisor = constant(node.right, names.integers)
         if divisor is None or divisor <= 0:
-            raise not_affine(node, names, "the right side has to be a positive constant")
+            cure = "divide by a positive integer, written as a number or an integer macro"
+            raise not_affine(node, names, "the right side has to be a positive constant", cure)
         left = affine(node.left, names)
         if node.op == "<<":
             return left.scale_val(isl.Val(2**divisor))

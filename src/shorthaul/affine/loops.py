@@ -43,7 +43,8 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
         after = after.intersect(iterator.sub(first).mod_val(isl.Val(abs(step))).zero_set())
     reached = params.intersect(after)
     if node.cond is None:
-        raise InputError("the loop has no condition", place=str(names.place(node)), value=_header(node))
+        cure = "write the limit: for (i = start; i < end; i++)"
+        raise InputError("the loop has no condition", place=str(names.place(node)), value=_header(node), cure=cure)
     holds = condition(node.cond, known)
     result = reached.intersect(holds)
     if not _is_plain(node.cond, name, step):
@@ -68,6 +69,7 @@ def _start(node: Any, names: Names) -> tuple[str, Any]:
         place=str(names.place(node)),
         value=_header(node),
         allowed="for (i = start; i < end; i++)",
+        cure="set the iterator, and nothing else, in the first part of the header",
     )
 
 
@@ -93,6 +95,7 @@ def _step(node: Any, name: str, names: Names) -> int:
             place=str(names.place(node if step is None else step)),
             value=_header(node),
             allowed="i++, i--, i += c, i -= c, i = i + c",
+            cure="let the iterator grow or fall by an integer constant other than 0",
         )
     return value
 
@@ -128,9 +131,17 @@ def _from_failure_on(failed: isl.Set, name: str, step: int) -> isl.Set:
     return ended.set_dim_name(isl.dim_type.param, ended.dim(isl.dim_type.param) - 1, name).params()
 
 
-def _require_end(result: isl.Set, name: str, node: Any, names: Names) -> None:
-    points = bound_set(result, [name], "")
+def _is_bounded(points: isl.Set) -> bool:
     if not (points.dim_has_upper_bound(isl.dim_type.set, 0) and points.dim_has_lower_bound(isl.dim_type.set, 0)):
+        return False
+    try:  # with remainders in the condition, only some parameters may leave the set without an end
+        return points.is_empty() or bool(points.dim_max(0).dim(isl.dim_type.in_) >= 0 and points.dim_min(0) is not None)
+    except isl.Error:
+        return False
+
+
+def _require_end(result: isl.Set, name: str, node: Any, names: Names) -> None:
+    if not _is_bounded(bound_set(result, [name], "")):
         raise InputError(
             "the loop never ends",
             place=str(names.place(node)),

@@ -103,7 +103,10 @@ def _top_level(done: Preprocessed) -> Iterator[_Chunk]:
             depth -= 1
             if depth < 0:
                 line = text.count("\n", 0, match.start()) + 1
-                raise InputError("a brace closes that was never opened", place=f"line {line}", value="}")
+                column = match.start() - text.rfind("\n", 0, match.start())
+                cure = "remove it, or add the '{' that it closes"
+                place = f"line {line} column {column}"
+                raise InputError("a brace closes that was never opened", place=place, value="}", cure=cure)
         if depth == 0 and (token == ";" or (token == "}" and has_body)):
             piece = text[start : match.end()]
             lead = len(piece) - len(piece.lstrip())
@@ -195,13 +198,18 @@ def _placed(message: str, parser: Any) -> str:
     return message if token is None else f"C:{token.lineno}:{token.column}: before: {token.value}"
 
 
+_CURE_SYNTAX = "look for a missing semicolon, operator, quote or bracket at this place or just before"
+
+
 def _syntax_error(message: str, done: Preprocessed) -> InputError:
     place = re.match(r"C:(\d+):(\d+):\s*(.*)", message)
     if place is None:
-        return InputError(f"is not C: {message.removeprefix('C:').strip().lower()}", place="the function's end")
+        told = message.removeprefix("C:").strip().lower()
+        return InputError(f"is not C: {told}", place="the function's end", cure=_CURE_SYNTAX)
     line, column = int(place[1]), done.column(int(place[1]), int(place[2]))
     found = done.lines[line - 1].strip() if 1 <= line <= len(done.lines) else ""
-    return InputError(f"is not C: syntax error {place[3]}", place=f"line {line} column {column}", value=found)
+    where = f"line {line} column {column}"
+    return InputError(f"is not C: syntax error {place[3]}", place=where, value=found, cure=_CURE_SYNTAX)
 
 
 def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -253,5 +261,6 @@ def _between(items: list[Any]) -> tuple[Any, ...]:
         )
     body = tuple(items[1:end])
     if not body:
-        raise InputError("the region is empty", place=f"line {line}", allowed="loops and assignments")
+        cure = "put the loop nest between the pragmas"
+        raise InputError("the region is empty", place=f"line {line}", allowed="loops and assignments", cure=cure)
     return body

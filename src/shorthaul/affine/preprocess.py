@@ -22,6 +22,7 @@ _TOKEN = re.compile(
     |(?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%<>=!&|^]=|\#\#|.)""",
     re.VERBOSE,
 )
+_COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""")
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
 _LARGEST_EXPANSION = 200_000
 
@@ -143,7 +144,9 @@ class _State:
             conditions.append((taken, taken or not active))
         elif name in {"elif", "else", "endif"}:
             if not conditions:
-                raise InputError(f"#{name} without #if", place=place)
+                raise InputError(
+                    f"#{name} without #if", place=place, cure="remove it, or add the #if that it belongs to"
+                )
             _, was = conditions.pop()
             if name != "endif":
                 taken = not was and (name == "else" or self._condition("if", rest, place))
@@ -157,7 +160,10 @@ class _State:
         elif name == "include" and rest and rest[0].kind == "string" and folder is not None:
             self._include(folder / rest[0].text[1:-1])
         elif name == "error":
-            raise InputError("#error is reached", place=place, value=" ".join(token.text for token in rest))
+            told = " ".join(token.text for token in rest)
+            raise InputError(
+                "#error is reached", place=place, value=told, cure="define the macros that the file asks for"
+            )
 
     def _include(self, path: Path) -> None:
         """Read a header that is there for its macros; one that is missing is skipped."""
@@ -175,13 +181,15 @@ class _State:
 
     def _define(self, rest: list[Token], place: str) -> None:
         if not rest or rest[0].kind != "name":
-            raise InputError("#define names no macro", place=place)
+            raise InputError("#define names no macro", place=place, cure="write #define NAME value")
         name, body = rest[0], rest[1:]
         parameters: tuple[str, ...] | None = None
         if body and body[0].text == "(" and body[0].column == name.column + len(name.text):
             close = next((at for at, token in enumerate(body) if token.text == ")"), None)
             if close is None:
-                raise InputError("the macro's parameters are not closed", place=place, value=name.text)
+                raise InputError(
+                    "the macro's parameters are not closed", place=place, value=name.text, cure="add the missing ')'"
+                )
             parameters = tuple(token.text for token in body[1:close] if token.text != ",")
             body = body[close + 1 :]
         value = None if parameters is not None else _integer(body)
@@ -206,7 +214,8 @@ class _State:
         text = " ".join("0" if token.kind == "name" else token.text for token in expanded)
         value = constant_value(text)
         if value is None:
-            raise InputError("is not a constant condition", place=place, value=text)
+            cure = "write integers, integer macros and defined(NAME)"
+            raise InputError("is not a constant condition", place=place, value=text, cure=cure)
         return value != 0
 
     def expand(self, tokens: list[Token], hidden: frozenset[str], *, integers: bool = False) -> list[Token]:
@@ -235,7 +244,8 @@ class _State:
             placed = [Token(item.kind, item.text, token.line, token.column) for item in body]
             result.extend(self.expand(placed, hidden | {token.text}, integers=integers))
             if len(result) > _LARGEST_EXPANSION:
-                raise InputError("expands without end", place=f"line {token.line}", value=token.text)
+                cure = "write the macro without calls of itself"
+                raise InputError("expands without end", place=f"line {token.line}", value=token.text, cure=cure)
         return result
 
     def _bound(self, token: Token) -> Token:
@@ -254,6 +264,7 @@ class _State:
                 f"the macro takes {len(parameters)} arguments, {len(arguments)} are given",
                 place=f"line {token.line} column {token.column}",
                 value=token.text,
+                cure="give as many arguments as its #define has",
             )
         given = {
             name: self.expand(argument, hidden, integers=integers)
@@ -288,6 +299,10 @@ def _logical_lines(text: str) -> list[list[Token]]:
         match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
     )
     text = _COMMENT.sub(blank, text)
+    opened = next((match for match in _COMMENT_OR_TEXT.finditer(text) if match[0] == "/*"), None)
+    if opened is not None:
+        line, column = text.count("\n", 0, opened.start()) + 1, opened.start() - text.rfind("\n", 0, opened.start())
+        raise InputError("the comment is never closed", place=f"line {line} column {column}", value="/*", cure="add */")
     lines: list[list[Token]] = []
     current: list[Token] = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -319,7 +334,8 @@ def _arguments(tokens: list[Token], position: int) -> tuple[list[list[Token]] | 
             arguments.append([])
         elif token.kind != "space":
             arguments[-1].append(token)
-    raise InputError("the parenthesis is never closed", place=f"line {opened.line} column {opened.column}", value="(")
+    place = f"line {opened.line} column {opened.column}"
+    raise InputError("the parenthesis is never closed", place=place, value="(", cure="add the missing ')'")
 
 
 def _pasted(body: list[Token]) -> list[Token]:

@@ -16,7 +16,7 @@ from shorthaul.affine.expressions import Names, bound_map, bound_set, c_text, co
 from shorthaul.affine.loops import iterations
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.affine.parser import Region, parse
-from shorthaul.affine.symbols import Symbols, element_bytes, extents, symbols
+from shorthaul.affine.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
 
@@ -107,7 +107,11 @@ class _Builder:
         universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
         self.block(self.region.body, _Scope(universe, locals=self.symbols.constants))
         if not self.drafts:
-            raise InputError("the region has no assignment", place=str(self.region.place(self.region.body[0])))
+            place = str(self.region.place(self.region.body[0]))
+            cure = "put the assignments of the kernel between the pragmas"
+            raise InputError(
+                "the region has no assignment", place=place, value=c_text(self.region.body[0])[:80], cure=cure
+            )
         elements = self.elements()
         # a parameter of an inner nest must not bear the name of an iterator of another one
         parameters = tuple(self.parameters)
@@ -212,7 +216,13 @@ class _Builder:
             )
         if isinstance(node, c_ast.Cast) or not _has_effect(node):
             return position  # a statement without effect, such as (void)x;
-        raise InputError("is no assignment", place=self.place(node), value=c_text(node), allowed="assignments")
+        raise InputError(
+            "is no assignment",
+            place=self.place(node),
+            value=c_text(node),
+            allowed="assignments",
+            cure="keep loops, ifs and assignments only",
+        )
 
     def assign(self, node: Any, scope: _Scope, position: int) -> int:
         """Emit an assignment, the inner ones of a chain first; return how many statements it made."""
@@ -229,7 +239,12 @@ class _Builder:
         names = self.names(scope)
         name = target.name if isinstance(target, c_ast.ID) else None
         if name in scope.env:
-            raise InputError("a loop iterator is assigned in the loop", place=self.place(node), value=c_text(node))
+            raise InputError(
+                "a loop iterator is assigned in the loop",
+                place=self.place(node),
+                value=c_text(node),
+                cure="change it in the loop's header only, by a constant step",
+            )
         if scope.params.is_empty():
             return  # never executed, whatever the parameters are
         write = subscripted(target, scope.params, names)
@@ -260,6 +275,14 @@ class _Builder:
                     place=self.place(worst.node),
                     value=c_text(worst.node),
                     cure="subscript an array in full everywhere",
+                )
+            declared = depth(self.region.declarations.get(array))
+            if declared and counts != {declared}:
+                raise InputError(
+                    f"{array} is declared with {declared} and used with {counts.pop()} subscripts",
+                    place=self.place(uses[0][0].node),
+                    value=c_text(uses[0][0].node),
+                    cure="subscript an array as it is declared",
                 )
             result.update(subscripts_of(uses))
         return result

@@ -66,6 +66,18 @@ def symbols(region: Region) -> Symbols:
     return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops))
 
 
+def depth(declared: Any) -> int:
+    """Return how many subscripts a declaration asks for, 0 if it does not tell (scalars, pointers, other types).
+
+    >>> depth(None)
+    0
+    """
+    found = 0
+    while isinstance(declared, c_ast.ArrayDecl):
+        declared, found = declared.type, found + 1
+    return 0 if isinstance(declared, c_ast.PtrDecl) else found
+
+
 def extents(declared: Any) -> tuple[str, ...]:
     """Return the extents of a declared array as C text; "" where one is not given."""
     result = []
