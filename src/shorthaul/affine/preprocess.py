@@ -301,8 +301,9 @@ def _logical_lines(text: str) -> list[list[Token]]:
     text = _COMMENT.sub(blank, text)
     opened = next((match for match in _COMMENT_OR_TEXT.finditer(text) if match[0] == "/*"), None)
     if opened is not None:
-        line, column = text.count("\n", 0, opened.start()) + 1, opened.start() - text.rfind("\n", 0, opened.start())
-        raise InputError("the comment is never closed", place=f"line {line} column {column}", value="/*", cure="add */")
+        at = opened.start()
+        place = f"line {text.count(chr(10), 0, at) + 1} column {at - text.rfind(chr(10), 0, at)}"
+        raise InputError("the comment is never closed", place=place, value="/*", cure="add */")
     lines: list[list[Token]] = []
     current: list[Token] = []
     for number, line in enumerate(text.split("\n"), start=1):
