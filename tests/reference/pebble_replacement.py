@@ -5,18 +5,24 @@ from __future__ import annotations
 from shorthaul.pebble.model import Cdag
 
 
-def traffic_of_order(cdag: Cdag, budget: int, order: list[int], penalty: float) -> int:
-    """Return the weight loaded and stored when ``order`` is computed, values of the farthest next use giving way."""
+def traffic_of_order(
+    cdag: Cdag, budget: int, order: list[int], penalty: float, before: list[int] | None = None, first: int = 0
+) -> int:
+    """Return the weight loaded and stored when ``order`` is computed, values of the farthest next use giving way.
+
+    What gives way ahead of step ``first`` is chosen as if the order were ``before``, which begins with the same steps.
+    """
     weight = cdag.weights.tolist()
     operands = [cdag.parents.neighbours(v).tolist() for v in range(cdag.n)]
     outputs = set(cdag.outputs().tolist())
 
     def next_use(value: int, time: int) -> float:
         """When ``value`` is read after ``time``; infinite if it is computed again before."""
-        for later in range(time + 1, len(order)):
-            if value in operands[order[later]]:
+        seen = before if before is not None and time < first else order
+        for later in range(time + 1, len(seen)):
+            if value in operands[seen[later]]:
                 return later
-            if order[later] == value:
+            if seen[later] == value:
                 break
         return float("inf")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shorthaul.core.cases import Case, Parameter
-from shorthaul.pebble import generators
+from shorthaul.pebble import generators, sparse_generators
 from shorthaul.pebble.model import Cdag
 
 _WEIGHTS = {
@@ -18,6 +18,13 @@ _WEIGHTS = {
     "word": Parameter(16, "the weight of one word"),
 }
 _SEED = Parameter(0, "the seed of the random choices", least=0)
+
+_SPARSE = {
+    "n": Parameter(20, "rows and columns of the matrix", most=2**12),
+    "percent": Parameter(20.0, "how many percent of the matrix are nonzeros", least=0.001, most=100),
+}
+_STEPS = Parameter(3, "steps", most=1024)
+_DRAWN = {"most": Parameter(1, "largest weight", most=2**20), "seed": _SEED}
 
 
 def _case(name: str, summary: str, build: Callable[..., Cdag], **parameters: Parameter) -> Case[Cdag]:
@@ -111,6 +118,37 @@ CASES: tuple[Case[Cdag], ...] = (
         n=Parameter(8, "tokens", most=512),
         d=Parameter(4, "numbers per token", most=512),
         **_WEIGHTS,
+    ),
+    _case(
+        "spmv",
+        "sparse matrix times vector, fine-grained: every nonzero of a random n x n matrix is an input",
+        sparse_generators.spmv,
+        **_SPARSE,
+        **_DRAWN,
+    ),
+    _case(
+        "exp",
+        "k products of the same random sparse matrix and the vector before, fine-grained",
+        sparse_generators.exp,
+        **_SPARSE,
+        k=_STEPS,
+        **_DRAWN,
+    ),
+    _case(
+        "knn",
+        "k-step neighbourhood of a vertex of a random graph: exp with one nonzero at the start, no zeros computed",
+        sparse_generators.knn,
+        **_SPARSE,
+        k=_STEPS,
+        **_DRAWN,
+    ),
+    _case(
+        "cg",
+        "k steps of conjugate gradients on a random sparse matrix, fine-grained",
+        sparse_generators.cg,
+        **_SPARSE,
+        k=_STEPS,
+        **_DRAWN,
     ),
     _case(
         "random",

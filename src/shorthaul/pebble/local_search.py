@@ -1,4 +1,7 @@
-"""Local search over orders of computation: annealing, every order judged by its replay with Belady's replacement."""
+"""Local search over orders of computation, by annealing; with recomputation every order is judged by its whole replay.
+
+Without recomputation :mod:`annealing` replays only what a move changes.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 
 from shorthaul.core import jit
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, local_search_kernels
+from shorthaul.pebble import annealing, belady, local_search_kernels
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.windows import Window, whole, window
@@ -46,22 +49,38 @@ def order_of(plan: Plan, *, repeats: bool = False) -> IntArray:
     return order
 
 
-def improve(cdag: Cdag, budget: int, start: Plan, *, search: Budget, recompute: bool = False, goal: int = 0) -> Plan:
+def improve(
+    cdag: Cdag,
+    budget: int,
+    start: Plan,
+    *,
+    search: Budget,
+    recompute: bool = False,
+    goal: int = 0,
+    patience: int | None = annealing.PATIENCE,
+) -> Plan:
     """Return the best schedule met when annealing the order of ``start`` until ``search`` expires; never a worse one.
 
-    A move takes some computations to another place in the order, with those that they need or that need them; with
-    ``recompute`` a value may also be computed once more, just before it is read, instead of being kept or loaded. Each
-    round anneals the best order so far, in turn for every penalty of :mod:`belady`, on a compiled replay; rounds grow
-    while they fail. Long orders are annealed in windows: stretches between the same contents of the fast memory.
-    Without a time limit it ends after some turns without success, and always at a traffic of ``goal`` (a lower
-    bound). The same seed gives the same plan when it ends by itself.
+    A move takes some computations to another place in the order, with those that they need or that need them. Without
+    ``recompute``, see :func:`annealing.improve`. With it a value may also be computed once more, just before it is
+    read, instead of being kept or loaded: each round anneals the best order so far, in turn for every penalty of
+    :mod:`belady`, on a compiled replay; rounds grow while they fail, and long orders are annealed in windows: stretches
+    between the same contents of the fast memory. It ends after some rounds without success (those of annealing without
+    recomputation number ``patience``; None: never), and always at a traffic of ``goal`` (a lower bound). The same seed
+    gives the same plan when it ends by itself.
     """
     goal = max(goal, cdag.algorithmic_bound())
     count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
     if count < 2 or cdag.n + cdag.edges > _LARGEST or start.traffic(cdag.weights) <= goal:
         return start
+    if not recompute:
+        once = start
+        if count > np.count_nonzero(~cdag.is_input()):
+            once = belady.replay_order(cdag, budget, order_of(start))
+        found = annealing.improve(cdag, budget, once, search=search, goal=goal, patience=patience)
+        return found if found.traffic(cdag.weights) < start.traffic(cdag.weights) else start
     jit.announce(local_search_kernels.__name__, COMPILE_S)
-    annealer = _Annealer(cdag, budget, start, search, _AGAIN * recompute, goal)
+    annealer = _Annealer(cdag, budget, start, search, goal)
     idle, calls = 0, 1
     while idle < _PATIENCE and not annealer.is_done():
         before = annealer.traffic
@@ -77,16 +96,15 @@ def improve(cdag: Cdag, budget: int, start: Plan, *, search: Budget, recompute: 
 class _Annealer:
     """The best schedule so far, and the ways to a better one."""
 
-    def __init__(self, cdag: Cdag, budget: int, start: Plan, search: Budget, again: float, goal: int) -> None:
+    def __init__(self, cdag: Cdag, budget: int, start: Plan, search: Budget, goal: int) -> None:
         self._cdag = cdag
         self._budget = budget
         self._search = search
-        self._again = again
         self._goal = goal
         self._random = search.generator()
         self.best = start
         self.traffic = start.traffic(cdag.weights)
-        self._order = order_of(start, repeats=again > 0)
+        self._order = order_of(start, repeats=True)
         self._unit = float(np.median(cdag.weights))
 
     def is_done(self) -> bool:
@@ -144,7 +162,7 @@ class _Annealer:
             found, excess, order = local_search_kernels.anneal(
                 order, part.parents.starts, part.parents.targets, part.children.starts, part.children.targets,
                 part.weights, part.frame, self._budget, penalty, steps, hot * self._unit, cold * self._unit,
-                self._again, int(self._random.integers(2**31)),
+                _AGAIN, int(self._random.integers(2**31)),
             )  # fmt: skip
             if best is None or excess < best[1]:
                 best = found, int(excess)

@@ -159,7 +159,7 @@ def excess(
 
 
 @kernel
-def _moved(
+def moved(
     order: IntArray, first: int, length: int, target: int, starts: IntArray, parents: IntArray,
     mark: IntArray, stamp: int, held: IntArray, result: IntArray,
 ) -> bool:  # fmt: skip
@@ -327,7 +327,7 @@ def anneal(
             target = min(count - length, max(0, target))
             if target == first:
                 continue
-            if not _moved(current, first, length, target, starts, parents, mark, step, held, candidate):
+            if not moved(current, first, length, target, starts, parents, mark, step, held, candidate):
                 continue
         limit = cost + int(heat * -math.log(1.0 - np.random.random()))
         found = excess(candidate, grown, starts, parents, weights, frame, budget, penalty, limit, scratch, read, made)

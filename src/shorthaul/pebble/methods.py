@@ -9,6 +9,8 @@ from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
 from shorthaul.pebble import (
+    annealing,
+    annealing_kernels,
     beam,
     belady,
     composition,
@@ -20,7 +22,6 @@ from shorthaul.pebble import (
     list_scheduling,
     list_scheduling_kernels,
     local_search,
-    local_search_kernels,
     memory_states,
     mvm_tiling,
     recomputation,
@@ -41,6 +42,8 @@ AUTO_S = 20.0
 #: Up to this many nodes ``auto`` tries to prove an optimum, and above the second number it no longer searches.
 MOST_FOR_EXACT = 400
 MOST_FOR_LOCAL_SEARCH = 50_000
+#: Above this many nodes a proof is rare, and annealing gets as much of the time as the exact search and its beams.
+_MOST_FOR_PROOFS = 100
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
@@ -248,9 +251,9 @@ def _auto(request: Request) -> Found:
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
         return best
-    if not _is_affordable(local_search_kernels.__name__, local_search.COMPILE_S, request, "the local search"):
+    if not _is_affordable(annealing_kernels.__name__, annealing.COMPILE_S, request, "the local search"):
         return best
-    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.5)))
+    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.2)))
     best = _cheaper(cdag, best, replace(composed, bound=best.bound))
     if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
@@ -260,7 +263,7 @@ def _auto(request: Request) -> Found:
         return best
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return _annealed(request, best, search)
-    best = _searched(request, best, search.part(0.8))
+    best = _searched(request, best, search.part(0.8 if cdag.n <= _MOST_FOR_PROOFS else 0.5))
     if _is_met(cdag, best):
         return best
     # The exact solver's beams share its time with its proofs; wider ones of their own find more.
@@ -274,14 +277,16 @@ def _share_of_annealing(request: Request) -> float:
     """Return which part of its time ``auto`` anneals before it tries to prove an optimum; all of it if it does not."""
     if request.recompute:
         return 0.4 if request.cdag.n <= recomputation.MOST_NODES else 1.0
-    return 0.05 if request.cdag.n <= MOST_FOR_EXACT else 1.0
+    if request.cdag.n <= _MOST_FOR_PROOFS:
+        return 0.05
+    return 0.5 if request.cdag.n <= MOST_FOR_EXACT else 1.0
 
 
 def _share_of_orders(cdag: Cdag) -> float:
     """Return which part of its time ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
     if cdag.n <= MOST_FOR_EXACT:
         return 0.05
-    return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
+    return 0.4 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
 
 
 def _ordered(request: Request, best: Found, search: Budget) -> Found:
@@ -323,8 +328,9 @@ def _annealed(request: Request, best: Found, search: Budget) -> Found:
     goal = int(best.bound.value)
     for recompute in (False, True) if request.recompute else (False,):
         part = search.part(0.3) if recompute < request.recompute else search
+        patience = _patience(request, annealing.PATIENCE)
         found = local_search.improve(
-            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal
+            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal, patience=patience
         )
         best = _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
     return best

@@ -1,0 +1,137 @@
+"""Annealing of schedules, only the stretch that a move changes replayed: thousands of moves per second at any size.
+
+The order of computation changes in a stretch; from there on values give way by farthest next use until the memories are
+the same again as before. So a move costs what the stretch costs, not what the graph does, and what earlier replays, or
+another search, decided elsewhere stays.
+"""
+
+from __future__ import annotations
+
+from itertools import cycle, pairwise
+from typing import Final
+
+import numpy as np
+
+from shorthaul.core import jit
+from shorthaul.core.search import Budget
+from shorthaul.pebble import annealing_kernels as kernels
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.plan import Move, Plan
+
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S: Final = 12
+#: Moves between two looks at the clock.
+_SLICE: Final = 1000
+#: Moves per computation of the first round, and at most; rounds grow while they fail.
+_FIRST, _MOST = 20, 2000
+#: What a round starts with, in turn: the temperature in median weights, and how much nearer a value counts that must be
+#: stored to give way. All rounds end at the temperature _COLD.
+_ROUNDS: Final = ((1.0, 2.0), (0.6, 4.0), (0.3, 2.0), (1.0, 4.0), (0.6, 1.0), (0.3, 8.0))
+_COLD: Final = 0.1
+#: Rounds without a better schedule after which the search ends by itself.
+PATIENCE: Final = 6
+#: Below so many moves per computation a round starts at the least temperature.
+_HURRIED: Final = 30
+
+
+class Schedule:
+    """A schedule that can be annealed in place; ``traffic`` is what it moves, ``state`` what the kernels work on."""
+
+    def __init__(self, cdag: Cdag, budget: int, plan: Plan) -> None:
+        self._budget = budget
+        n = cdag.n
+        order = plan.nodes[plan.kinds == Move.COMPUTE]
+        node = np.full((n, kernels.COLUMNS), -1, np.int64)
+        node[:, kernels.WEIGHT] = cdag.weights
+        node[order, kernels.POSITION] = node[order, kernels.CHANGED] = np.arange(len(order))
+        node[order, kernels.STORED] = kernels.NEVER
+        width = min(n, budget // int(cdag.weights.min()) + 1)
+        counters = np.zeros(kernels.COUNTERS, np.int64)
+        counters[kernels.SPACING] = max(16, width // 4)
+        rows = len(order) // int(counters[kernels.SPACING]) + 1
+        head, entries, counters[kernels.FREE] = _lists(cdag, plan, node[:, kernels.POSITION])
+        parents, children = cdag.parents, cdag.children
+        self.state = kernels.State(
+            parents.starts, parents.targets, children.starts, children.targets, node, order, order.copy(), head,
+            entries, np.empty(len(entries), np.int64), np.empty(len(order), np.int64), np.empty((n, 2), np.int64),
+            np.empty(2 * n, np.int64), np.empty((rows, width, 2), np.int64), np.zeros((rows, 2), np.int64), counters,
+        )  # fmt: skip
+        self._held = np.empty(len(order), np.int64)
+        self._mark = np.empty(n, np.int64)
+        self.traffic = int(cdag.weights[cdag.outputs()].sum()) + kernels.set_up(self.state, budget)
+
+    def anneal(self, steps: int, *, penalty: float, hot: float, cold: float, seed: int) -> None:
+        """Try so many moves while the temperature falls from ``hot`` to ``cold``, in the unit of the weights."""
+        self.traffic += kernels.anneal(
+            self.state, self._held, self._mark, self._budget, penalty, steps, hot, cold, seed
+        )
+
+    def plan(self) -> Plan:
+        """Return the schedule as moves."""
+        return Plan(*kernels.moves_of(self.state, self._budget))
+
+
+def _lists(cdag: Cdag, plan: Plan, position: IntArray) -> tuple[IntArray, IntArray, int]:
+    """Return which values give way before each step of ``plan``: (first entries, entries, the first free entry)."""
+    last = np.full(cdag.n, -1, np.int64)
+    sources, targets = cdag.edge_arrays()
+    np.maximum.at(last, sources, position[targets])
+    step = np.cumsum(plan.kinds == Move.COMPUTE)
+    early = np.flatnonzero((plan.kinds == Move.DELETE) & (step <= last[plan.nodes]))
+    entries = np.zeros((len(early) + int(step[-1]) + cdag.edges, 2), np.int64)
+    entries[:, kernels.FOLLOWING] = np.arange(1, len(entries) + 1)
+    entries[: len(early), kernels.VALUE] = plan.nodes[early]
+    head = np.full(int(step[-1]), -1, np.int64)
+    for entry, at in enumerate(step[early].tolist()):
+        entries[entry, kernels.FOLLOWING] = head[at]
+        head[at] = entry
+    return head, entries, len(early)
+
+
+def improve(
+    cdag: Cdag, budget: int, start: Plan, *, search: Budget, goal: int = 0, patience: int | None = PATIENCE
+) -> Plan:
+    """Return the best schedule met when annealing ``start``, which computes no value twice, until ``search`` expires.
+
+    Every round anneals the best schedule so far; rounds grow while they fail, and fit into the time that is left. It
+    ends after ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The
+    result is never worse than ``start``; the same seed gives the same plan when the search ends by itself.
+
+    >>> from shorthaul.pebble import belady
+    >>> from shorthaul.pebble.generators import fft
+    >>> butterfly = fft(n=16, word=1)
+    >>> start = belady.plan(butterfly, 6)
+    >>> improve(butterfly, 6, start, search=Budget(), goal=58).traffic(butterfly.weights)
+    58
+    """
+    goal = max(goal, cdag.algorithmic_bound())
+    best, traffic = start, start.traffic(cdag.weights)
+    count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
+    if count < 2 or traffic <= goal:
+        return best
+    jit.announce(kernels.__name__, COMPILE_S)
+    random = search.generator()
+    unit = float(np.median(cdag.weights))
+    moves, idle = _FIRST * count, 0
+    rate = 0.0  # moves per second
+    for hot, penalty in cycle(_ROUNDS):
+        if search.expired() or traffic <= goal or (patience is not None and idle >= patience):
+            break
+        began, done = search.elapsed_s(), 0
+        left = moves if rate == 0 or search.time_limit_s is None else int(rate * search.remaining_s())
+        slices = max(4, min(moves, left) // _SLICE)
+        heat = hot if slices * _SLICE >= _HURRIED * count else min(hot, _ROUNDS[2][0])
+        schedule = Schedule(cdag, budget, best)
+        for warm, cool in pairwise(np.geomspace(heat * unit, _COLD * unit, slices + 1).tolist()):
+            schedule.anneal(_SLICE, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))
+            done += _SLICE
+            if search.expired():
+                break
+        rate = done / max(search.elapsed_s() - began, 1e-6)
+        if schedule.traffic < traffic:
+            best, traffic, idle = schedule.plan(), schedule.traffic, 0
+            search.report(best=traffic, bound=goal, what="annealing")
+        else:
+            idle += 1
+            moves = min(2 * moves, _MOST * count)
+    return best

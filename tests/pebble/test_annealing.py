@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.pebble.test_exact import random_cdag
+from tests.reference.pebble_replacement import traffic_of_order
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble import annealing, belady, generators
+from shorthaul.pebble import annealing_kernels as kernels
+from shorthaul.pebble.check import replay
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.plan import Move, Plan
+
+
+def sample(seed: int) -> tuple[Cdag, int, Plan, float, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    cdag = random_cdag(rng, int(rng.integers(8, 40)), int(rng.choice([1, 3, 9])))
+    budget = cdag.least_budget() + int(rng.integers(0, 5))
+    penalty = belady.PENALTIES[seed % 3]
+    return cdag, budget, belady.replay_order(cdag, budget, cdag.order, penalty=penalty), penalty, rng
+
+
+def swapped(cdag: Cdag, order: IntArray, rng: np.random.Generator) -> tuple[IntArray, int, int]:
+    """An order that differs in a stretch, and the stretch: neighbours that do not depend on each other are exchanged."""
+    changed = order.copy()
+    places = []
+    for _ in range(12):
+        place = int(rng.integers(len(order) - 1))
+        if changed[place] not in cdag.parents.neighbours(int(changed[place + 1])):
+            changed[[place, place + 1]] = changed[[place + 1, place]]
+            places += [place, place + 2]
+    return changed, min(places, default=0), max(places, default=0)
+
+
+def attempt(
+    schedule: annealing.Schedule, order: IntArray, first: int, stop: int, budget: int, penalty: float
+) -> tuple[int, int]:
+    """What ``order`` moves more than the schedule, and the step from which all is as before."""
+    state = schedule.state
+    state.changed[first:stop] = order[first:stop]
+    state.node[order[first:stop], kernels.CHANGED] = np.arange(first, stop)
+    return kernels.attempt(state, first, stop, budget, penalty, kernels.NEVER)
+
+
+def test_a_changed_stretch_costs_what_the_plain_replay_of_all_says() -> None:
+    resumed = 0
+    for seed in range(200):
+        cdag, budget, plan, penalty, rng = sample(seed)
+        order = plan.nodes[plan.kinds == Move.COMPUTE]
+        changed, first, stop = swapped(cdag, order, rng)
+        if stop == 0:
+            continue
+        schedule = annealing.Schedule(cdag, budget, plan)
+        assert schedule.traffic == plan.traffic(cdag.weights)
+        more, end = attempt(schedule, changed, first, stop, budget, penalty)
+        expected = traffic_of_order(cdag, budget, changed.tolist(), penalty, before=order.tolist(), first=first)
+        assert schedule.traffic + more == expected, seed
+        resumed += first > 0 and end < len(order)
+    assert resumed > 20
+
+
+def test_the_schedule_is_what_its_cost_says_after_any_number_of_moves() -> None:
+    for seed in range(80):
+        cdag, budget, plan, penalty, _ = sample(seed)
+        schedule = annealing.Schedule(cdag, budget, plan)
+        for number in range(4):
+            schedule.anneal(50, penalty=penalty, hot=2.0, cold=0.5, seed=seed + number)
+            found = schedule.plan()
+            report = replay(cdag, found, budget, recompute=False)
+            assert report.ok, (seed, report.violations[:2])
+            assert found.traffic(cdag.weights) == schedule.traffic, seed
+
+
+def test_long_schedules_keep_what_is_in_fast_memory_at_every_row() -> None:
+    cdag = generators.random_cdag(n=600, degree=3, window=60, most=4, seed=2)
+    budget = 2 * cdag.least_budget()
+    schedule = annealing.Schedule(cdag, budget, belady.plan(cdag, budget))
+    for seed in range(5):
+        schedule.anneal(2000, penalty=2.0, hot=3.0, cold=0.3, seed=seed)
+        found = schedule.plan()
+        assert replay(cdag, found, budget, recompute=False).ok
+        assert found.traffic(cdag.weights) == schedule.traffic
+        assert annealing.Schedule(cdag, budget, found).traffic == schedule.traffic
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_ends_by_itself_with_the_same_plan(seed: int) -> None:
+    cdag = generators.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
+    budget = cdag.least_budget()
+    start = belady.plan(cdag, budget)
+    first, second = (annealing.improve(cdag, budget, start, search=Budget(seed=seed), patience=2) for _ in range(2))
+    assert first.nodes.tolist() == second.nodes.tolist()
+    assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
+
+
+def test_it_never_returns_a_worse_schedule() -> None:
+    for seed in range(20):
+        cdag, budget, plan, _, _ = sample(seed)
+        found = annealing.improve(cdag, budget, plan, search=Budget(time_limit_s=0.02, seed=seed))
+        assert found.traffic(cdag.weights) <= plan.traffic(cdag.weights)
+        assert replay(cdag, found, budget, recompute=False).ok
