@@ -27,12 +27,23 @@ FLAGS = [
 ]
 
 
+def dom_of(folder: Path, *flags: str) -> str:
+    page = folder / "report.html"
+    page.write_text(render([sample().document()], names=["result.json"]))
+    command = [str(CHROMIUM), *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 def test_every_figure_is_drawn(tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    page.write_text(render([sample().document()], names=["result.json"]))
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()]
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    dom = dom_of(tmp_path)
     drawings = sum(plotly_figure(figure) is not None for figure in FIGURES)
     assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == drawings
     assert dom.count('class="main-svg"') >= drawings
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+def test_labels_are_light_where_the_reader_wants_it_dark(tmp_path: Path) -> None:
+    labels = r'<text class="[xy]title"[^>]*fill: rgb\(([0-9, ]+)\)'
+    assert set(re.findall(labels, dom_of(tmp_path))) == {"31, 41, 51"}
+    assert set(re.findall(labels, dom_of(tmp_path, "--blink-settings=preferredColorScheme=0"))) == {"228, 231, 235"}

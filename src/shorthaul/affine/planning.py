@@ -86,8 +86,13 @@ def bound(
         status=None,
         bound=made,
         provenance=provenance("affine bound", options=options, source=source, budget=search),
-        extra={"sizes": sizes or given, "program": _described(program), "upper": upper},
-        figures=views.of_bound(str(found.formula), str(found.leading), made.proof),
+        extra={
+            "sizes": sizes or given,
+            "program": _described(program),
+            "upper": upper,
+            "operations": None if sizes is None else float(_evaluated(found.operations, sizes)),
+        },
+        figures=views.of_bound(str(found.formula), str(found.leading)),
     )
 
 
@@ -221,12 +226,13 @@ def _planned(program: Program, options: PlanOptions, search: Budget, source: Sou
         extra={
             "sizes": sizes,
             "tiling": made.tiling,
+            "operations": float(_evaluated(found.operations, sizes)),
             "program_order_loads_words": int(before.sum()),
             "upper": {**upper_document(upper, found.leading, sizes), "replayed_loads_words": loads},
         },
         figures=(
             *views.of_plan(after, before, least.value, made.tiling),
-            *views.of_bound(str(least.details["formula"]), str(least.details["leading"]), least.proof),
+            *views.of_bound(str(least.details["formula"]), str(least.details["leading"])),
         ),
     )
 

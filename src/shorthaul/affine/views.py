@@ -39,9 +39,9 @@ def _thinned(values: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], tuple[int,
     return tuple((at + 1).tolist()), tuple(values[at].tolist())
 
 
-def of_bound(formula: str, leading: str, proof: str) -> tuple[Figure, ...]:
-    """Return formula and proof."""
-    return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}"), Text("Proof", proof))
+def of_bound(formula: str, leading: str) -> tuple[Figure, ...]:
+    """Return the formula; a report shows the proof with the bound itself."""
+    return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}"),)
 
 
 def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None) -> tuple[Figure, ...]:

@@ -231,4 +231,5 @@ def cost_of(report: CheckReport) -> Cost:
 
 
 def _extra(cdag: Cdag, budget: int, found: Found) -> dict[str, Any]:
-    return {"method": found.method, "problem": problem_document(cdag, budget)}
+    operations = cdag.n - len(cdag.inputs())
+    return {"method": found.method, "problem": problem_document(cdag, budget), "operations": operations}

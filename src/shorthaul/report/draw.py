@@ -38,7 +38,7 @@ def _layout(x_label: str = "", y_label: str = "", **more: Any) -> dict[str, Any]
         "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
         "xaxis": {**axis, "title": {"text": x_label}},
         "yaxis": {**axis, "title": {"text": y_label}},
-        "legend": {"orientation": "h", "y": -0.18},
+        "legend": {"orientation": "h", "y": -0.22},
         "colorway": list(PALETTE),
         "height": 420,
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": "#0072B2"},
@@ -134,7 +134,7 @@ def _grid(figure: Grid) -> dict[str, Any]:
                 "showlegend": False,
             }
         )
-    layout = _layout(height=620)
+    layout = _layout("x", "y", height=620)
     layout["xaxis"] |= {"constrain": "domain", "showgrid": False}
     layout["yaxis"] |= {"scaleanchor": "x", "autorange": "reversed", "constrain": "domain", "showgrid": False}
     return {"data": data, "layout": layout}
@@ -196,7 +196,7 @@ def _scatter(figure: Scatter) -> dict[str, Any]:
             "type": "scatter3d" if spatial else "scatter",
             "mode": "markers",
             "name": group,
-            "marker": {"size": 4 if spatial else 9},
+            "marker": {"size": 6 if spatial else 9},
             "text": [figure.labels[index] for index in chosen] if figure.labels else None,
         }
         columns = zip(*(figure.points[index] for index in chosen), strict=True)
@@ -205,7 +205,7 @@ def _scatter(figure: Scatter) -> dict[str, Any]:
     layout = _layout(figure.axes[0], figure.axes[1], height=620 if spatial else 420)
     if spatial:
         layout["scene"] = {
-            f"{name}axis": {"title": {"text": axis}} for name, axis in zip("xyz", figure.axes, strict=True)
+            f"{name}axis": {"title": {"text": axis}, "nticks": 5} for name, axis in zip("xyz", figure.axes, strict=True)
         }
     layout["showlegend"] = len(set(groups)) > 1
     return {"data": data, "layout": layout}

@@ -20,8 +20,10 @@ from shorthaul.report.text import amount
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
 
 
-def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str]) -> str:
+def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], overview: Sequence[Figure] = ()) -> str:
     """Return the page for result ``documents``; ``names`` says which file each came from.
+
+    ``overview`` are figures of all results together, drawn first.
 
     Raises :class:`InputError` if a document is not a result or holds a broken figure.
     """
@@ -35,22 +37,30 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str]) -> s
         title=f"shorthaul: {first['name']}" if len(results) == 1 else f"shorthaul: {len(results)} results",
         subtitle=first["kind"] if len(results) == 1 else ", ".join(sorted({result["kind"] for result in results})),
         results=results,
+        overview=[_figure(figure, f"overview-{number}") for number, figure in enumerate(overview)],
         comparison=_comparison(documents, [result["name"] for result in results]),
         plotly_js=Markup(get_plotlyjs()),
         version=VERSION,
     )
 
 
+def expect_results(documents: Sequence[Any], *, names: Sequence[str]) -> None:
+    """Raise :class:`InputError` for the first of ``documents``, from the files ``names``, that is no result."""
+    for document, file in zip(documents, names, strict=True):
+        kind = document.get("kind") if isinstance(document, Mapping) else None
+        if not isinstance(kind, str) or "cost" not in document or "provenance" not in document:
+            raise InputError(
+                "is not a result document",
+                file=file,
+                place="kind",
+                value=kind,
+                cure="write one with --result FILE or --json",
+            )
+
+
 def _result(document: Mapping[str, Any], file: str, index: int) -> dict[str, Any]:
-    kind = document.get("kind") if isinstance(document, Mapping) else None
-    if not isinstance(kind, str) or "cost" not in document or "provenance" not in document:
-        raise InputError(
-            "is not a result document",
-            file=file,
-            place="kind",
-            value=kind,
-            cure="write one with --result FILE or --json",
-        )
+    expect_results([document], names=[file])
+    kind = str(document["kind"])
     try:
         return _checked_result(document, file, index, kind)
     except InputError as error:

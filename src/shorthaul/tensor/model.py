@@ -164,6 +164,19 @@ class Problem:
                     heapq.heappush(ready, consumer)
         return tuple(order)
 
+    def operations(self) -> int:
+        """Return the arithmetic operations of computing every tensor once: two a multiply-add, one a pointwise result.
+
+        >>> from shorthaul.tensor.cases import example_1
+        >>> example_1().operations()
+        32768
+        """
+        sizes = [self.tensors[operator.output].size for operator in self.operators]
+        return sum(
+            size * (2 * self.reduction(index) if self.operators[index].is_matmul else 1)
+            for index, size in enumerate(sizes)
+        )
+
     def reduction(self, operator: int) -> int:
         """Return the length K of a MatMul's reduction: the width of its left input."""
         return self.tensors[self.operators[operator].inputs[0]].width

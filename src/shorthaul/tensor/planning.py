@@ -153,7 +153,7 @@ def _result(
         check=report,
         plan=plan,
         provenance=provenance(f"tensor {verb}", options=options, source=source, budget=budget),
-        extra={"rules": options.rules, **extra},
+        extra={"rules": options.rules, "operations": problem.operations(), **extra},
         figures=figures(problem, plan, replayed),
     )
 
