@@ -154,6 +154,8 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
         if blocks is not None:
             zone = _those(late, phase, _close(a, b, counts.zone))
             yield PanelPlan(phase, chosen, near, _part(phase, zone, chosen, lines, lines=True), blocks)
+            if chosen.along is None:
+                return  # panels cost more
         elif chosen.along is not None:
             yield PanelPlan(phase, chosen, near, _part(phase, late, chosen, lines, lines=True), None)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
+from itertools import pairwise
 from math import lcm
 from typing import Any
 
@@ -157,28 +158,78 @@ class Phase:
 
     def rate(self, policy: Policy) -> float:
         """Return the loads where candidates are compared; infinite if nothing fits. Small classes are not kept."""
-        loads, words = self.small_uses
-        large = [
-            pair for pair, keep in zip(zip(self.classes, policy.levels, strict=True), self.bulky, strict=True) if keep
-        ]
+        return self._rates.of(policy)
 
-        def live(edge: float) -> Any:
-            sizes = self.sizes(policy, edge)
-            return 1 + words + sum(item.live(policy.order, level, sizes) for item, level in large)
+    @cached_property
+    def _rates(self) -> Rates:
+        return Rates(self)
 
-        edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live(1) <= COMPARED_S)
+
+class Rates:
+    """The loads of one phase where candidates are compared, class by class: policies mostly differ in one class."""
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.loads, self.words = phase.small_uses
+        self.large = [at for at, keep in enumerate(phase.bulky) if keep]
+        self._live: dict[Any, dict[Any, tuple[float, ...] | None]] = {}
+        self._loads: dict[Any, dict[Any, float]] = {}
+
+    def of(self, policy: Policy) -> float:
+        """Return the loads of ``policy``."""
+        shape = policy.order, policy.weights
+        lives, loads = self._live.setdefault(shape, {}), self._loads.setdefault(shape, {})
+        live = [1.0 + self.words] + [0.0] * len(policy.order.tiled)
+        for at in self.large:
+            key = at, policy.levels[at]
+            if key not in lives:
+                lives[key] = self._lived(policy, *key)
+            found = lives[key]
+            if found is None:
+                return INFINITE
+            live = [a + b for a, b in zip(live, found, strict=True)]
+        edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live[0] <= COMPARED_S)
         if edge < 1:
             return INFINITE
-        sizes = policy.sizes(edge)
-        return loads + sum(float(item.loads(policy.order, level, sizes, self.counts.number)) for item, level in large)
+        result = self.loads
+        for at in self.large:
+            part = at, policy.levels[at], edge
+            if part not in loads:
+                sizes = self.phase.sizes(policy, edge)
+                item = self.phase.classes[at]
+                loads[part] = float(item.loads(policy.order, policy.levels[at], sizes, self.phase.counts.number))
+            result += loads[part]
+        return result
+
+    def _lived(self, policy: Policy, at: int, level: int) -> tuple[float, ...] | None:
+        """Return the words that a class needs, a polynomial in the edge (see :func:`_value`); None if it is infinite."""
+        item = self.phase.classes[at]
+        rest: list[Any] = []
+        for edge in range(1, 2 + len(policy.order.tiled)):
+            rest.append(item.live(policy.order, level, self.phase.sizes(policy, Fraction(edge))))
+            if rest[-1] == INFINITE:
+                return None
+        factors = []
+        for step in range(1, len(rest) + 1):
+            factors.append(float(rest[0]))
+            rest = [(b - a) / step for a, b in pairwise(rest)]
+        return tuple(factors)
 
 
-def _largest(live: Callable[[float], Any], capacity: int) -> float:
+def _value(factors: Sequence[float], x: float) -> float:
+    """Return f0 + f1 (x - 1) + f2 (x - 1) (x - 2) + ...: Newton's form, from exact values at 1, 2, ..."""
+    result = 0.0
+    for at in range(len(factors) - 1, -1, -1):
+        result = result * (x - at - 1) + factors[at]
+    return result
+
+
+def _largest(live: Sequence[float], capacity: int) -> float:
     """Return the largest power of 2^(1/16) as edge with which ``live`` is within ``capacity``; 0 if 1 is too large."""
     low, high = -1, 16 * 20
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if live(2 ** (middle / 16)) <= capacity else (low, middle)
+        low, high = (middle, high) if _value(live, 2 ** (middle / 16)) <= capacity else (low, middle)
     return 0.0 if low < 0 else float(2 ** (low / 16))
 
 

@@ -77,9 +77,9 @@ class ValueClass:
 
     def groups(self, order: Loops, level: int) -> tuple[Group, ...]:
         """Return the uses by their offsets in the coordinates that a group holds fixed."""
-        key = ("groups", order, level)
+        fixed = frozenset((*order.outer, *order.inner[:level]))
+        key = ("groups", fixed)
         if key not in self._cache:
-            fixed = (*order.outer, *order.inner[:level])
             by_offset: dict[tuple[int | None, ...], list[Use]] = {}
             for use in self.uses:
                 by_offset.setdefault(tuple(use.offsets[at] for at in fixed), []).append(use)
