@@ -269,3 +269,41 @@ def test_sweeps_stand_beside_the_bound() -> None:
         "Operational intensity",
         "Roofline over the fast memory",
     ]
+
+
+MIXED = (
+    "void f(int N, float A[N][N], float B[N][N], double C[N][N]) {\n#pragma scop\n"
+    "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)\n"
+    "C[i][j] += A[i][k] * B[k][j];\n#pragma endscop\n}"
+)
+
+
+def test_bytes_of_the_derived_order() -> None:
+    """Every load has the width of its array; with equal widths bytes are words."""
+    program = program_from_text(MIXED)
+    upper, sizes = upper_bound(program), {"N": 40, "S": 60}
+    assert 4 * upper.value(sizes) < upper.value_bytes(sizes) < 8 * upper.value(sizes)
+    for name in ("gemm", "gramschmidt", "cholesky"):
+        same = upper_of(name)
+        given = dict.fromkeys(same.program.parameters, 40) | {"S": 60}
+        assert same.value_bytes(given) == pytest.approx(8 * same.value(given))
+    large = {"N": 10**5, "M": 10**5, "S": 1024}  # where triangular blocks are taken
+    assert upper_of("syrk").value_bytes(large) == pytest.approx(8 * upper_of("syrk").value(large))
+
+
+def test_bytes_of_plans_and_sweeps() -> None:
+    program = program_from_text(MIXED)
+    made = plan(program, size="N=8,S=20", evaluations=3)
+    assert made.cost is not None
+    assert made.bound is not None
+    assert made.bound.details["value_bytes"] <= made.cost["loads_bytes"]
+    assert 4 * made.cost["loads_words"] < made.cost["loads_bytes"] < 8 * made.cost["loads_words"]
+    words, by_bytes = (
+        sweep(program, size="N=90", least=9, most=400, points=3, balance=2.0, unit=unit) for unit in ("words", "bytes")
+    )
+    for one, other in zip(words.extra["points"], by_bytes.extra["points"], strict=True):
+        assert one["bound_bytes"] <= one["loads_bytes"]
+        assert one["oi_limit"] == pytest.approx(other["oi_limit"] * one["bound_bytes"] / one["bound"])
+        assert one["oi_reached"] == pytest.approx(other["oi_reached"] * one["loads_bytes"] / one["loads_words"])
+        assert other["peak_limit"] == min(1, other["oi_limit"] / 2)
+    assert "per byte" in by_bytes.figures[1].y_label

@@ -51,7 +51,19 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
     except InfeasibleError as error:
         wrong = Violation("over-capacity", error.place, "an operation does not fit", error.demand, error.limit)
         return CheckReport((wrong,))
-    return CheckReport((), Cost(loads_words=int(loads.sum())), details={"inputs": execution.inputs, "order": len(plan)})
+    widths = _widths(program, execution)
+    bytes_loaded = belady_loads(
+        order + execution.inputs, execution.starts, execution.operands, plan.fast_memory, widths
+    ).sum()
+    cost = Cost(loads_words=int(loads.sum()), loads_bytes=int(bytes_loaded))
+    return CheckReport((), cost, details={"inputs": execution.inputs, "order": len(plan)})
+
+
+def _widths(program: Program, execution: Execution) -> IntArray:
+    """Return the bytes of every vertex: of the element that it is or that it writes."""
+    written = np.array([program.arrays[item.write.array].element_bytes for item in program.statements], dtype=np.int64)
+    given = np.array([program.arrays[name].element_bytes for name, _ in execution.input_names], dtype=np.int64)
+    return np.concatenate([given, written[execution.statement]])
 
 
 def _rows_of(

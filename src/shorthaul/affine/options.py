@@ -8,6 +8,7 @@ from shorthaul.core.options import option, validate
 
 PROFILES = ("best", "iolb")
 FORMATS = ("text", "latex", "sympy")
+UNITS = ("words", "bytes")
 
 _SIZE = "Values of the parameters and of S, the fast memory in words, as in N=1000,M=800,S=32768."
 _FUNCTION = "The C function to read, where several have a '#pragma scop'."
@@ -71,8 +72,11 @@ class SweepOptions:
     most: int = option(2**20, "The largest S, in words.", least=1, most=2**50)
     points: int = option(17, "How many values of S, evenly spaced on a logarithmic scale.", least=1, most=1000)
     balance: float | None = option(
-        None, "The machine's operations per word of traffic: shares of its peak are given too.", least=1e-9
+        None,
+        "The machine's operations per word of traffic (per byte with --unit bytes): adds shares of its peak.",
+        least=1e-9,
     )
+    unit: str = option("words", "What operational intensities and --balance count.", choices=UNITS)
 
     def __post_init__(self) -> None:
         validate(self)

@@ -136,13 +136,18 @@ def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] |
 
 
 def _least_bytes(program: Program, words: float, sizes: Mapping[str, int]) -> float:
-    """Every input is loaded once at its own width, every further load has at least the smallest width of all."""
+    width, surplus = _widths(program, sizes)
+    return words * width + surplus
+
+
+def _widths(program: Program, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Return (bytes of every load at least, bytes that inputs take beyond these): each input is loaded once."""
     flow = flow_dependences(program)
     width = min(array.element_bytes for array in program.arrays.values())
     surplus = sum(
         card(item).at(sizes) * (program.arrays[array].element_bytes - width) for array, item in flow.inputs.items()
     )
-    return words * width + surplus
+    return width, surplus
 
 
 def shown_bound(made: Bound, form: str) -> str:
@@ -333,9 +338,9 @@ def sweep(
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
     ``fields`` are those of :class:`SweepOptions`. ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
-    derived order's formula says; None where no operation fits) and the operational intensities ``oi_limit`` and
-    ``oi_reached`` that follow; with ``balance`` also the shares of the machine's peak, ``peak_limit`` and
-    ``peak_reached``.
+    derived order's formula says; None where no operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``),
+    and the operational intensities ``oi_limit`` and ``oi_reached`` that follow, per word or per byte (``unit``); with
+    ``balance`` also the shares of the machine's peak, ``peak_limit`` and ``peak_reached``.
 
     >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
     5
@@ -349,7 +354,8 @@ def sweep(
     upper = upper_bound(program)
     work = float(_evaluated(found.operations, sizes))
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
-    points = [_point(found, upper, {**sizes, FAST_MEMORY: capacity}, work, options.balance) for capacity in spaced]
+    widths = _widths(program, sizes)
+    points = [_point(found, upper, {**sizes, FAST_MEMORY: capacity}, work, options, widths) for capacity in spaced]
     return Result(
         kind=KIND,
         status=None,
@@ -360,23 +366,31 @@ def sweep(
             "formula": str(found.formula),
             "upper": upper_document(upper, found.leading, None),
         },
-        figures=views.of_sweep(points, options.balance),
+        figures=views.of_sweep(points, options.balance, options.unit),
     )
 
 
 def _point(
-    found: AffineBound, upper: UpperBound, sizes: Mapping[str, int], work: float, balance: float | None
+    found: AffineBound,
+    upper: UpperBound,
+    sizes: Mapping[str, int],
+    work: float,
+    options: SweepOptions,
+    widths: tuple[int, int],
 ) -> dict[str, Any]:
     value = max(0.0, found.value(sizes))
     fits = sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
-    loads = upper.value(sizes) if fits else None
-    point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value, "loads_words": loads}
-    point["oi_limit"] = work / value if value else None
-    point["oi_reached"] = work / loads if loads else None
-    if balance is not None:
+    point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
+    point["loads_words"] = upper.value(sizes) if fits else None
+    point["bound_bytes"] = value * widths[0] + widths[1]
+    point["loads_bytes"] = upper.value_bytes(sizes) if fits else None
+    least, most = ("bound_bytes", "loads_bytes") if options.unit == "bytes" else ("bound", "loads_words")
+    point["oi_limit"] = work / point[least] if point[least] else None
+    point["oi_reached"] = work / point[most] if point[most] else None
+    if options.balance is not None:
         for name in ("limit", "reached"):
             intensity = point[f"oi_{name}"]
-            point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / balance)
+            point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / options.balance)
         point["may_be_compute_bound"] = point["peak_limit"] in (None, 1.0)
     return point
 

@@ -202,7 +202,7 @@ class Rates:
         return result
 
     def _lived(self, policy: Policy, at: int, level: int) -> tuple[float, ...] | None:
-        """Return the words that a class needs, a polynomial in the edge (see :func:`_value`); None if it is infinite."""
+        """Return the words that a class needs as a polynomial in the edge (see :func:`_value`), None if infinite."""
         item = self.phase.classes[at]
         rest: list[Any] = []
         for edge in range(1, 2 + len(policy.order.tiled)):

@@ -79,6 +79,11 @@ class TurnsStep:
         """Return the loads at ``sizes``."""
         return min(self.turned_loads(sizes, capacity), self.plain.loads(sizes, capacity))
 
+    def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
+        turned = sum(item.loads_bytes(sizes, capacity, widths) for item in self.groups)
+        return min(turned, self.plain.loads_bytes(sizes, capacity, widths))
+
     def pays(self, sizes: Mapping[str, int], capacity: int) -> bool:
         """True if turns need fewer loads than the plain order at ``sizes``."""
         return self.turned_loads(sizes, capacity) < self.plain.loads(sizes, capacity)

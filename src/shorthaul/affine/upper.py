@@ -84,6 +84,12 @@ class UpperBound:
         parameters = {name: sizes[name] for name in self.program.parameters}
         return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
 
+    def value_bytes(self, sizes: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""
+        parameters = {name: sizes[name] for name in self.program.parameters}
+        widths = {name: item.element_bytes for name, item in self.program.arrays.items()}
+        return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
+
 
 def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[str, ...] = ()) -> UpperBound:
     """Return a tiled order of ``program`` with its loads as a formula.

@@ -41,6 +41,7 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
     }
     if sizes is not None:
         result["value"] = upper.value(sizes)
+        result["value_bytes"] = upper.value_bytes(sizes)
     return result
 
 
@@ -65,6 +66,10 @@ def shown_upper(document: Mapping[str, Any]) -> str:
     lines = [f"upper:       {document['formula']}", f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})"]
     lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
+    if "value" in document:
+        lines.append(
+            f"{'':12} at the sizes given: {document['value']:,.0f} words, {document['value_bytes']:,.0f} bytes"
+        )
     lines[2:2] = [f"{'':12} {name}: {text}" for name, text in document["where"].items()]
     return "\n".join(lines)
 

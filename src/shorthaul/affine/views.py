@@ -44,16 +44,21 @@ def of_bound(formula: str, leading: str) -> tuple[Figure, ...]:
     return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}"),)
 
 
-def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None) -> tuple[Figure, ...]:
-    """Return loads and operational intensity over S, and with the machine's balance the roofline over S."""
+def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None, unit: str) -> tuple[Figure, ...]:
+    """Return loads and operational intensity over S, and with the machine's balance the roofline over S.
+
+    ``unit`` is "words" or "bytes".
+    """
+    one = unit.removesuffix("s")
+    loads = {"bound": "lower bound", "loads_words": _ORDER}
+    if unit == "bytes":
+        loads = {"bound_bytes": "lower bound", "loads_bytes": _ORDER}
     figures = [
-        _over_memory(
-            points, "Loads over the fast memory", "loads [words]", {"bound": "lower bound", "loads_words": _ORDER}
-        ),
+        _over_memory(points, "Loads over the fast memory", f"loads [{unit}]", loads),
         _over_memory(
             points,
             "Operational intensity",
-            "operations per word loaded",
+            f"operations per {one} loaded",
             {"oi_limit": "limit from the bound", "oi_reached": _ORDER},
             limit=None if balance is None else ("machine balance", balance),
             note="No schedule exceeds the limit; above the machine balance a kernel can be bound by computing.",
@@ -67,7 +72,7 @@ def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None) -> tupl
                 "share of the machine's peak",
                 {"peak_limit": "limit from the bound", "peak_reached": _ORDER},
                 limit=("peak", 1.0),
-                note=f"min(1, intensity / balance), the balance being {balance:g} operations per word.",
+                note=f"min(1, intensity / balance), the balance being {balance:g} operations per {one}.",
             )
         )
     return tuple(figures)

@@ -95,12 +95,15 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Output
         "S": "S",
         "bound": "bound on loads_words",
         "loads_words": "loads_words of the derived order",
-        "oi_limit": "operations per word, at most",
+        "bound_bytes": "bound on bytes",
+        "loads_bytes": "bytes of the derived order",
+        "oi_limit": f"operations per {options.unit.removesuffix('s')}, at most",
         "oi_reached": "reached",
         "peak_limit": "share of peak, at most",
         "peak_reached": "reached",
     }
-    shown = [key for key in columns if key in result.extra["points"][0]]
+    other = ("bound", "loads_words") if options.unit == "bytes" else ("bound_bytes", "loads_bytes")
+    shown = [key for key in columns if key in result.extra["points"][0] and key not in other]
     rows: list[list[Any]] = [[point[key] for key in shown] for point in result.extra["points"]]
     names = [columns[key] for key in shown]
     print_table(names, rows, file=sys.stderr if output.json else sys.stdout)

@@ -49,8 +49,15 @@ def pop(heap: np.ndarray, size: int) -> int:
 
 
 @kernel
-def belady(order: np.ndarray, starts: np.ndarray, operands: np.ndarray, capacity: int, loads: np.ndarray) -> int:
-    """Replay ``order``; ``loads`` receives the loads made for each operation, shape (number of operations,).
+def belady(
+    order: np.ndarray,
+    starts: np.ndarray,
+    operands: np.ndarray,
+    capacity: int,
+    weights: np.ndarray,
+    loads: np.ndarray,
+) -> int:
+    """Replay ``order``; ``loads`` receives the weight loaded for each operation, shape (number of operations,).
 
     ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of v. Returns -1 if all went well, -2 - v if
     operation v does not fit into ``capacity``.
@@ -82,7 +89,7 @@ def belady(order: np.ndarray, starts: np.ndarray, operands: np.ndarray, capacity
             if inside[operands[slot]]:
                 continue
             u = operands[slot]
-            loads[time] += 1
+            loads[time] += weights[u]
             inside[u] = True
             key[u] = time
             used += 1
