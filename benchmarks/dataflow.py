@@ -45,13 +45,15 @@ def cpu() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_utime
 
 
-def explorations(name: str, rule: str, seeds: int, generations: int, workers: int) -> list[dict[str, Any]]:
+def explorations(
+    name: str, rule: str, seeds: int, generations: int, workers: int, polish: float
+) -> list[dict[str, Any]]:
     """Every strategy and seed; relative hypervolumes scaled over all of them (0 the best, 1 the worst value)."""
     runs, fronts = [], []
     for strategy in STRATEGIES:
         for seed in range(seeds):
             began, used = time.perf_counter(), cpu()
-            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule)
+            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_seconds=polish)
             done = plan(APPLICATIONS[name](), options, search=Budget(seed=seed, workers=workers))
             assert done.plan is not None
             fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
@@ -217,6 +219,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--generations", type=int, default=2500)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--polish-seconds", type=float, default=PlanOptions().polish_seconds)
     parser.add_argument("--sobel-mappings", type=int, default=1000)
     parser.add_argument("--sobel4-mappings", type=int, default=40)
     parser.add_argument("--published", type=Path, default=PUBLISHED)
@@ -228,6 +231,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
         "generations": given.generations,
+        "polish_seconds": given.polish_seconds,
         "decoding": decoding_speed(400),
         "exact": [
             *(exact("sobel", given.sobel_mappings, 30.0, strategy) for strategy in STRATEGIES),
@@ -243,7 +247,7 @@ def main() -> None:
     save_json(given.output, results)
     # the authors' own results count buffers from firing to firing
     for rule, name in (*(("access", name) for name in APPLICATIONS), ("atomic-firing", "sobel")):
-        runs = explorations(name, rule, given.seeds, given.generations, given.workers)
+        runs = explorations(name, rule, given.seeds, given.generations, given.workers, given.polish_seconds)
         results["explorations"] += runs
         results["summary"].append(summary(name, rule, runs, given.published))
         print(results["summary"][-1], flush=True)

@@ -37,8 +37,8 @@ def broken(name: str, text: str, *says: str) -> Broken:
     return Broken(name, ("plan", "bad.json", "-o", "out.json"), ("bad.json", *says), {"bad.json": text})
 
 
-def mapping(binding: dict) -> str:
-    return json.dumps({"application": "tiny.json", "binding": binding, "xi": {}, "channel_decision": {}})
+def mapping(binding: dict, application: str = "tiny.json", xi: dict | None = None) -> str:
+    return json.dumps({"application": application, "binding": binding, "xi": xi or {}, "channel_decision": {}})
 
 
 CONTRACT = Contract(
@@ -92,6 +92,24 @@ CONTRACT = Contract(
             ("plan", "bad.json"),
             ("bad.json: actors[0] (a).tau", "no core of the platform", "t1, t2, t3"),
             {"bad.json": changed(["actors", 0, "tau"], {"t9": 4})},
+        ),
+        broken(
+            "id-twice",
+            changed(["actors", 2, "id"], "a"),
+            "actors[2].id",
+            "given twice",
+            "'a'",
+            "actors[0] and actors[2]",
+        ),
+        Broken("no-checkpoint", ("plan", "tiny.json", "--resume", "gone.npz"), ("gone.npz", "no such file")),
+        Broken(
+            "no-multicast",
+            ("schedule", "map.json"),
+            ("map.json: xi", "unknown multicast", "'m'", "nothing: there is none"),
+            {
+                "plain.json": changed(["actors", 1, "kind"], "actor"),
+                "map.json": mapping({"a": "p1", "m": "p1", "b": "p2", "d": "p1"}, "plain.json", {"m": 1}),
+            },
         ),
         Broken("no-mapping", ("schedule", "tiny.json"), ("--mapping", "no mapping is given")),
         Broken("not-a-plan", ("check", "tiny.json", "tiny.json"), ("tiny.json: front", "holds no plan")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -158,3 +159,46 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
     resumed = plan(generators.sobel(), generations=40, resume=file, **options)
     straight = plan(generators.sobel(), generations=40, **options)
     assert documents(resumed) == documents(straight)
+
+
+def test_polishing_adds_volume_and_counts_its_work() -> None:
+    """Whatever else the machine does, on one process or several: the same points, none lost but to better ones."""
+    options = {"generations": 60, "population": 30}
+    rough = plan(generators.sobel4(), polish_seconds=0, search=Budget(seed=2, workers=1), **options)
+    fronts = [
+        plan(generators.sobel4(), polish_seconds=0.6, search=Budget(seed=2, workers=workers), **options)
+        for workers in (1, 2)
+    ]
+    assert documents(fronts[0]) == documents(fronts[1])
+    assert fronts[0].check.ok
+    assert fronts[0].plan.hypervolume == rough.plan.hypervolume
+    volumes = [found.extra["hypervolume"]["of_front"] for found in (rough, fronts[0])]
+    assert volumes[0] == pytest.approx(rough.plan.hypervolume[-1], abs=1e-6)
+    assert volumes[1] > volumes[0]
+    for point in rough.plan.front:
+        assert any(
+            all(a <= b for a, b in zip(better.objectives, point.objectives, strict=True))
+            for better in fronts[0].plan.front
+        )
+
+
+def test_polishing_keeps_to_the_number_of_points_and_the_time_limit() -> None:
+    few = plan(generators.sobel4(), generations=40, population=30, front=4, search=Budget(seed=1))
+    assert len(few.plan.front) <= 4
+    began = time.monotonic()
+    search = Budget(seed=1, time_limit_s=1.5)
+    stopped = plan(generators.sobel4(), generations=10**6, polish_seconds=10**5, search=search)
+    assert stopped.check.ok
+    assert time.monotonic() - began < 20
+    assert stopped.extra["hypervolume"]["of_front"] >= stopped.plan.hypervolume[-1] - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("tile", "core", "place"),
+    [("T", "tile_T", "tiles[0].cores[0].id"), ("T", "global", "tiles[0].cores[0].id"), ("NoC", "p", "tiles[0].id"),
+     ("T", "h_T", "tiles[0].cores[0].id")],
+)  # fmt: skip
+def test_names_that_two_resources_would_share_are_refused(tile: str, core: str, place: str) -> None:
+    with pytest.raises(InputError, match="share a name") as caught:
+        Platform("p", {"t": CoreType(1.0)}, (Tile(tile, (Core(core, "t", 1),), 1, 1.0),), 1.0)
+    assert place in str(caught.value)

@@ -180,7 +180,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], *, place: str = "",
         f"unknown {what}",
         place=place,
         value=name,
-        allowed=", ".join(names),
+        allowed=", ".join(names) or "nothing: there is none",
         nearest=nearest_name(name, names),
         cure=cure,
     )

@@ -60,8 +60,8 @@ class Application:
     def __post_init__(self) -> None:
         if not self.actors:
             raise InputError("has no actors", place="actors", allowed="one or more")
-        _unique((actor.id for actor in self.actors), "actors")
-        _unique((channel.id for channel in self.channels), "channels")
+        _unique((f"actors[{number}]", actor.id) for number, actor in enumerate(self.actors))
+        _unique((f"channels[{number}]", channel.id) for number, channel in enumerate(self.channels))
         for number, actor in enumerate(self.actors):
             _check_actor(actor, f"actors[{number}] ({actor.id})")
         known = {actor.id for actor in self.actors}
@@ -152,14 +152,23 @@ def _check_channel(channel: Channel, known: set[str], place: str) -> None:
             raise InputError("is out of range", place=f"{place}.{name}", value=value, allowed=f"{least} to {most}")
 
 
-def _unique(names: Iterable[str], place: str) -> None:
-    seen: set[str] = set()
-    for name in names:
+def _unique(names: Iterable[tuple[str, str]]) -> None:
+    """Raise :class:`InputError` for the second of two equal ids among (place, id), naming both places."""
+    seen: dict[str, str] = {}
+    for place, name in names:
         if not name:
-            raise InputError("has an empty id", place=place)
+            raise InputError("has an empty id", place=f"{place}.id", value=name)
         if name in seen:
-            raise InputError("an id is given twice", place=place, value=name)
-        seen.add(name)
+            cure = f"give one of {seen[name]} and {place} another id"
+            raise InputError("an id is given twice", place=f"{place}.id", value=name, cure=cure)
+        seen[name] = place
+
+
+def _distinct(names: Iterable[tuple[str, str]], others: set[str]) -> None:
+    for place, name in names:
+        if name in others:
+            cure = "the names of memories are q_CORE, q_tile_TILE, q_global, of interconnects h_TILE, h_NoC: rename"
+            raise InputError("an id makes two resources share a name", place=f"{place}.id", value=name, cure=cure)
 
 
 def check_deadlock(nodes: list[str], edges: list[tuple[str, str, str]]) -> None:
@@ -236,8 +245,16 @@ class Platform:
     def __post_init__(self) -> None:
         if not self.tiles or not self.cores:
             raise InputError("has no cores", place="tiles")
-        _unique((tile.id for tile in self.tiles), "tiles")
-        _unique((core.id for core in self.cores), "tiles.cores")
+        tiles = list(enumerate(self.tiles))
+        cores = [(f"tiles[{t}].cores[{c}]", core.id) for t, tile in tiles for c, core in enumerate(tile.cores)]
+        _unique((f"tiles[{t}]", tile.id) for t, tile in tiles)
+        _unique(cores)
+        # memories and interconnects are named after cores and tiles: "q_tile_T1" may belong to one of them only
+        _distinct(
+            [(place, local_memory(name)) for place, name in cores], {*map(tile_memory, self._tiles), GLOBAL_MEMORY}
+        )
+        _distinct([(f"tiles[{t}]", crossbar(tile.id)) for t, tile in tiles], {NOC})
+        _distinct(cores, {*map(crossbar, self._tiles), NOC})
         for name, core_type in self.core_types.items():
             if not 0 <= core_type.cost <= 1e9:
                 raise InputError(
@@ -253,6 +270,10 @@ class Platform:
                 _size(core.local_bytes, f"{place}.cores ({core.id}).local_bytes")
                 if core.type not in self.core_types:
                     raise unknown_name("core type", core.type, self.core_types, place=f"{place}.cores ({core.id}).type")
+
+    @property
+    def _tiles(self) -> list[str]:
+        return [tile.id for tile in self.tiles]
 
     @property
     def cores(self) -> tuple[Core, ...]:

@@ -89,8 +89,9 @@ def explore(
     *,
     lower: Sequence[float],
     fingerprint: str,
+    resumed: State | None = None,
 ) -> State:
-    """Run NSGA-II until the generations or the budget are used up; return the last state.
+    """Run NSGA-II, from ``resumed`` or anew, until the generations or the budget are used up; return the last state.
 
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0.
@@ -101,8 +102,8 @@ def explore(
     low = np.array(lower, np.float64)
     exact = options.decoder in {"modulo", "window"}
     hurried = False
-    if options.resume is not None:
-        state = _load(options.resume, fingerprint)
+    if resumed is not None:
+        state = resumed
     else:
         random = budget.generator()
         population = _initial(instance, options, random)
@@ -164,15 +165,20 @@ def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> f
 
 def reduced(points: FloatArray, most: int, low: FloatArray, reference: FloatArray) -> IntArray:
     """Return the numbers of at most ``most`` points: the least of every objective, then the largest contributions."""
-    import moocore
-
     if len(points) <= most:
         return np.arange(len(points))
+    return np.sort(by_contribution(points, low, reference)[:most])
+
+
+def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) -> IntArray:
+    """Return the numbers of all points: the least of every objective, then by falling contribution to the volume."""
+    import moocore
+
     span = np.where(reference > low, reference - low, 1.0)
     scaled = (points - low) / span
     share = np.asarray(moocore.hv_contributions(np.minimum(scaled, 1.0), ref=np.full(points.shape[1], 1.01)))
     share[points.argmin(axis=0)] = np.inf
-    return np.sort(np.argsort(-share, kind="stable")[:most])
+    return np.argsort(-share, kind="stable")
 
 
 def _able(instance: Instance) -> tuple[IntArray, IntArray]:
@@ -266,7 +272,8 @@ def _save(path: Path, state: State, fingerprint: str) -> None:
     write_bytes(path, data.getvalue())
 
 
-def _load(path: Path, fingerprint: str) -> State:
+def load_checkpoint(path: Path, fingerprint: str) -> State:
+    """Return the state in a checkpoint; raises :class:`InputError` if it is none, or of another search."""
     data = read_bytes(path)
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:

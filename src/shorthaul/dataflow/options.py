@@ -52,6 +52,15 @@ class PlanOptions(Decoding):
         "Start a firing as early as buffers of least capacity allow, as its cores allow, or evolve which.",
         choices=(*STARTS, "evolve"),
     )
+    solver_seconds: float = option(
+        0.05, "Most work of each exact solve in the search, counted, in nominal seconds.", least=0.01, most=1e6
+    )
+    polish_seconds: float = option(
+        2.0,
+        "Work spent in the end on exact solves of the front's mappings, counted, in nominal seconds; 0: none.",
+        least=0,
+        most=1e6,
+    )
     generations: int = option(2500, "Generations of NSGA-II.", least=0, most=10**7)
     population: int = option(100, "Individuals kept.", least=2, most=10**5)
     offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)

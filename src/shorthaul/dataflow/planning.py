@@ -37,7 +37,7 @@ from shorthaul.dataflow.model import (
     check_mapping,
 )
 from shorthaul.dataflow.mrb import substitute_mrbs
-from shorthaul.dataflow.nsga2 import explore, hypervolume, reduced
+from shorthaul.dataflow.nsga2 import FloatArray, explore, hypervolume, load_checkpoint, reduced
 from shorthaul.dataflow.options import (
     STRATEGIES,
     BoundOptions,
@@ -47,7 +47,11 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.polishing import polished
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
+
+#: Share of a time limit that is kept for the polishing of the front.
+_POLISH_SHARE = 0.15
 
 
 def plan(
@@ -74,19 +78,28 @@ def plan(
     problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
+    tied = _fingerprint(problem, options, budget.seed)
+    resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
     with budget:
         decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
-        tied = _fingerprint(problem, options, budget.seed)
-        state = explore(instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied)
+        polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"}
+        budget.keep_back(_POLISH_SHARE * (budget.time_limit_s or 0.0) if polish else 0.0)
+        state = explore(instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed)
+        budget.keep_back(0.0)
         archive = state.archive
         if not len(archive.objectives):
             raise _no_plan(problem, options)
-        chosen = reduced(archive.objectives, options.front, np.array(bounds.ideal), state.reference)
+        low = np.array(bounds.ideal)
+        chosen = reduced(archive.objectives, options.front, low, state.reference)
         points = [
             decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
             for i in chosen
         ]
-    front = tuple(_bounded(application, machine, point) for point in _undominated(points))
+        if polish:
+            points = polished(instance, points, options, budget, low, state.reference)
+    points = _undominated(points)
+    kept = reduced(_objectives(points), options.front, low, state.reference)
+    front = tuple(_bounded(application, machine, points[i]) for i in kept)
     report = check_front(application, machine, front)
     least = [min(point.objectives[k] for point in front) for k in range(3)]
     status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
@@ -103,6 +116,7 @@ def plan(
             "front_bound": bounds.document(),
             "hypervolume": {
                 "by_generation": [round(value, 6) for value in state.trace],
+                "of_front": round(hypervolume(_objectives(front), low, state.reference), 6),
                 "ideal": list(bounds.ideal),
                 "reference": [float(value) for value in state.reference],
             },
@@ -265,14 +279,14 @@ def sweep(
     with budget:
         answers = dict(run_tasks(_swept, tasks, budget=budget))
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
-    everything = np.array([point.objectives for *_, front, _ in runs for point in front], np.float64)
+    everything = _objectives([point for *_, front, _ in runs for point in front])
     low, high = everything.min(axis=0), everything.max(axis=0)
     rows = [
         {
             "strategy": strategy,
             "seed": seed,
             "points": len(front),
-            "relative_hypervolume": hypervolume(np.array([p.objectives for p in front], np.float64), low, high),
+            "relative_hypervolume": hypervolume(_objectives(front), low, high),
             "period": min(p.period for p in front),
             "footprint_bytes": min(p.footprint_bytes for p in front),
             "core_cost": min(p.core_cost for p in front),
@@ -337,6 +351,10 @@ def _bounded(application: Application, platform: Platform, point: Point) -> Poin
     return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value))
 
 
+def _objectives(points: Sequence[Point]) -> FloatArray:
+    return np.array([point.objectives for point in points], np.float64)
+
+
 def _undominated(points: Sequence[Point]) -> list[Point]:
     ordered = sorted(points, key=lambda point: point.objectives)
     kept: list[Point] = []
@@ -347,7 +365,7 @@ def _undominated(points: Sequence[Point]) -> list[Point]:
 
 
 def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
-    free = {"generations", "resume", "checkpoint", "front", "platform"}
+    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_seconds"}
     fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
     assert problem.platform is not None
     return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
