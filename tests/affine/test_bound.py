@@ -118,8 +118,12 @@ def test_deriche_beside_a_good_order() -> None:
     """Each row's backward scan fused with the sum of the row, then the same for columns: 6 W H loads to the bound's 5."""
     bound = bound_of("deriche")
     flow = flow_dependences(bound.program)
-    choices = [{"W": W, "H": H} for W, H in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (7, 3), (20, 24))]
-    assert not examine(flow, bound, choices, Budget()).violations
+    for W, H in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (7, 3), (20, 24)):
+        tiny = concrete_cdag(bound.program, {"W": W, "H": H}, flow)
+        for capacity in (12, 13, 16, 24):
+            order = tiny.program_order
+            loads = int(belady_loads(order, tiny.starts, tiny.operands, capacity).sum())
+            assert bound.value({"W": W, "H": H, "S": capacity}) <= loads
     cdag = concrete_cdag(bound.program, {"W": 60, "H": 50}, flow)
     order = sorted(cdag.program_order.tolist(), key=lambda vertex: fused_scans(cdag, vertex))
     for capacity in (16, 20, 40, 80):
@@ -176,3 +180,15 @@ void f(int n, int m, double A[m][n], double tau[n]) {
         for capacity in (6, 8, 12, 20):
             loads = int(belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity).sum())
             assert bound.value({**sizes, "S": capacity}) <= loads
+
+
+@pytest.mark.parametrize(("body", "leading"), [
+    ("for (int i = 0; i < n; i++) { y[i] = a[n - 1]; for (int j = n - 2; j >= 0; j--) y[i] = y[i] * x[i] + a[j]; }",
+     "2*n**2/S"),
+    (("for (int l = 1; l < n; l++) for (int i = 0; i < n - l; i++) { M[i][i + l] = 1e30; for (int k = i; k < i + l; k++) "
+     "M[i][i + l] = fmin(M[i][i + l], M[i][k] + M[k + 1][i + l] + a[i] * a[k + 1] * a[i + l + 1]); }"), "n**3/6"),
+], ids=["two values for each line", "a reference that gives one vertex"])  # fmt: skip
+def test_leading_terms_by_hand(body: str, leading: str) -> None:
+    """Horner's rule reads y[i] and x[i] along a line; chains of matrix products reread a column of the table."""
+    head = "void f(int n, double a[n + 1], double x[n], double y[n], double M[n][n]) {\n#pragma scop\n"
+    assert str(lower_bound(program_from_text(f"{head}{body}\n#pragma endscop\n}}\n")).leading) == leading

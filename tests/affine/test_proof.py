@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy
 
+from shorthaul.affine import lemmas
 from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import kernel
 from shorthaul.affine.leading import S
@@ -90,3 +92,11 @@ def test_sets_have_as_many_neighbours_as_said(offsets: set[tuple[int, ...]]) -> 
         for size, place in enumerate(order, 1):
             reached |= {tuple(a + b for a, b in zip(place, offset, strict=True)) for offset in offsets}
             assert len(reached) >= size + c * size ** ((n - 1) / n) - 1e-9
+
+
+def test_the_page_of_theorems_states_every_lemma() -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "affine-theorems.md").read_text()
+    known = [item for item in vars(lemmas).values() if isinstance(item, lemmas.Lemma)]
+    assert len(known) == page.count("```text")
+    for item in known:
+        assert item.text() in page

@@ -128,18 +128,21 @@ def _rounded(
     sigma: Fraction,
     cliques: Sequence[Sequence[int]],
 ) -> Exponents | None:
+    """Return the best fractions near the optimum that meet every constraint."""
+    shares = tuple(_shares(weights))
+    beta = tuple(
+        sum((share for share, clique in zip(shares, cliques, strict=True) if j in clique), Fraction(0))
+        for j in range(len(s))
+    )
+    found: list[Exponents] = []
     for denominator in _DENOMINATORS:
         exact = tuple(Fraction(round(float(value) * denominator), denominator) for value in s)
-        if sum(exact, Fraction(0)) != sigma or not satisfied(exact, rows):
-            continue
-        shares = _shares(weights)
-        beta = tuple(
-            sum((share for share, clique in zip(shares, cliques, strict=True) if j in clique), Fraction(0))
-            for j in range(len(s))
-        )
-        if all(b > 0 for b, value in zip(beta, exact, strict=True) if value):
-            return Exponents(exact, beta, tuple(shares))
-    return None
+        usable = all(b > 0 for b, value in zip(beta, exact, strict=True) if value)
+        if usable and sum(exact, Fraction(0)) == sigma and satisfied(exact, rows):
+            found.append(Exponents(exact, beta, shares))
+    return max(
+        found, key=lambda item: (round(item.coefficient(), 9), -max(f.denominator for f in item.s)), default=None
+    )
 
 
 def _shares(weights: np.ndarray) -> list[Fraction]:

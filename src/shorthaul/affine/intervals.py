@@ -47,7 +47,8 @@ def _of_chain(flow: DataFlow, search: Search, statement: str) -> Wavefront | Non
     ancestors = search.ancestors(statement, first, steps=_STEPS)
     reads = [search.reads(statement, tag) for tag in sorted({item.reference.tag for item in flow.into(statement)})]
     needed = [later.apply_range(item).intersect(ancestors).coalesce() for item in reads]
-    needed = [item for item in needed if not item.is_empty() and not item.is_injective()]
+    # a reference that gives each line one vertex at most adds little and would make loads count once more
+    needed = [item for item in needed if not (item.is_empty() or item.is_injective() or item.is_single_valued())]
     if not needed:
         return None
     earlier = ancestors.intersect_range(last).apply_range(later.reverse())
