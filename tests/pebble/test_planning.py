@@ -14,7 +14,7 @@ from shorthaul import pebble
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import generators, layer_by_layer, mvm_tiling, sram
+from shorthaul.pebble import generators, layer_by_layer, methods, mvm_tiling, sram
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.plan import Plan
@@ -34,6 +34,22 @@ def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool
     assert result.status is Status.OPTIMAL
     assert result.cost["traffic"] == result.bound.value == optimum
     assert pebble.bound(cdag, budget=budget, recompute=recompute, search=Budget(time_limit_s=20)).bound.value <= optimum
+
+
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_a_short_limit_has_annealing_compiled_before_the_bounds(is_warm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def noted(name: str) -> None:
+        function = getattr(methods, name)
+        monkeypatch.setattr(methods, name, lambda *given, **named: calls.append(name) or function(*given, **named))
+
+    noted("_annealed")
+    noted("_computed_bound")
+    monkeypatch.setattr(methods.jit, "is_warm", lambda _: is_warm)
+    cdag = generators.random_cdag(n=30, degree=3, window=20, most=1, seed=1)
+    pebble.plan(cdag, budget=cdag.least_budget(), search=Budget(time_limit_s=60))
+    assert calls[0] == ("_computed_bound" if is_warm else "_annealed")
 
 
 @pytest.mark.parametrize(

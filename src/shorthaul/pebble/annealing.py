@@ -19,19 +19,20 @@ from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
 
 #: Seconds that the first compilation of the kernels takes.
-COMPILE_S: Final = 12
+COMPILE_S: Final = 8
 #: Moves between two looks at the clock.
 _SLICE: Final = 1000
 #: Moves per computation of the first round, and at most; rounds grow while they fail.
 _FIRST, _MOST = 20, 2000
 #: What a round starts with, in turn: the temperature in median weights, and how much nearer a value counts that must be
 #: stored to give way. All rounds end at the temperature _COLD.
-_ROUNDS: Final = ((1.0, 2.0), (0.6, 4.0), (0.3, 2.0), (1.0, 4.0), (0.6, 1.0), (0.3, 8.0))
+_ROUNDS: Final = ((0.3, 2.0), (1.0, 2.0), (0.6, 4.0), (0.3, 8.0), (1.0, 4.0), (0.6, 1.0))
 _COLD: Final = 0.1
 #: Rounds without a better schedule after which the search ends by itself.
 PATIENCE: Final = 6
-#: Below so many moves per computation a round starts at the least temperature.
+#: Below so many moves per computation a round starts no hotter than this: it has no time to repair what heat destroys.
 _HURRIED: Final = 30
+_MILD: Final = 0.3
 
 
 class Schedule:
@@ -120,7 +121,7 @@ def improve(
         began, done = search.elapsed_s(), 0
         left = moves if rate == 0 or search.time_limit_s is None else int(rate * search.remaining_s())
         slices = max(4, min(moves, left) // _SLICE)
-        heat = hot if slices * _SLICE >= _HURRIED * count else min(hot, _ROUNDS[2][0])
+        heat = hot if slices * _SLICE >= _HURRIED * count else min(hot, _MILD)
         schedule = Schedule(cdag, budget, best)
         for warm, cool in pairwise(np.geomspace(heat * unit, _COLD * unit, slices + 1).tolist()):
             schedule.anneal(_SLICE, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))

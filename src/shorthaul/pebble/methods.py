@@ -46,6 +46,8 @@ MOST_FOR_LOCAL_SEARCH = 50_000
 _MOST_FOR_PROOFS = 100
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
+#: Which part of its time ``auto`` anneals at first where that has to be compiled.
+_SHARE_AT_FIRST = 0.02
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
 _BOUND_S = 1.5
 #: Seconds that the first compilation of the bounds' kernels takes.
@@ -244,6 +246,7 @@ def _auto(request: Request) -> Found:
     best = _quick(request)
     if _is_met(cdag, best) or request.search.expired():
         return best
+    best = _compiled_first(request, best)
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
     if _is_met(cdag, best):
         return best
@@ -273,6 +276,20 @@ def _auto(request: Request) -> Found:
     return _annealed(request, best, search)
 
 
+def _compiled_first(request: Request, best: Found) -> Found:
+    """Return the plan annealed for a moment if the kernels for that are not compiled yet and time is limited.
+
+    A short limit has room for the compilation of one search only; annealing is the one that most graphs gain from.
+    """
+    module = annealing_kernels.__name__
+    is_limited = request.search.time_limit_s is not None and request.cdag.n <= MOST_FOR_LOCAL_SEARCH
+    if not is_limited or request.recompute or jit.is_warm(module):
+        return best
+    if not _is_affordable(module, annealing.COMPILE_S, request, "the local search"):
+        return best
+    return _annealed(request, best, request.search.part(_SHARE_AT_FIRST))
+
+
 def _share_of_annealing(request: Request) -> float:
     """Return which part of its time ``auto`` anneals before it tries to prove an optimum; all of it if it does not."""
     if request.recompute:
@@ -286,7 +303,7 @@ def _share_of_orders(cdag: Cdag) -> float:
     """Return which part of its time ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
     if cdag.n <= MOST_FOR_EXACT:
         return 0.05
-    return 0.4 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
+    return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
 
 
 def _ordered(request: Request, best: Found, search: Budget) -> Found:
