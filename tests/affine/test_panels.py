@@ -9,10 +9,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+import sympy
 
 from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.model import Program
 from shorthaul.affine.panel_order import panel_keys
 from shorthaul.affine.panel_policy import PanelStep
 from shorthaul.affine.panels import Panels, panels
@@ -92,17 +94,46 @@ def keys_of(step: PanelStep, cdag: ConcreteCdag, sizes: Mapping[str, int], panel
     return vertices[np.lexsort((vertices, *reversed(keys)))]
 
 
+#: All of A A^T, lines on both sides of the diagonal; and Cholesky's factorisation column by column.
+SOURCES = {
+    "full": (
+        "void f(int N, int M, double A[N][M], double C[N][N]) {\n#pragma scop\n"
+        "for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) for (int k = 0; k < M; k++)\n"
+        "C[i][j] += A[i][k] * A[j][k];\n#pragma endscop\n}"
+    ),
+    "right-looking": (
+        "void f(int N, double A[N][N]) {\n#pragma scop\nfor (int k = 0; k < N; k++) {\n"
+        "A[k][k] = sqrt(A[k][k]);\nfor (int i = k + 1; i < N; i++) A[i][k] /= A[k][k];\n"
+        "for (int i = k + 1; i < N; i++) for (int j = k + 1; j <= i; j++) A[i][j] -= A[i][k] * A[j][k];\n"
+        "}\n#pragma endscop\n}"
+    ),
+}
+
+
+@cache
+def program_of(name: str) -> Program:
+    return program_from_text(SOURCES[name]) if name in SOURCES else kernel(name)
+
+
 @cache
 def panel_step(name: str) -> PanelStep:
-    (step,) = (item for item in upper_bound(kernel(name)).steps if isinstance(item, PanelStep))
+    (step,) = (item for item in upper_bound(program_of(name)).steps if isinstance(item, PanelStep))
     return step
 
 
-@pytest.mark.parametrize("name", ["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall"])
+def test_leading_terms_of_other_symmetric_programs() -> None:
+    M, N, S = (symbol(name) for name in "MNS")
+    assert sympy.simplify(upper_bound(program_of("full")).leading - M * N**2 / sympy.sqrt(S)) == 0
+    cholesky = N**3 / (3 * sympy.sqrt(2) * sympy.sqrt(S))
+    assert sympy.simplify(upper_bound(program_of("right-looking")).leading - cholesky) == 0
+    assert panel_step("right-looking").plan.chosen.shift == 1
+
+
+@pytest.mark.parametrize("name", ["syrk", "syr2k", "covariance", "cholesky", "floyd-warshall", *SOURCES])
 @pytest.mark.parametrize("base", [6, 17])
 def test_the_replay_of_panels_needs_no_more_than_the_formula(name: str, base: int) -> None:
     step = panel_step(name)
-    program = kernel(name)
+    program = program_of(name)
     sizes = {item: base + at % 2 for at, item in enumerate(program.parameters)}
     cdag = concrete_cdag(program, sizes)
     position = np.full(cdag.n, -1)

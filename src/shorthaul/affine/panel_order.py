@@ -36,7 +36,9 @@ def panel_keys(
     """Return what the instances at ``places`` are sorted by, with panels of size ``panel``."""
     count = len(places)
     along, move = plan.chosen.along, shift.get(-1 if plan.chosen.along is None else plan.chosen.along, 0)
-    number = np.zeros(count, dtype=np.int64) if along is None else (places[:, along] + move) // panel
+    number = (
+        np.zeros(count, dtype=np.int64) if along is None else (places[:, along] + plan.chosen.shift + move) // panel
+    )
     flags = [(places[:, at] + move) // panel != number for at in plan.chosen.apart]
     late = np.ones(count, dtype=np.bool_)
     part = np.zeros(count, dtype=np.int64)

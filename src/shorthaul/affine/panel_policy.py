@@ -130,7 +130,7 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
     ]
     signs = counts.distances.signs(phase.placement)
     for chosen in panels(counts.flow, phase.placement, planes):
-        apart = " and ".join(f"y{at} != y{chosen.along}" for at in chosen.apart) or "true"
+        apart = " and ".join(f"y{at} != {chosen.position}" for at in chosen.apart) or "true"
         late = _those(everything, phase, apart)
         if not late:
             continue
@@ -139,7 +139,7 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
         near = tuple(
             _part(
                 phase,
-                _those(everything, phase, _close(at, chosen.along, counts.panel)),
+                _those(everything, phase, _close(at, chosen.position, counts.panel)),
                 chosen,
                 signs,
                 lines=False,
@@ -152,7 +152,7 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
             counts.flow, phase.placement, phase.names, _those(late, phase, f"y{a} != y{b}"), chosen, counts
         )
         if blocks is not None:
-            zone = _those(late, phase, _close(a, b, counts.zone))
+            zone = _those(late, phase, _close(a, f"y{b}", counts.zone))
             yield PanelPlan(phase, chosen, near, _part(phase, zone, chosen, lines, lines=True), blocks)
             if chosen.along is None:
                 return  # panels cost more
@@ -160,8 +160,8 @@ def panel_plans(phase: Phase, everything: Sequence[Read], rate: float) -> Iterat
             yield PanelPlan(phase, chosen, near, _part(phase, late, chosen, lines, lines=True), None)
 
 
-def _close(first: int, second: int | None, size: str) -> str:
-    return f"y{first} - y{second} < {size} and y{second} - y{first} < {size}"
+def _close(first: int, second: str, size: str) -> str:
+    return f"y{first} - {second} < {size} and {second} - y{first} < {size}"
 
 
 def _those(reads: Sequence[Read], phase: Phase, condition: str) -> list[Read]:

@@ -25,12 +25,19 @@ from shorthaul.affine.placement import Loops, Placement, Read, Signs, placed
 class Panels:
     """``plane``: the coordinates of independent lines; ``along``: the coordinate cut into panels, None for one panel.
 
-    ``apart`` are the coordinates whose panel has to differ for an instance to be late.
+    ``apart`` are the coordinates whose panel has to differ for an instance to be late; panels are cut where the
+    coordinate ``along`` plus ``shift`` passes the grid of the others.
     """
 
     plane: tuple[int, int]
     along: int | None = None
     apart: tuple[int, ...] = ()
+    shift: int = 0
+
+    @property
+    def position(self) -> str:
+        """The coordinate along which panels follow each other, in coordinates y0, y1, ...; 0 if there are none."""
+        return "0" if self.along is None else f"(y{self.along} + {self.shift})"
 
 
 class Distances:
@@ -69,10 +76,17 @@ def panels(flow: DataFlow, placement: Placement, planes: Sequence[tuple[int, int
                 continue
             for count in (1, 2):
                 for apart in combinations(plane, count):
-                    near = {at: f"x{along} <= x{at} <= y{along}" for at in apart}
-                    keeps = all(found.inside(f"x{at} != y{at}", near[at]) for at in apart)
-                    if keeps and _independent(found, plane, " or ".join(near.values())):
-                        yield Panels(plane, along, apart)
+                    yield from _shifted(found, plane, along, apart)
+
+
+def _shifted(found: Distances, plane: tuple[int, int], along: int, apart: tuple[int, ...]) -> Iterator[Panels]:
+    """Return the panels with the first shift that is legal, if one is."""
+    for shift in (0, 1, -1):
+        near = {at: f"x{along} + {shift} <= x{at} <= y{along} + {shift}" for at in apart}
+        keeps = all(found.inside(f"x{at} != y{at}", near[at]) for at in apart)
+        if keeps and _independent(found, plane, " or ".join(near.values())):
+            yield Panels(plane, along, apart, shift)
+            return
 
 
 def _independent(found: Distances, plane: Sequence[int], unless: str) -> bool:

@@ -1,9 +1,9 @@
-"""The cost of triangular blocks: independent lines (a, b) with a > b, whose ends share values by rows.
+"""The cost of triangular blocks: independent lines (a, b) whose ends share values by rows.
 
-A block of m rows (:mod:`triangle_blocks`) has m (m - 1) / 2 lines. What a line computes for itself is kept for the
-panel. A value that all lines of a row use at one step of the other coordinates, whether the row is their a or their b,
-is loaded once for every block that has the row: c <= n / m + g times, with n the rows of the panel and g the largest
-distance from a number up to n / m to the next one without prime factor below m.
+A block of m rows (:mod:`triangle_blocks`) has m (m - 1) / 2 lines with a > b, twice as many with those of a < b. What
+a line computes for itself is kept for the panel. A value that all lines of a row use at one step of the other
+coordinates, whether the row is their a or their b, is loaded once for every block that has the row: c <= n / m + g
+times, with n the rows of the panel and g the most by which zones are larger than n / m.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Triangles:
     """Triangular blocks: ``kept`` classes stay with their lines, ``uses`` are loaded one by one.
 
     ``values`` of rows, of ``sets`` kinds, are counted once for each step and panel; ``rows`` are pairs of one of them
-    and a row that its panel may have; ``extent`` are all rows.
+    and a row that its panel may have; ``extent`` are all rows. Lines are on one or both ``sides`` of the diagonal.
     """
 
     chosen: Panels
@@ -47,12 +47,13 @@ class Triangles:
     rows: Counted
     extent: Counted
     sets: int
+    sides: int
     counts: Counts
 
     def live(self, edge: Any) -> Any:
         """Return the words that blocks of ``edge`` rows need."""
         a, b = self.chosen.plane
-        sizes = {a: edge * (edge - 1) / 2, b: 1}
+        sizes = {a: edge * (edge - 1) * self.sides / 2, b: 1}
         total = 1 + self.sets * edge + len(self.uses)
         return total + sum(item.live(self.order, 0, sizes) for item in self.kept)
 
@@ -100,14 +101,13 @@ def triangles(
 ) -> Triangles | None:
     """Return triangular blocks for the reads ``late`` of the statements ``names``, or None if they have no use.
 
-    They have one if rows share values at both ends of a line, and all lines are on one side of the diagonal.
+    They have one if rows share values at both ends of a line.
     """
     a, b = chosen.plane
     if not mirrored(late, placement, chosen.plane):
         return None
     lines = _coordinates(flow, placement, late)
-    if not (_all(lines, f"y{a} > y{b}") or _all(lines, f"y{a} < y{b}")):
-        return None
+    one_side = _all(lines, f"y{a} > y{b}") or _all(lines, f"y{a} < y{b}")
     own = [item for item in late if is_private(item, flow, placement, chosen.plane)]
     kept = list(value_classes(own, placement, frozenset(names), flow.program.parameters))
     uses: list[Read] = []
@@ -139,6 +139,7 @@ def triangles(
         tuple(paired),
         (extent,),
         len(rows),
+        1 if one_side else 2,
         counts,
     )
 
@@ -203,12 +204,11 @@ def _row_ranges(lines: isl.Set, chosen: Panels) -> tuple[isl.Set, isl.Map] | Non
     """
     width = lines.dim(_SET)
     names = ", ".join(f"y{at}" for at in range(width))
-    k = "0" if chosen.along is None else f"y{chosen.along}"
     both = None
     for end in chosen.plane:
         # with the coordinate that has to be apart: what is apart from k is apart from all steps of its panel
         apart = f"y{chosen.apart[0]}" if chosen.apart else "1"
-        text = f"{{ [{names}] -> [{k}, {apart}, y{end}] }}"
+        text = f"{{ [{names}] -> [{chosen.position}, {apart}, y{end}] }}"
         part = lines.apply(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text))
         both = part if both is None else both.union(part)
     assert both is not None
@@ -238,7 +238,10 @@ def _points(
         if ranges is not None:
             step = [] if chosen.along is None else [chosen.along]
             where = _place(flow, placement, read.sink, step)
-            if not step:
+            if step:
+                moved = f"{{ [k] -> [k + {chosen.shift}] }}"
+                where = where.apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, moved))
+            else:
                 where = where.apply_range(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, "{ [] -> [0] }"))
             image = image.flat_range_product(where.apply_range(ranges))
         points = image.range()
