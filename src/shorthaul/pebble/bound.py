@@ -84,11 +84,14 @@ def best_bound(
 
 def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:
     """Return the bound of a search that covered all schedules below ``value``."""
-    end = "found the optimum" if proven_optimal else "was completed for all costs below the bound"
     how = "may compute values again" if recompute else "compute no value twice"
-    return Bound(
-        "traffic",
-        value,
-        "exhausted search",
-        f"A search over all schedules that {how} {end}: it left out only positions that another reaches as cheaply.",
-    )
+    if proven_optimal:
+        end = "was completed up to the optimum"
+    else:
+        end = "excluded all lower costs: what it left open cannot end below the bound"
+    left_out = "positions that another reaches as cheaply"
+    if not recompute:
+        left_out += ", by itself or turned by an automorphism of the graph, and positions from which parts of the graph"
+        left_out += " alone, whose cheapest ways on are tabulated and add up, take the cost to the bound"
+    proof = f"A search over all schedules that {how} {end}. It left out only {left_out}."
+    return Bound("traffic", value, "exhausted search", proof)

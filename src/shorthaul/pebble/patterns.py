@@ -13,9 +13,8 @@ from shorthaul.pebble.packing import Packing
 from shorthaul.pebble.pattern_kernels import Patterns
 from shorthaul.pebble.pattern_tables import NO_PATTERNS, PartTable, assembled, table_of
 
-#: Entries of one table, and of all that are used together.
+#: Entries of one table.
 _MOST_ENTRIES = 2**18
-_MOST_TOGETHER = 2**23
 #: Shares are counted in parts of this.
 _WHOLE = 2**20
 _FIRST_SIZE = 8
