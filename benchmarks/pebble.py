@@ -4,12 +4,12 @@
 
 ``FOLDER`` holds the instances of OneStopParallel's tiny set (they are not part of the project); without it only
 generated graphs are measured. ``table1``, ``figure5`` and ``figure6`` are the paper's, with its layer-by-layer baseline
-and the same order freeing dead values at once. Optima and hard graphs go to the exact solver, which starts from
-Belady's replacement and the bound that needs no search; beside every figure stand Belady's replacement on the best of
-its orders, and the figure known before. ``random`` is ``--method exact`` with 10 s on 200 random graphs of 18 to 51
-nodes (``pebble_random.py``). ``bounds`` are the bounds that need no search, each method alone. Every plan is
-replayed by the checker. Times are processor seconds of this process, kernels compiled before; ``speed`` runs each
-graph in a process of its own and adds wall time and the process's peak memory. Prints a table and writes
+and the same order freeing dead values at once. Optima and hard graphs go to ``--method exact``; beside every figure
+stand Belady's replacement on the best of its orders, and the figure known before. ``random`` is ``--method exact`` with
+10 s on 200 random graphs of 18 to 51 nodes (``pebble_random.py``). ``bounds`` are the bounds that need no search, each
+method alone. Every plan is replayed by the checker. Times are processor seconds of this process, kernels compiled
+before; ``speed`` runs each graph in a process of its own and adds wall time and the process's peak memory. Prints a
+table and writes
 ``benchmarks/results/pebble.json``.
 """
 
@@ -193,25 +193,21 @@ def bounded(name: str, cdag: Cdag, budget: int, limit_s: float) -> dict[str, obj
 
 
 def solved(name: str, cdag: Cdag, budget: int, known: int, limit_s: float) -> dict[str, object]:
-    """Return what the exact solver makes of one problem."""
-    baseline = belady.plan(cdag, budget)
+    """Return what ``--method exact`` makes of one problem."""
     began = time.process_time()
-    search = Budget(time_limit_s=limit_s)
-    goal = baseline.traffic(cdag.weights)
-    known_bound = int(best_bound(cdag, budget, search=Budget(time_limit_s=1.5), goal=goal).value)
-    found, bound, proven = exact.solve(cdag, budget, search=search, incumbent=baseline, known_bound=known_bound)
-    cpu_s = time.process_time() - began
+    result = plan(cdag, budget=budget, method="exact", search=Budget(time_limit_s=limit_s))
+    assert result.cost is not None
+    assert result.bound is not None
     return {
         "problem": name,
         "nodes": cdag.n,
         "budget": budget,
         "known": known,
-        "belady": baseline.traffic(cdag.weights),
-        "traffic": replayed(cdag, found, budget),
-        "bound": bound,
-        "bound_without_search": known_bound,
-        "proven": proven,
-        "cpu_s": round(cpu_s, 2),
+        "belady": belady.plan(cdag, budget).traffic(cdag.weights),
+        "traffic": result.cost["traffic"],
+        "bound": result.bound.value,
+        "proven": result.status is Status.OPTIMAL,
+        "cpu_s": round(time.process_time() - began, 2),
     }
 
 

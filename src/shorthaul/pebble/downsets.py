@@ -187,6 +187,11 @@ class Layers:
         self.outgrown = False
 
     @property
+    def depth(self) -> int:
+        """The number of complete layers."""
+        return len(self._layers)
+
+    @property
     def states(self) -> int:
         """The number of states kept in complete layers."""
         return sum(len(layer.sets) for layer in self._layers)

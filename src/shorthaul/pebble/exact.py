@@ -11,6 +11,8 @@ bound.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from shorthaul.core.search import Budget
 from shorthaul.pebble import beam, belady, local_search, patterns, symmetry
 from shorthaul.pebble.downsets import Layers, Outcome, tables
@@ -21,9 +23,11 @@ from shorthaul.pebble.plan import Plan
 #: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
 _FIRST_TURN_S = 1.0
 _GROWTH = 3.0
+#: How much of a turn's improvement comes before the first pass.
+_FIRST_LOOK = 0.5
 #: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn.
 _SYMMETRY = 0.3
-_WITHOUT_TABLES = 0.3
+_WITHOUT_TABLES = 1.2
 _TABLES = 0.5
 #: What passes below the best plan, below lower limits, and better plans take of a turn.
 _MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
@@ -32,13 +36,20 @@ _SHORT = 0.05
 
 
 def solve(
-    cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan | None = None, known_bound: int = 0
+    cdag: Cdag,
+    budget: int,
+    *,
+    search: Budget,
+    incumbent: Plan | None = None,
+    known_bound: int = 0,
+    bounding: Callable[[Plan], int] | None = None,
 ) -> tuple[Plan, int, bool]:
     """Return (best plan, lower bound on the traffic, whether the plan is proven optimal).
 
     No value is computed twice. ``incumbent`` is a plan to start from, ``known_bound`` a lower bound on the traffic
-    that is proven already. Without a time limit the search ends when the proof is complete or outgrows the memory it
-    may take. Raises :class:`InfeasibleError` if some node cannot be computed.
+    that is proven already; ``bounding`` finds another, given the best plan, where the first pass takes long. Without a
+    time limit the search ends when the proof is complete or outgrows the memory it may take. Raises
+    :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.generators import fft
     >>> solve(fft(n=4, word=1), 3, search=Budget(time_limit_s=60))[1:]
@@ -48,8 +59,12 @@ def solve(
     bound = max(cdag.algorithmic_bound(), known_bound)
     start = belady.plan(cdag, budget) if incumbent is None else incumbent
     solver = _Solver(cdag, budget, start, bound, search)
-    solver.improve(_FIRST_TURN_S)
+    solver.improve(_FIRST_LOOK * _FIRST_TURN_S)
     solver.begin(_FIRST_TURN_S)
+    if bounding is not None and not solver.is_done():
+        solver.raise_to(bounding(solver.best))
+    if not solver.is_done():
+        solver.use_tables(_FIRST_TURN_S)
     seconds = _FIRST_TURN_S
     while not solver.is_done():
         solver.run(seconds)
@@ -102,19 +117,24 @@ class _Solver:
         self._search.report(best=self.best.traffic(cdag.weights), bound=self.bound, what="exact")
 
     def begin(self, seconds: float) -> None:
-        """Try the pass below the best plan; if it takes long, it begins again with tables of what is still to come."""
+        """Try the pass below the best plan for a while."""
         if self.gap() <= 0:
             return
         self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(_SYMMETRY * seconds))
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(_WITHOUT_TABLES * seconds)
-        if self.gap() <= 0 or self._search.expired():
-            return
+
+    def use_tables(self, seconds: float) -> None:
+        """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""
         found = patterns.chosen(self._cdag, self._budget, search=self._part(_TABLES * seconds))
-        self._raise(self._least + found.excess)
-        if found.excess:
-            self._patterns = found.patterns
-            self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self.raise_to(self._least + found.excess)
+        if found.excess == 0 or self.gap() <= 0:
+            return
+        before, self._patterns = self._main, found.patterns
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(_WITHOUT_TABLES * seconds)
+        if before is not None and before.depth > self._main.depth and self.gap() > 0:
+            self._main, self._patterns = before, NO_PATTERNS
 
     def run(self, seconds: float) -> None:
         """Go on with the pass below the best plan, and with one below a lower limit."""
@@ -135,7 +155,8 @@ class _Solver:
             automorphisms=self._automorphisms,
         )
 
-    def _raise(self, bound: int) -> None:
+    def raise_to(self, bound: int) -> None:
+        """Take a lower bound that is proven."""
         self.bound = max(self.bound, min(bound, self.best.traffic(self._cdag.weights)))
         self._search.report(best=self.best.traffic(self._cdag.weights), bound=self.bound, what="exact")
 
@@ -154,9 +175,9 @@ class _Solver:
         if outcome.plan is not None and outcome.complete:
             self._take(outcome)
         elif outcome.finished and outcome.complete:
-            self._raise(traffic)
+            self.raise_to(traffic)
         else:
-            self._raise(self._least + self._main.proven)
+            self.raise_to(self._least + self._main.proven)
 
     def _continue_rising(self, part: Budget, short_s: float) -> bool:
         """Go on with the pass below a lower limit; False if it takes longer than the part."""
@@ -171,11 +192,11 @@ class _Solver:
         elif outcome.finished and outcome.complete:
             is_short = part.elapsed_s() - started < short_s
             self._step = 2 * max(self._step, unit) if is_short else unit
-            self._raise(self._target)
+            self.raise_to(self._target)
             self._rising = None
         elif self._rising.outgrown and self._step > unit:
             self._step, self._rising = unit, None
         else:
-            self._raise(self._least + self._rising.proven)
+            self.raise_to(self._least + self._rising.proven)
             return False
         return True

@@ -50,8 +50,6 @@ MOST_FOR_COMPOSITION = 200_000
 _SHARE_AT_FIRST = 0.02
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
 _BOUND_S = 1.5
-#: Seconds that ``exact`` takes before it bounds the graph.
-_AT_ONCE_S = 0.6
 #: Seconds that the first compilation of the bounds' kernels takes.
 _BOUND_COMPILE_S = 8
 
@@ -230,16 +228,21 @@ def _composition(request: Request) -> Found:
 
 
 def _exact(request: Request) -> Found:
-    """A short search first: many small graphs are solved sooner than bounded."""
-    start = _quick(request)
-    given = Found(start.plan, "exact", algorithmic_bound(request.cdag))
-    share = _AT_ONCE_S / max(request.search.remaining_s(), _AT_ONCE_S)
-    tried = _searched(request, given, request.search.part(share, endless_s=_AT_ONCE_S))
-    if _is_met(request.cdag, tried) or request.search.expired():
-        return tried
-    bound = _computed_bound(request, tried.plan)
-    best = bound if bound.value > tried.bound.value else tried.bound
-    return _searched(request, replace(tried, bound=best), request.search.part(1.0))
+    """The search begins at once: many small graphs are solved sooner than bounded."""
+    cdag, start = request.cdag, _quick(request)
+    if request.recompute:
+        given = Found(start.plan, "exact", _computed_bound(request, start.plan))
+        return _searched(request, given, request.search.part(1.0))
+    bounds = [algorithmic_bound(cdag)]
+
+    def bounding(best: Plan) -> int:
+        bounds.append(_computed_bound(request, best))
+        return int(bounds[-1].value)
+
+    search = request.search.part(1.0)
+    found, value, proven = exact.solve(cdag, request.budget, search=search, incumbent=start.plan, bounding=bounding)
+    best = max(bounds, key=lambda bound: bound.value)
+    return Found(found, "exact", _better(best, value, proven=proven, recompute=False))
 
 
 def _liu(request: Request) -> Found:
