@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from shorthaul.bridges.onnx_model import AcceleratorOptions, problem_from_onnx
+from shorthaul.bridges.operator_network import NetworkOptions, network_of
 from shorthaul.core.document import read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 
@@ -22,15 +23,25 @@ class Conversion:
     convert: Callable[[Path, bytes, Path], None]
 
 
-def convert(source: Path, target: Path, accelerator: AcceleratorOptions | None = None) -> str:
+def convert(
+    source: Path,
+    target: Path,
+    accelerator: AcceleratorOptions | None = None,
+    network: NetworkOptions | None = None,
+) -> str:
     """Write ``source`` in the format that the suffix of ``target`` names; return what was converted.
 
-    ``accelerator`` is the machine of a problem made from an ONNX model.
+    ``accelerator`` is the machine of a problem made from an ONNX model; ``network`` may ask for a streaming network of
+    an ONNX model or a problem of the tensor engine.
     Raises :class:`InputError` if no road leads from one suffix to the other, or the source is broken.
     """
     data = read_bytes(source)
     accelerator = AcceleratorOptions() if accelerator is None else accelerator
-    roads_known = (*CONVERSIONS, Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator)))
+    to_problem = Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator))
+    roads_known: tuple[Conversion, ...] = (*CONVERSIONS, to_problem)
+    if network is not None and network.network:
+        write = partial(_network, accelerator=accelerator, options=network)
+        roads_known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
     for road in roads_known:
         if source.suffix.lower() in road.reads and target.suffix.lower() in road.writes:
             road.convert(source, data, target)
@@ -45,6 +56,24 @@ def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOp
     from shorthaul.tensor.formats import problem_document
 
     save_json(target, problem_document(problem_from_onnx(data, accelerator.machine(), file=source)))
+
+
+def _network(
+    source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions, options: NetworkOptions
+) -> None:
+    from shorthaul.dataflow.formats import application_document, write_sdf3
+    from shorthaul.tensor.formats import load_problem
+
+    is_model = source.suffix.lower() == ".onnx"
+    problem = problem_from_onnx(data, accelerator.machine(), file=source) if is_model else load_problem(source, data)
+    try:
+        application = network_of(problem, options, name=source.stem)
+    except InputError as error:
+        raise error.in_file(source) from None
+    if target.suffix.lower() == ".xml":
+        write_text(target, write_sdf3(application))
+    else:
+        save_json(target, application_document(application))
 
 
 def _cdag(source: Path, data: bytes, target: Path) -> None:
@@ -72,6 +101,7 @@ def _tree(source: Path, data: bytes, target: Path) -> None:
 
 
 _ONNX = "operator graph: an ONNX model to a problem of the tensor engine"
+_NETWORK = "operator graph: an ONNX model or a problem of the tensor engine to a streaming network"
 _TREES = (".nwk", ".newick", ".tree", ".npz", ".npy", ".parents")
 
 CONVERSIONS = (

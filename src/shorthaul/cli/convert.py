@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from shorthaul.bridges.onnx_model import AcceleratorOptions
+from shorthaul.bridges.operator_network import NetworkOptions
 from shorthaul.cli.verbs import verb
 
 
@@ -20,8 +21,9 @@ def convert(
     source: Annotated[Path, typer.Argument(help="The file to read.")],
     target: Annotated[Path, typer.Argument(help="The file to write; its suffix names the format.")],
     accelerator: AcceleratorOptions,
+    network: NetworkOptions,
 ) -> None:
     """Rewrite a file of the field in shorthaul's format, or the other way round; the suffixes decide."""
     from shorthaul.bridges.conversion import convert as convert_file
 
-    print(f"{convert_file(source, target, accelerator)}: {target}")
+    print(f"{convert_file(source, target, accelerator, network)}: {target}")
