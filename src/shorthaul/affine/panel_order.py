@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.panel_policy import PanelPlan
+from shorthaul.affine.panel_policy import Cut, PanelPlan
 from shorthaul.affine.tile_steps import Step
 from shorthaul.affine.triangle_blocks import blocks, zone_size
 
@@ -30,10 +30,9 @@ def step_keys(step: Step, places: IntArray, capacity: int, shift: Mapping[int, i
     return keys + [places[:, at] for at in order.inner]
 
 
-def panel_keys(
-    plan: PanelPlan, places: IntArray, panel: int, capacity: int, shift: Mapping[int, int]
-) -> list[IntArray]:
-    """Return what the instances at ``places`` are sorted by, with panels of size ``panel``."""
+def panel_keys(plan: PanelPlan, places: IntArray, cut: Cut, capacity: int, shift: Mapping[int, int]) -> list[IntArray]:
+    """Return what the instances at ``places`` are sorted by, with the given ``cut``."""
+    panel = cut.panel
     count = len(places)
     along, move = plan.chosen.along, shift.get(-1 if plan.chosen.along is None else plan.chosen.along, 0)
     number = (
@@ -54,7 +53,7 @@ def panel_keys(
         block = np.full(count, -1, dtype=np.int64)
         for at in np.unique(number[late]).tolist():
             mine = late & (number == at)
-            block[mine] = _blocks_of(plan, places[mine], capacity)
+            block[mine] = _blocks_of(plan, places[mine], capacity, cut.width)
         inside = block >= 0
         fine[inside] = 0
         _fill(fine, inside, [block[inside], *(places[inside, at] for at in plan.blocks.order.inner)])
@@ -66,11 +65,12 @@ def _fill(fine: IntArray, rows: npt.NDArray[np.bool_], keys: list[IntArray]) -> 
         fine[rows, at + 1] = key
 
 
-def _blocks_of(plan: PanelPlan, places: IntArray, capacity: int) -> IntArray:
+def _blocks_of(plan: PanelPlan, places: IntArray, capacity: int, width: int) -> IntArray:
     """Return the block of every line of one panel, -1 for those within a zone."""
     a, b = plan.chosen.plane
     assert plan.blocks is not None
     edge = plan.blocks.largest(capacity)
     first = min(places[:, a].min(), places[:, b].min())
     rows = int(max(places[:, a].max(), places[:, b].max()) - first) + 1
-    return blocks(places[:, a] - first, places[:, b] - first, int(zone_size(rows, edge)))
+    ends = [(places[:, at] - first) // width for at in (a, b)]
+    return blocks(ends[0], ends[1], int(zone_size(rows, edge, width)))

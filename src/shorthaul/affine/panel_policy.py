@@ -36,6 +36,14 @@ POOR = 0.1
 _MOST_PANELS = 40
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The size of ``panel``, and the ``width``: so many rows in sequence are in the same triangular blocks."""
+
+    panel: int
+    width: int = 1
+
+
 @dataclass(frozen=True)
 class PanelPlan:
     """Panels: ``near`` is not late, ``late`` are lines in boxes; where there are ``blocks``, those within zones."""
@@ -83,16 +91,24 @@ class PanelPlan:
             total += float(self.blocks.loads(edge, COMPARED_PANEL, COMPARED_S, self.counts.number))
         return total
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> tuple[float, int]:
-        """Return (loads, size of panels) at ``sizes`` for the best panels; infinite if nothing fits."""
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> tuple[float, Cut]:
+        """Return (loads, cut) at ``sizes`` for the best cut; infinite if nothing fits."""
         most = max(sizes.values(), default=1)
-        tried = sorted({round(2 ** (at / 2)) for at in range(_MOST_PANELS) if 2 ** (at / 2) <= most})
-        if self.chosen.along is None:
-            tried = [1]
-        return min((self.at(sizes, capacity, size), size) for size in tried)
+        panels = sorted({round(2 ** (at / 2)) for at in range(_MOST_PANELS) if 2 ** (at / 2) <= most})
+        widths = [1]
+        if self.blocks is not None:
+            edge = self.blocks.largest(capacity)
+            widths = [2**at for at in range(edge.bit_length()) if 2 ** (at + 1) <= edge] or [1]
+        # blocks of as many zones as zones have rows are neither cut off nor widened much
+        middle = min(widths, key=lambda width: abs(capacity / width - most))
+        tried = [Cut(size, middle) for size in panels] if self.chosen.along is not None else [Cut(1, middle)]
+        best = min((self.at(sizes, capacity, cut), cut.panel, cut.width) for cut in tried)
+        best = min(best, *((self.at(sizes, capacity, Cut(best[1], width)), best[1], width) for width in widths))
+        return best[0], Cut(*best[1:])
 
-    def at(self, sizes: Mapping[str, int], capacity: int, panel: int) -> float:
-        """Return the loads at ``sizes`` with panels of size ``panel``; infinite if blocks do not fit."""
+    def at(self, sizes: Mapping[str, int], capacity: int, cut: Cut) -> float:
+        """Return the loads at ``sizes`` with a given cut; infinite if blocks do not fit."""
+        panel = cut.panel
         given = {**sizes, self.counts.panel: panel, self.counts.zone: 1}
         total = 0.0
         if self.blocks is not None:
@@ -101,10 +117,10 @@ class PanelPlan:
                 return float("inf")
             count = self.counts.at(given)
             rows = max(1, count(self.blocks.extent))
-            total += self.blocks.least_loads(edge, panel, rows, count)
+            total += self.blocks.least_loads(edge, panel, rows, cut.width, count)
             if total == float("inf"):
                 return total
-            given[self.counts.zone] = int(min(rows, zone_size(rows, edge)))
+            given[self.counts.zone] = int(min(rows, cut.width * zone_size(rows, edge, cut.width)))
         return total + sum(_cut(item, self.chosen, panel).loads(given, capacity) for item in self.steps)
 
 
@@ -244,10 +260,10 @@ class PanelStep:
         """Return the loads with edges called ``names``."""
         return self.plan.formula(names)
 
-    def panel(self, sizes: Mapping[str, int], capacity: int) -> int | None:
-        """Return the size of panels that is best at ``sizes``, None where it is better to have none."""
-        loads, size = self.plan.loads(sizes, capacity)
-        return size if loads < self.plain.loads(sizes, capacity) else None
+    def cut(self, sizes: Mapping[str, int], capacity: int) -> Cut | None:
+        """Return the panels that are best at ``sizes``, None where it is better to have none."""
+        loads, cut = self.plan.loads(sizes, capacity)
+        return cut if loads < self.plain.loads(sizes, capacity) else None
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
         """Return the loads at ``sizes``."""

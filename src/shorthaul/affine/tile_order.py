@@ -93,9 +93,9 @@ def _turns_order(
 def _keys(step: Step | PanelStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
     capacity = sizes["S"]
     if isinstance(step, PanelStep):
-        panel = step.panel(_parameters(sizes), capacity)
-        if panel is not None:
-            return panel_keys(step.plan, places, panel, capacity, dict(enumerate(origin)))
+        cut = step.cut(_parameters(sizes), capacity)
+        if cut is not None:
+            return panel_keys(step.plan, places, cut, capacity, dict(enumerate(origin)))
         step = step.plain
     tiled = () if step.policy is None else step.policy.order.tiled
     return step_keys(step, places, capacity, dict(zip(tiled, origin, strict=False)))
@@ -143,9 +143,9 @@ def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     if isinstance(step, TurnsStep):
         return max((_edges(item, sizes) for item in step.groups), key=len)
     if isinstance(step, PanelStep):
-        panel = step.panel(_parameters(sizes), sizes["S"])
-        if panel is not None:
-            return [panel] * len(next(iter(step.plain.phase.placement.values()))) if step.plain.phase else []
+        cut = step.cut(_parameters(sizes), sizes["S"])
+        if cut is not None:
+            return [cut.panel] * len(next(iter(step.plain.phase.placement.values()))) if step.plain.phase else []
         step = step.plain
     if step.phase is None or step.policy is None:
         return []

@@ -22,14 +22,16 @@ _MOST_LISTED = 1 << 20
 _PRIMES = ((25, 5), (2_010_760, 16_597))
 
 
-def zone_size(rows: int, most: int) -> float:
+def zone_size(rows: int, most: int, width: int = 1) -> float:
     """Return the least c that zones can have: c * m >= rows, no prime below m divides c, for an m up to ``most``.
 
-    For more than a million rows an integer that is not less, or infinity where none is known.
+    With a ``width`` so many rows in sequence count as one, in ``rows`` and in ``most``, and c is in units of it. For
+    more than a million rows an integer that is not less, or infinity where none is known.
 
     >>> zone_size(100, 6), zone_size(4, 6)
     (17, 1)
     """
+    rows, most = -(-rows // width), most // width
     if rows <= _MOST_LISTED:
         return int(_sizes(rows, most)[-1])
     least = -(-rows // most)
@@ -62,17 +64,21 @@ def _least_factors(below: int) -> IntArray:
     return result
 
 
-def largest_gap(rows: int, most: int, slack: float = 0.0) -> float:
+def largest_gap(rows: int, most: int, slack: float = 0.0, width: int = 1) -> float:
     """Return the largest c - (1 + slack) n / most over all numbers of rows n from 1 to ``rows``, at least 0.
 
-    For more than a million rows a number that is not less.
+    For ``width`` see :func:`zone_size`. For more than a million rows a number that is not less; infinite with a width.
 
     >>> largest_gap(100, 6)
     3.833333333333334
     """
     if rows <= _MOST_LISTED:
         numbers = np.arange(1, rows + 1)
-        return max(0.0, float((_sizes(rows, most) - (1 + slack) * numbers / most).max()))
+        units = -(-numbers // width)
+        sizes = _sizes(int(units[-1]), most // width)[units - 1]
+        return max(0.0, float((sizes - (1 + slack) * numbers / most).max()))
+    if width > 1:
+        return float("inf")
     gap = 2.0 * max(25, most)  # below that a prime is less than twice as large
     for (x, y), (end, _) in zip(_PRIMES, (*_PRIMES[1:], (rows // most + 1, 0)), strict=True):
         if end > x:

@@ -79,15 +79,20 @@ class Triangles:
         total = count(self.uses) + count(self.rows) * (1 / exact(edge)) + count(self.values) * gap
         return total + sum(item.loads(self.order, 0, self._panel(panel), count) for item in self.kept)
 
-    def least_loads(self, edge: int, panel: int, rows: int, count: Count) -> float:
-        """Return the loads at given sizes; panels have at most ``rows`` rows, without panels they have all of them."""
-        if zone_size(rows, edge) == float("inf"):
+    def least_loads(self, edge: int, panel: int, rows: int, width: int, count: Count) -> float:
+        """Return the loads at given sizes; panels have at most ``rows`` rows, without panels they have all of them.
+
+        ``width`` rows in sequence are always in one block.
+        """
+        if zone_size(rows, edge, width) == float("inf"):
             return float("inf")
         if self.chosen.along is None:
-            gap = zone_size(rows, edge) - Fraction(rows, edge)
+            gap = zone_size(rows, edge, width) - Fraction(rows, edge)
             return float(self.loads(edge, panel, gap, count))
         more = count(self.rows) / edge
-        found = (self.loads(edge, panel, largest_gap(rows, edge, slack), count) + slack * more for slack in _SLACK)
+        found = (
+            self.loads(edge, panel, largest_gap(rows, edge, slack, width), count) + slack * more for slack in _SLACK
+        )
         return float(min(found))
 
     def within_rows(self, zone: str) -> isl.Set:
