@@ -10,7 +10,7 @@ from tests.reference.pebble_scheduler import counts
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import belady, case, generators, list_scheduling
-from shorthaul.pebble import list_scheduling_kernels as kernels
+from shorthaul.pebble import scheduled_memory_kernels as kernels
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.fused import fuse
 from shorthaul.pebble.list_scheduling import FIRST_RULES, Scheduler, drawn

@@ -1,5 +1,5 @@
 """What each node waits for, counted afresh from what is computed and where values are: the plain twin of the scheduler's
-running counts in `list_scheduling_kernels`."""
+running counts in `scheduled_memory_kernels`."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ from shorthaul.core import jit
 from shorthaul.core.search import Budget
 from shorthaul.pebble import belady
 from shorthaul.pebble import list_scheduling_kernels as kernels
+from shorthaul.pebble import scheduled_memory_kernels as memory
 from shorthaul.pebble.fused import Fused, fuse
 from shorthaul.pebble.local_search import order_of
 from shorthaul.pebble.model import Cdag, IntArray
@@ -106,11 +107,11 @@ class Scheduler:
         groups = fused.order_of_groups(base)
         rank = np.zeros(len(fused.heads), np.int64)
         rank[groups] = np.arange(len(groups))
-        graph = kernels.Graph(
+        graph = memory.Graph(
             fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
             fused.weights, groups, rank,
         )  # fmt: skip
-        preferences = kernels.Rules(
+        preferences = memory.Rules(
             rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest,
             rules.window,
         )  # fmt: skip
