@@ -9,7 +9,7 @@ from shorthaul.core.search import Budget
 from shorthaul.pebble import annealing, belady, generators
 from shorthaul.pebble import annealing_kernels as kernels
 from shorthaul.pebble.check import replay
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.plan import Move, Plan
 
 
@@ -100,3 +100,11 @@ def test_it_never_returns_a_worse_schedule() -> None:
         found = annealing.improve(cdag, budget, plan, search=Budget(time_limit_s=0.02, seed=seed))
         assert found.traffic(cdag.weights) <= plan.traffic(cdag.weights)
         assert replay(cdag, found, budget, recompute=False).ok
+
+
+def test_a_value_that_everything_reads_leaves_time_to_look_at_the_clock() -> None:
+    n = 20_000  # a value that n nodes read, each with an input of its own
+    others, readers = 1 + np.arange(n), 1 + n + np.arange(n)
+    hub = build(np.ones(2 * n + 1, np.int64), np.concatenate([np.zeros(n, np.int64), others]), np.tile(readers, 2))
+    assert annealing.moves_at_once(hub) == 10
+    assert annealing.moves_at_once(generators.random_cdag(n=900, degree=3, window=40, most=3, seed=1)) == 1000

@@ -20,8 +20,11 @@ from shorthaul.pebble.plan import Move, Plan
 
 #: Seconds that the first compilation of the kernels takes.
 COMPILE_S: Final = 8
-#: Moves between two looks at the clock.
+#: Most moves between two looks at the clock, fewer where a step is much work: so many readers looked at in all.
 _SLICE: Final = 1000
+_WORK: Final = 20_000_000
+#: The steps that a move replays, roughly.
+_STRETCH: Final = 100
 #: Moves per computation of the first round, and at most; rounds grow while they fail.
 _FIRST, _MOST = 20, 2000
 #: What a round starts with, in turn: the temperature in median weights, and how much nearer a value counts that must be
@@ -89,6 +92,20 @@ def _lists(cdag: Cdag, plan: Plan, position: IntArray) -> tuple[IntArray, IntArr
     return head, entries, len(early)
 
 
+def moves_at_once(cdag: Cdag) -> int:
+    """Return how many moves are tried between two looks at the clock: few where values have very many readers.
+
+    A step looks at all readers of its operands.
+
+    >>> from shorthaul.pebble.generators import stencil
+    >>> moves_at_once(stencil(n=100, t=100, word=1))
+    1000
+    """
+    degrees = cdag.children.degrees().astype(np.float64)
+    work = float((degrees**2).sum()) / max(1, int(np.count_nonzero(~cdag.is_input())))
+    return int(np.clip(_WORK / (_STRETCH * (work + 1)), 10, _SLICE))
+
+
 def improve(
     cdag: Cdag, budget: int, start: Plan, *, search: Budget, goal: int = 0, patience: int | None = PATIENCE
 ) -> Plan:
@@ -113,19 +130,20 @@ def improve(
     jit.announce(kernels.__name__, COMPILE_S)
     random = search.generator()
     unit = float(np.median(cdag.weights))
-    moves, idle = _FIRST * count, 0
+    moves, idle, size = _FIRST * count, 0, moves_at_once(cdag)
     rate = 0.0  # moves per second
     for hot, penalty in cycle(_ROUNDS):
         if search.expired() or traffic <= goal or (patience is not None and idle >= patience):
             break
         began, done = search.elapsed_s(), 0
-        left = moves if rate == 0 or search.time_limit_s is None else int(rate * search.remaining_s())
-        slices = max(4, min(moves, left) // _SLICE)
-        heat = hot if slices * _SLICE >= _HURRIED * count else min(hot, _MILD)
+        # Against a limit the first round is short, to tell how fast moves are: heat must fall before time is up.
+        left = moves if search.time_limit_s is None else int(rate * search.remaining_s())
+        slices = max(4, min(moves, left) // size)
+        heat = hot if slices * size >= _HURRIED * count else min(hot, _MILD)
         schedule = Schedule(cdag, budget, best)
         for warm, cool in pairwise(np.geomspace(heat * unit, _COLD * unit, slices + 1).tolist()):
-            schedule.anneal(_SLICE, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))
-            done += _SLICE
+            schedule.anneal(size, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))
+            done += size
             if search.expired():
                 break
         rate = done / max(search.elapsed_s() - began, 1e-6)
@@ -134,5 +152,5 @@ def improve(
             search.report(best=traffic, bound=goal, what="annealing")
         else:
             idle += 1
-            moves = min(2 * moves, _MOST * count)
+            moves = min(2 * moves, _MOST * count) if done >= moves // 2 else moves
     return best
