@@ -66,6 +66,8 @@ def explorations(
                     "wall_s": round(time.perf_counter() - began, 2),
                     "cpu_s": round(cpu() - used, 2),
                     "points": len(fronts[-1]),
+                    "volume_before_polishing": done.extra["hypervolume"]["by_generation"][-1],
+                    "volume": done.extra["hypervolume"]["of_front"],
                     "least": [float(value) for value in fronts[-1].min(axis=0)],
                 }
             )

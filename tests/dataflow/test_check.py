@@ -138,3 +138,13 @@ def test_executions_of_no_length() -> None:
     write = Access("w", 3, 3, 3, 3)
     assert not replay_buffer(write, [Access("r", 3, 3, 3, 3)], period=2, delay=1, capacity=1)
     assert not replay_buffer(write, [Access("r", 3, 3, 3, 3)], period=2, delay=0, capacity=1)
+
+
+@pytest.mark.parametrize(
+    ("write", "read"),
+    [(Access("w", 3, 3, 9, 3), Access("r", 20, 20, 20, 24)), (Access("w", 3, 5, 3, 5), Access("r", 30, 30, 30, 24))],
+)
+def test_an_access_away_from_its_execution_is_found(write: Access, read: Access) -> None:
+    """Accesses that take no time, moved to before or behind their execution."""
+    faults = replay_buffer(write, [read], period=50, delay=0, capacity=1)
+    assert [fault[0] for fault in faults] == ["firing-order"]

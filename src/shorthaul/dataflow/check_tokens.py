@@ -36,6 +36,9 @@ def replay_buffer(write: Access, reads: Sequence[Access], *, period: int, delay:
     """
     if delay > capacity:
         return [("buffer-too-small", write.task, "the initial tokens do not fit", delay, capacity)]
+    for access in (write, *reads):
+        if access.end < access.held_from or access.held_to < access.start:
+            return [("firing-order", access.task, "is not where its execution takes or leaves the place", None, None)]
     times = [write.held_from, write.end, *(time for read in reads for time in (read.start, read.held_to))]
     spread = (max(times) - min(times)) // period + 1
     iterations = min(spread, capacity + delay) + delay + 3
