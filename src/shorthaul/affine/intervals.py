@@ -16,7 +16,7 @@ import itertools
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.limits import limited
+from shorthaul.affine.limits import made_within
 from shorthaul.affine.wavefront import EFFORT, Search, Wavefront, argument, exact_closure
 
 _STEPS = 5
@@ -25,16 +25,8 @@ _STEPS = 5
 def intervals(flow: DataFlow) -> list[Wavefront]:
     """Return an interval argument for every statement with a chain that has one."""
     search = Search(flow)
-    found: list[Wavefront] = []
-    for statement in flow.program.statements:
-        try:
-            with limited(EFFORT):
-                made = _of_chain(flow, search, statement.name)
-        except isl.Error:
-            continue
-        if made is not None:
-            found.append(made)
-    return found
+    names = [item.name for item in flow.program.statements]
+    return made_within(EFFORT, names, lambda name: _of_chain(flow, search, name))
 
 
 def _of_chain(flow: DataFlow, search: Search, statement: str) -> Wavefront | None:

@@ -20,7 +20,7 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
 from shorthaul.affine.lemmas import LAYERS
-from shorthaul.affine.limits import limited
+from shorthaul.affine.limits import made_within
 from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.polynomial import Polynomial
@@ -52,16 +52,8 @@ class Layers:
 def layers(flow: DataFlow) -> list[Layers]:
     """Return the argument for every statement that has one and is found within the effort allowed."""
     search = Search(flow)
-    found: list[Layers] = []
-    for statement in flow.program.statements:
-        try:
-            with limited(EFFORT):
-                made = _of_statement(flow, search, statement.name)
-        except isl.Error:
-            continue
-        if made is not None:
-            found.append(made)
-    return found
+    names = [item.name for item in flow.program.statements]
+    return made_within(EFFORT, names, lambda name: _of_statement(flow, search, name))
 
 
 def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 import islpy as isl
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 @contextmanager
@@ -25,3 +29,21 @@ def limited(operations: int) -> Iterator[None]:
     finally:
         context.set_max_operations(before)
         context.reset_operations()
+
+
+def made_within(operations: int, items: Iterable[Item], make: Callable[[Item], Made | None]) -> list[Made]:
+    """Return what ``make`` makes of each item, without None and without what costs isl more than ``operations``.
+
+    >>> made_within(10**6, ["{ [i] : 0 <= i < 3 }", "{ : false }"], lambda text: isl.Set(text).is_empty() or None)
+    [True]
+    """
+    found: list[Made] = []
+    for item in items:
+        try:
+            with limited(operations):
+                made = make(item)
+        except isl.Error:
+            continue
+        if made is not None:
+            found.append(made)
+    return found

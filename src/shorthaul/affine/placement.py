@@ -171,27 +171,12 @@ def solved(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[
     (2, -1)
     """
     count = len(matrix)
-    columns = [[Fraction(row[at]) for row in matrix] + [Fraction(goal[at])] for at in range(len(goal))]
-    pivots: list[int] = []
-    done = 0
-    for variable in range(count):
-        pivot = next((at for at in range(done, len(columns)) if columns[at][variable]), None)
-        if pivot is None:
-            continue
-        columns[done], columns[pivot] = columns[pivot], columns[done]
-        head = columns[done][variable]
-        columns[done] = [value / head for value in columns[done]]
-        for at, column in enumerate(columns):
-            if at != done and column[variable]:
-                factor = column[variable]
-                columns[at] = [a - factor * b for a, b in zip(column, columns[done], strict=True)]
-        pivots.append(variable)
-        done += 1
-    if any(column[count] for column in columns[done:]):
-        return None
     result = [Fraction(0)] * count
-    for at, variable in enumerate(pivots):
-        result[variable] = columns[at][count]
+    for row in span([(*(item[at] for item in matrix), goal[at]) for at in range(len(goal))]):
+        pivot = next(at for at, value in enumerate(row) if value)
+        if pivot == count:
+            return None
+        result[pivot] = row[count]
     return tuple(int(value) for value in result) if all(value.denominator == 1 for value in result) else None
 
 
