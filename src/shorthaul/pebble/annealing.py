@@ -26,7 +26,7 @@ _WORK: Final = 20_000_000
 #: The steps that a move replays, roughly.
 _STRETCH: Final = 100
 #: Moves per computation of the first round, and at most; rounds grow while they fail.
-_FIRST, _MOST = 20, 2000
+_FIRST, _MOST = 60, 2000
 #: What a round starts with, in turn: the temperature in median weights, and how much nearer a value counts that must be
 #: stored to give way. All rounds end at the temperature _COLD.
 _ROUNDS: Final = ((0.3, 2.0), (1.0, 2.0), (0.6, 4.0), (0.3, 8.0), (1.0, 4.0), (0.6, 1.0))
