@@ -17,6 +17,8 @@ from shorthaul.dataflow.plan import Point
 
 #: Nominal seconds of work per task of a network that every solve takes, however little is searched.
 _TASK_S = 2e-4
+#: Networks of more tasks are left as they are: one solve could outlast any time limit.
+_MOST_TASKS = 1000
 #: Least and most nominal seconds of search for one point.
 _LEAST_S, _MOST_S = 0.01, 0.25
 
@@ -37,7 +39,7 @@ def polished(
     for turn, number in enumerate(turns):
         point = points[number]
         overhead = _TASK_S * (len(point.starts) + len(point.capacities))
-        if left < overhead + _LEAST_S or budget.expired():
+        if len(point.starts) > _MOST_TASKS or left < overhead + _LEAST_S or budget.expired():
             break
         share = min(_MOST_S, max(_LEAST_S, left / (len(turns) - turn) - overhead))
         decoding = replace(options, decoder="modulo", solver_seconds=share)
