@@ -128,8 +128,12 @@ class TestSweep:
 
         search = planning.improve
 
-        def lazy(problem, rules, budget):
-            return search(problem, rules, budget) if problem.machine.capacity < 12_000 else slow(problem, rules)
+        def lazy(problem, rules, budget, *, restarts):
+            return (
+                search(problem, rules, budget, restarts=restarts)
+                if problem.machine.capacity < 12_000
+                else slow(problem, rules)
+            )
 
         def slow(problem, rules):
             return one_operator_per_subgraph(problem, rules)

@@ -15,7 +15,7 @@ def shown(points: isl.UnionSet | isl.Set | isl.UnionMap | isl.Map, program: Prog
     Parameters are not listed again, as every proof names them once.
 
     >>> from shorthaul.affine.cases import kernel
-    >>> shown(isl.UnionSet("[N] -> { S0[x, y, z] : x < N }"), kernel("matmul"))
+    >>> shown(isl.UnionSet("[N] -> { S0[x, y] : x < N }"), kernel("matmul"))
     '{ S0[i, j] : i < N }'
     """
     if isinstance(points, isl.Set):

@@ -46,7 +46,7 @@ def simple_bound(formula: sympy.Expr) -> Simple | None:
 
     >>> N = sympy.Symbol("N", integer=True, positive=True)
     >>> simple_bound(sympy.Piecewise((N**2 - 4, N >= 3), (0, True)) + sympy.Max(0, N * sympy.floor(N / 2) - 5)).text()
-    'for N >= 3: 3*N**2/2 - N - 9'
+    'for N >= 3: 3*N**2/2 - N/2 - 9'
     """
     names = sorted((item for item in formula.free_symbols if item != S), key=str)
     try:
