@@ -116,16 +116,16 @@ def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
 
 def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     matmul = case("matmul:m=16,n=16,k=16,word=1").workload
-    found = best_bound(matmul, 16, search=Budget(time_limit_s=2))
+    found = best_bound(matmul, 16, search=Budget(time_limit_s=0.1))
     assert found.method in {"S-partition", "parts"}
     assert found.details["bounds"]["S-partition"] > 1.9 * matmul.algorithmic_bound()
-    again = best_bound(matmul, 16, recompute=True, search=Budget(time_limit_s=2))
+    again = best_bound(matmul, 16, recompute=True, search=Budget(time_limit_s=0.1))
     assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
 
 
 def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
     cdag = case("fft:n=64,word=1").workload
-    assert best_bound(cdag, 16, search=Budget(time_limit_s=10), goal=220).value >= 128 + 92
+    assert best_bound(cdag, 16, search=Budget(time_limit_s=250), goal=220).value >= 128 + 92
 
 
 def test_other_graphs_are_not_taken_for_networks() -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from tests.pebble.test_exact import sample
-from tests.reference.pebble_game import least_traffic
+from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Budget
@@ -12,12 +12,13 @@ from shorthaul.pebble import belady, generators, least_memory
 from shorthaul.pebble.check import replay
 
 
+@pytest.mark.usefixtures("compiled_exact")
 def test_what_is_found_and_proven_is_what_the_game_says() -> None:
     for seed in range(60):
         cdag, _ = sample(seed, 8)
         goal = cdag.algorithmic_bound()
         start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=20))
+        found = least_memory.search_least(cdag, start, search=Budget())
         report = replay(cdag, found.plan, found.budget, recompute=False)
         assert report.ok
         assert report.cost is not None
@@ -32,7 +33,7 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
     for seed in range(20):
         cdag, _ = sample(seed, 7)
         start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=2), recompute=True)
+        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=0.2), recompute=True)
         assert replay(cdag, found.plan, found.budget).ok
         assert found.least <= found.budget
         below = found.least - 1
@@ -40,9 +41,10 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
             assert least_traffic(cdag, below, recompute=True) != cdag.algorithmic_bound()
 
 
+@pytest.mark.usefixtures("compiled_exact")
 def test_memory_of_general_graphs_is_proven() -> None:
     cdag = generators.fft(n=8, word=2)
-    result = pebble.memory(cdag, search=Budget(time_limit_s=10))
+    result = pebble.memory(cdag)
     assert result.status == "optimal"
     assert result.bound.method == "exhausted search"
     assert result.cost["budget"] == result.bound.value == 20  # at 18 the optimum is 36, not 32
@@ -51,7 +53,7 @@ def test_memory_of_general_graphs_is_proven() -> None:
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_curve_never_rises(recompute: bool) -> None:
     cdag = generators.random_cdag(n=40, degree=3, window=15, most=4, seed=2)
-    found = pebble.sweep(cdag, points=6, recompute=recompute, search=Budget(time_limit_s=6)).extra["points"]
+    found = pebble.sweep(cdag, points=4, recompute=recompute, method="belady").extra["points"]
     assert len(found) > 2
     for before, after in pairwise(found):
         assert before["budget"] < after["budget"]

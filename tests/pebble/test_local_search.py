@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag, sample
-from tests.reference.pebble_game import least_traffic
+from tests.reference.pebble_game_compiled import least_traffic
 from tests.reference.pebble_replacement import traffic_of_order
 
 from shorthaul.core.search import Budget
@@ -81,8 +81,10 @@ def test_the_search_meets_the_game(recompute: bool) -> None:
         start = belady.plan(cdag, budget)
         optimum = least_traffic(cdag, budget, recompute=recompute)
         assert optimum is not None
-        search = Budget(time_limit_s=5, seed=seed)
-        found = local_search.improve(cdag, budget, start, search=search, recompute=recompute, goal=optimum)
+        search = Budget(seed=seed)
+        found = local_search.improve(
+            cdag, budget, start, search=search, recompute=recompute, goal=optimum, patience=None
+        )
         assert replay(cdag, found, budget, recompute=recompute).ok
         traffic = found.traffic(cdag.weights)
         assert optimum <= traffic <= start.traffic(cdag.weights)
@@ -161,6 +163,7 @@ def test_long_orders_are_improved_in_windows() -> None:
     budget = 2 * cdag.least_budget()
     start = belady.plan(cdag, budget)
     for recompute in (False, True):
-        found = local_search.improve(cdag, budget, start, search=Budget(time_limit_s=4), recompute=recompute)
+        goal = int(0.9 * start.traffic(cdag.weights))
+        found = local_search.improve(cdag, budget, start, search=Budget(), recompute=recompute, goal=goal)
         assert replay(cdag, found, budget, recompute=recompute).ok
         assert found.traffic(cdag.weights) < start.traffic(cdag.weights)

@@ -6,7 +6,6 @@ from tests.pebble.test_exact import random_cdag
 from tests.reference import pebble_reloads
 
 from shorthaul import pebble
-from shorthaul.core.search import Budget
 from shorthaul.pebble import belady, reloads
 from shorthaul.pebble.check import replay
 
@@ -31,14 +30,11 @@ def test_plans_stay_valid_and_get_no_dearer() -> None:
 @pytest.mark.parametrize("method", ["belady", "list-scheduling"])
 def test_plans_of_any_method_are_looked_over(method: str) -> None:
     helped = 0
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng(seed)
-        cdag = random_cdag(rng, 200, 9)
+        cdag = random_cdag(rng, 60, 9)
         budget = cdag.least_budget() + 5
-        results = [
-            pebble.plan(cdag, budget=budget, method=method, recompute=recompute, search=Budget(time_limit_s=5))
-            for recompute in (False, True)
-        ]
+        results = [pebble.plan(cdag, budget=budget, method=method, recompute=recompute) for recompute in (False, True)]
         traffics = [result.cost["traffic"] for result in results]
         helped += traffics[1] < traffics[0]
     assert helped > 2
