@@ -30,7 +30,7 @@ def compare(seed, rules, operators):
     best = best_latency(problem, rules, longest=len(problem.operators))
     assert lower_bound(problem, rules).value <= best * (1 + 1e-9)
     try:
-        plan = improve(problem, rules, Budget(time_limit_s=2, workers=1))
+        plan = improve(problem, rules, Budget(workers=1))
     except (InfeasibleError, NoPlanError):
         assert best == np.inf
         return True

@@ -59,7 +59,7 @@ def test_plans_are_checked_bounded_and_never_above_one_operator_per_subgraph(rul
             alone = replay(problem, one_operator_per_subgraph(problem, RULES[rules]), RULES[rules])
         except (InfeasibleError, NoPlanError):
             continue
-        found = shorthaul.tensor.plan(problem, rules=rules, search=Budget(time_limit_s=0.5, workers=1))
+        found = shorthaul.tensor.plan(problem, rules=rules, search=Budget(workers=1))
         assert found.cost["latency"] <= alone.cost["latency"] * (1 + 1e-12)
         assert found.bound.value <= found.cost["latency"] * (1 + 1e-12)
         assert [subgraph.latency for subgraph in found.plan.subgraphs] == found.check.details["subgraph_latencies"]
