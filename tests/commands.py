@@ -1,30 +1,47 @@
-"""Runs the command line in a subprocess, as a user does."""
+"""Runs the command line in a process of its own, as a user does.
+
+The processes are forked from one that has the imports behind it: hundreds of commands then cost hardly more than what
+they do. Where the system cannot fork, or a test has changed the environment, a fresh interpreter runs the command.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
+import multiprocessing
 import os
+import pkgutil
+import signal
 import subprocess
 import sys
+import tempfile
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import shorthaul as package
+
+_SCREEN = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 
 def shorthaul(
     *arguments: str, cwd: Path | None = None, timeout: float = 240, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``shorthaul ARGUMENTS`` and return what it printed; a traceback fails the test at once."""
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    done = subprocess.run(
-        [sys.executable, "-m", "shorthaul", *arguments],
-        cwd=cwd,
-        timeout=timeout,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        env=environment,
-        check=False,
-    )
+    run = _forked if _can_fork() and _environment() == _environment_at_start() else _fresh
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8") as given,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as out,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
+    ):
+        given.write(stdin or "")
+        given.seek(0)
+        status = run(arguments, cwd or Path.cwd(), timeout, (given, out, errors))
+        out.seek(0)
+        errors.seek(0)
+        done = subprocess.CompletedProcess(arguments, status, out.read(), errors.read())
     assert "Traceback (most recent call last)" not in done.stderr, done.stderr
     return done
 
@@ -36,3 +53,74 @@ def shorthaul_json(*arguments: str, cwd: Path | None = None, status: int = 0, ti
     document = json.loads(done.stdout)
     assert isinstance(document, dict)
     return document
+
+
+def _fresh(arguments: tuple[str, ...], cwd: Path, timeout: float, streams: tuple[IO[str], ...]) -> int:
+    given, out, errors = streams
+    return subprocess.run(
+        [sys.executable, "-m", "shorthaul", *arguments],
+        cwd=cwd,
+        timeout=timeout,
+        stdin=given,
+        stdout=out,
+        stderr=errors,
+        env={**os.environ, **_SCREEN},
+        check=False,
+    ).returncode
+
+
+def _forked(arguments: tuple[str, ...], cwd: Path, timeout: float, streams: tuple[IO[str], ...]) -> int:
+    descriptors = [DupFd(stream.fileno()) for stream in streams]
+    process = _server().Process(target=_command, args=(arguments, str(cwd), descriptors))
+    process.start()
+    process.join(timeout)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+        raise subprocess.TimeoutExpired(arguments, timeout)
+    return process.exitcode
+
+
+def _command(arguments: tuple[str, ...], cwd: str, descriptors: list[Any]) -> None:
+    """What the forked process does: become the command, on the given streams, in the given folder."""
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor.detach(), number)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 -- stays open as long as the process
+    sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(cwd)
+    sys.argv = ["shorthaul", *arguments]
+    from shorthaul.cli.app import main
+
+    main()
+
+
+def _can_fork() -> bool:
+    return "forkserver" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+
+
+@functools.cache
+def _environment_at_start() -> dict[str, str]:
+    _server()
+    return _environment()
+
+
+@functools.cache
+def _server() -> ForkServerContext:
+    """Start the process that forks, with every module of the project that needs no extra imported."""
+    context = multiprocessing.get_context("forkserver")
+    names = [module.name for module in pkgutil.walk_packages(package.__path__, "shorthaul.")]
+    context.set_forkserver_preload([name for name in names if not name.endswith("__main__")])
+    before = dict(os.environ)
+    os.environ.update(_SCREEN)
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return context

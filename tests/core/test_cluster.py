@@ -122,7 +122,8 @@ def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None
         text=True,
         start_new_session=True,
     )
-    time.sleep(5)
+    assert process.stderr is not None
+    assert process.stderr.readline(), "the first line of progress: the search is under way"
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
