@@ -24,7 +24,7 @@ def documents(result):
 
 @pytest.mark.parametrize("strategy", ["reference", "mrb-always", "mrb-explore"])
 def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
-    result = plan(generators.sobel4(), strategy=strategy, generations=40)
+    result = plan(generators.sobel4(), strategy=strategy, generations=40, polish_seconds=0)
     assert result.cost["core_cost"] == 0.5
     assert result.cost["footprint_bytes"] == (74_685_636 if strategy == "reference" else 58_072_828)
     for point in result.plan.front:
@@ -34,23 +34,25 @@ def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
 
 def test_threads_do_not_change_the_answer() -> None:
     one, three = (
-        plan(generators.sobel4(), generations=30, search=Budget(seed=5, workers=workers)) for workers in (1, 3)
+        plan(generators.sobel4(), generations=30, polish_seconds=0, search=Budget(seed=5, workers=workers))
+        for workers in (1, 3)
     )
     assert documents(one) == documents(three)
     assert one.plan.hypervolume == three.plan.hypervolume
 
 
 def test_hypervolume_never_falls() -> None:
-    trace = plan(generators.sobel(), generations=60).plan.hypervolume
+    trace = plan(generators.sobel(), generations=60, polish_seconds=0).plan.hypervolume
     assert len(trace) == 61
     assert all(a <= b + 1e-12 for a, b in pairwise(trace))
 
 
 def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     file = tmp_path / "state.npz"
-    plan(generators.sobel4(), generations=15, checkpoint=file)
-    resumed = plan(generators.sobel4(), generations=40, resume=file)
-    straight = plan(generators.sobel4(), generations=40)
+    plan(generators.sobel4(), generations=15, checkpoint=file, polish_seconds=0)
+    resumed, straight = (
+        plan(generators.sobel4(), generations=40, resume=resume, polish_seconds=0.2) for resume in (file, None)
+    )
     assert documents(resumed) == documents(straight)
     assert resumed.plan.hypervolume == straight.plan.hypervolume
     with pytest.raises(InputError, match="another problem or of other options"):
@@ -109,7 +111,7 @@ def test_bounds_of_the_applications_name_their_argument() -> None:
 
 
 def test_one_document_on_standard_output(tmp_path) -> None:
-    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--workers")
+    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--polish-seconds", "0.3", "--workers")
     one = shorthaul_json(*arguments, "1", cwd=tmp_path)
     two = shorthaul_json(*arguments, "2", cwd=tmp_path)
     assert one["plan"] == two["plan"]
@@ -136,7 +138,7 @@ def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
     actors = (Actor("in", {"arm": 3}), Actor("fft", {"arm": 9, "dsp": 4}), Actor("out", {"dsp": 2}))
     channels = (Channel("x", "in", "fft", 64, 0, 4, 1, 2), Channel("y", "fft", "out", 32, 1, 4, 3, 2))
     tmp_path.joinpath("app.xml").write_text(write_sdf3(Application("chain", actors, channels)))
-    document = shorthaul_json("dataflow", "plan", "app.xml", "--generations", "10", cwd=tmp_path)
+    document = shorthaul_json("dataflow", "plan", "app.xml", "--generations", "10", "--polish-seconds", "0.1", cwd=tmp_path)
     assert document["check"]["ok"] is True
     bound_to = document["plan"]["front"][0]["binding"]
     assert set(bound_to) == {*(f"in#{k}" for k in range(4)), "fft#0", "fft#1", *(f"out#{k}" for k in range(3))}
@@ -183,13 +185,15 @@ def test_polishing_adds_volume_and_counts_its_work() -> None:
 
 
 def test_polishing_keeps_to_the_number_of_points_and_the_time_limit() -> None:
-    few = plan(generators.sobel4(), generations=40, population=30, front=4, search=Budget(seed=1))
+    few = plan(
+        generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Budget(seed=1)
+    )
     assert len(few.plan.front) <= 4
-    began = time.monotonic()
+    began = time.process_time()  # of all threads: other work on the machine makes it less
     search = Budget(seed=1, time_limit_s=1.5)
     stopped = plan(generators.sobel4(), generations=10**6, polish_seconds=10**5, search=search)
     assert stopped.check.ok
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
     assert stopped.extra["hypervolume"]["of_front"] >= stopped.plan.hypervolume[-1] - 1e-6
 
 

@@ -112,17 +112,18 @@ def branched(graph, rows, period: int) -> bool:
     return bool(outcome == branching_kernels.FOUND)
 
 
-def test_cp_sat_agrees_on_small_networks() -> None:
+@pytest.mark.parametrize("seeds", [range(300, 320), pytest.param(range(320, 400), marks=pytest.mark.slow)])
+def test_cp_sat_agrees_on_small_networks(seeds: range) -> None:
     """The least period found has a schedule in the other model, and one tick less has none."""
     decided = 0
-    for seed, net, _ in networks(range(300, 360)):
+    for seed, net, _ in networks(seeds):
         found = modulo_schedule(net, 1, Allowance(5.0), None)
         assert found.least == found.period, seed
         assert start_at(net, found.period, Allowance(1.0), found.starts), seed
         answer = start_at(net, found.period - 1, Allowance(0.1), found.starts)
         assert answer in (None, {}), seed
         decided += answer == {}
-    assert decided > 45
+    assert decided > 0.7 * len(seeds)
 
 
 def test_a_limit_on_buffers_never_helps_and_is_kept() -> None:
@@ -239,12 +240,13 @@ def test_the_same_front_on_one_process_and_several() -> None:
 
 
 def test_a_time_limit_ends_a_solve() -> None:
-    began = time.monotonic()
+    schedule(generators.figure1(replaced=False), decoder="modulo")  # compiles
     decoder, mappings = sobel_mappings(generators.multicamera, 1)
+    began = time.process_time()  # of this process: other work on the machine makes it less
     solved = schedule(
         generators.multicamera(), mappings[0], decoder="modulo", search=Budget(time_limit_s=0.3),
         platform=decoder.instance.platform,
     )  # fmt: skip
     assert solved.check.ok
-    assert time.monotonic() - began < 60
+    assert time.process_time() - began < 30
     assert solved.bound.value <= solved.cost["period"]

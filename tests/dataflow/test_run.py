@@ -14,6 +14,7 @@ from shorthaul.dataflow import generators, sobel_filter
 from shorthaul.dataflow.run import direct, execute, stand_in_functions
 
 PLATFORM = generators.platform24()
+QUICK = {"generations": 5, "population": 20, "polish_seconds": 0.1, "platform": PLATFORM}
 
 
 def applications():
@@ -29,7 +30,7 @@ def applications():
 @pytest.mark.parametrize("strategy", ["mrb-always", "reference"])
 def test_mapped_networks_compute_what_the_network_means(name: str, strategy: str) -> None:
     application = applications()[name]
-    found = dataflow.plan(application, strategy=strategy, generations=5, population=20, platform=PLATFORM).plan
+    found = dataflow.plan(application, strategy=strategy, **QUICK).plan
     functions, initial = stand_in_functions(application), np.zeros(4)
     for point in found.front[:6]:
         done = execute(application, PLATFORM, point, functions, iterations=6, initial=initial)
@@ -43,7 +44,7 @@ def test_the_capacity_formula_leaves_no_place_over() -> None:
     """A buffer one token smaller than section 1.4's formula says does not survive a run."""
     application = applications()["random"]
     point = dataflow.plan(
-        application, strategy="reference", generations=5, population=20, platform=PLATFORM
+        application, strategy="reference", **QUICK
     ).plan.front[0]
     functions, initial = stand_in_functions(application), np.zeros(4)
     tried = 0
@@ -60,7 +61,7 @@ def test_the_capacity_formula_leaves_no_place_over() -> None:
 def test_a_token_read_early_ends_the_run() -> None:
     application = generators.sobel()
     point = dataflow.plan(
-        application, strategy="reference", generations=5, population=20, platform=PLATFORM
+        application, strategy="reference", **QUICK
     ).plan.front[0]
     early = {**point.starts, "sink": point.starts["src"] - 3 * point.period}
     functions = stand_in_functions(application)
@@ -85,7 +86,7 @@ def test_sobel_is_the_filter_of_the_text_books() -> None:
 def test_the_sink_receives_the_edges_of_every_image() -> None:
     application = generators.sobel()
     images = sobel_filter.drawn_images(12)
-    found = dataflow.plan(application, generations=5, population=20, platform=PLATFORM).plan
+    found = dataflow.plan(application, **QUICK).plan
     functions, initial = sobel_filter.functions(images), np.zeros(images.shape[1:])
     for point in found.front[:3]:
         arrived = execute(application, PLATFORM, point, functions, iterations=12, initial=initial).frames["sink"]
@@ -100,7 +101,7 @@ def test_the_sink_receives_the_edges_of_every_image() -> None:
 
 
 def test_run_on_the_command_line(tmp_path: Path) -> None:
-    plan = ("dataflow", "plan", "sobel", "--generations", "5", "--population", "20", "-o", "plan.json")
+    plan = ("dataflow", "plan", "sobel", "--generations", "5", "--population", "20", "--polish-seconds", "0.1", "-o", "plan.json")
     assert shorthaul(*plan, cwd=tmp_path).returncode == 0
     np.save(tmp_path / "images.npy", sobel_filter.drawn_images(2, height=9, width=12))
     document = shorthaul_json(

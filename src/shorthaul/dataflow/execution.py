@@ -52,12 +52,12 @@ def run(
     """
     options = dataclasses.replace(options or RunOptions(), **fields)
     _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    functions, initial = _actors(application, options)
     points = _points(application, machine, options, budget)
     report = check_front(application, machine, points)
     rows: list[dict[str, Any]] = []
     picture: Frame | None = None
     if report.ok:
-        functions, initial = _actors(application, options)
         for point in points:
             row, picture = _executed(application, machine, point, functions, initial, options.iterations)
             rows.append(row)
@@ -76,7 +76,7 @@ def run(
 def _points(application: Application, machine: Platform, options: RunOptions, budget: Budget) -> tuple[Point, ...]:
     if options.plan is not None:
         return load_points(options.plan)
-    chosen = PlanOptions(generations=options.generations, population=20)
+    chosen = PlanOptions(generations=options.generations, population=20, polish_seconds=0)
     # the exploration must not end with an interrupt handler of its own: it shares this budget
     found = plan(application, chosen, platform=machine, search=budget).plan
     assert found is not None
