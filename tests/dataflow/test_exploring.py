@@ -138,7 +138,9 @@ def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
     actors = (Actor("in", {"arm": 3}), Actor("fft", {"arm": 9, "dsp": 4}), Actor("out", {"dsp": 2}))
     channels = (Channel("x", "in", "fft", 64, 0, 4, 1, 2), Channel("y", "fft", "out", 32, 1, 4, 3, 2))
     tmp_path.joinpath("app.xml").write_text(write_sdf3(Application("chain", actors, channels)))
-    document = shorthaul_json("dataflow", "plan", "app.xml", "--generations", "10", "--polish-seconds", "0.1", cwd=tmp_path)
+    document = shorthaul_json(
+        "dataflow", "plan", "app.xml", "--generations", "10", "--polish-seconds", "0.1", cwd=tmp_path
+    )
     assert document["check"]["ok"] is True
     bound_to = document["plan"]["front"][0]["binding"]
     assert set(bound_to) == {*(f"in#{k}" for k in range(4)), "fft#0", "fft#1", *(f"out#{k}" for k in range(3))}
@@ -185,9 +187,7 @@ def test_polishing_adds_volume_and_counts_its_work() -> None:
 
 
 def test_polishing_keeps_to_the_number_of_points_and_the_time_limit() -> None:
-    few = plan(
-        generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Budget(seed=1)
-    )
+    few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Budget(seed=1))
     assert len(few.plan.front) <= 4
     began = time.process_time()  # of all threads: other work on the machine makes it less
     search = Budget(seed=1, time_limit_s=1.5)

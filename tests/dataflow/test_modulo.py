@@ -24,6 +24,7 @@ from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences,
 from shorthaul.dataflow.exact import solve_mapping
 from shorthaul.dataflow.instance import build
 from shorthaul.dataflow.memory_limits import fits, schedule_in_memories
+from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
 from shorthaul.dataflow.modulo_cp import start_at
 from shorthaul.dataflow.modulo_schedule import modulo_schedule, modulo_schedule_within
 from shorthaul.dataflow.mrb import substitute_mrbs
@@ -105,8 +106,8 @@ def branched(graph, rows, period: int) -> bool:
     matrices = np.empty((depth, n, n), np.int64)
     matrices[0] = root
     outcome, _, _ = branching_kernels.branch(
-        matrices, np.zeros((depth, len(rows)), np.bool_), np.zeros((depth, 3), np.int64), 1, 10**6, rows, period,
-        graph.on_at, graph.on, graph.duration, np.zeros(n, np.int64),
+        matrices, np.zeros((depth, len(rows)), np.bool_), np.zeros((depth, 4), np.int64), 1, 10**6, rows, period,
+        graph.on_at, graph.on, graph.duration, np.ones(len(rows)), np.zeros(n, np.int64),
     )  # fmt: skip
     assert outcome in {branching_kernels.FOUND, branching_kernels.EXHAUSTED}
     return bool(outcome == branching_kernels.FOUND)
@@ -250,3 +251,41 @@ def test_a_time_limit_ends_a_solve() -> None:
     assert solved.check.ok
     assert time.process_time() - began < 30
     assert solved.bound.value <= solved.cost["period"]
+
+
+def test_next_sum_against_every_subset() -> None:
+    random = np.random.default_rng(5)
+    exact = 0
+    for _ in range(400):
+        parts = np.sort(random.integers(1, 12, random.integers(0, 7)))
+        sums = {sum(chosen) for chosen in product(*((0, int(part)) for part in parts))}
+        idle = int(random.integers(0, 3))
+        reachable = {total + more for total in sums for more in range(idle + 1)}
+        for wanted in range(int(parts.sum()) + idle + 2):
+            found = branching_kernels.next_sum(wanted, idle, parts, len(parts), np.empty(64, np.int64))
+            assert found == min((d for d in reachable if d >= wanted), default=branching_kernels.NONE)
+            exact += found > wanted
+    assert exact > 100
+    # where the room does not suffice it claims nothing
+    assert branching_kernels.next_sum(5, 0, np.array([1, 2, 4, 9]), 4, np.empty(2, np.int64)) == 5
+
+
+def test_equal_accesses_of_one_firing_take_a_fixed_order() -> None:
+    application = Application(
+        "fork",
+        (Actor("a", {"x": 3}), Actor("b", {"x": 2}), Actor("c", {"x": 2})),
+        (Channel("l", "a", "b", 4, 1), Channel("r", "a", "c", 4, 1)),
+        "s",
+    )
+    tile = Tile("T", tuple(Core(f"p{i}", "x", 0) for i in range(3)), 100, 1.0)
+    platform = Platform("one", {"x": CoreType(1.0)}, (tile,), 1.0, None)
+    network = substitute_mrbs(application, {})
+    net = mapped(
+        application, platform, network, {"a": "p0", "b": "p1", "c": "p2"}, dict.fromkeys("lr", tile_memory("T"))
+    )
+    graph = disjunctive_graph(net)
+    left, right = graph.names.index("(a,l)"), graph.names.index("(a,r)")
+    least = fixed_differences(graph, 40)
+    assert least[left, right] == 4
+    found = modulo_schedule(net, 1, Allowance(5.0), None)
+    assert found.period == found.least == 16

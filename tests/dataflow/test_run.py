@@ -43,9 +43,7 @@ def test_mapped_networks_compute_what_the_network_means(name: str, strategy: str
 def test_the_capacity_formula_leaves_no_place_over() -> None:
     """A buffer one token smaller than section 1.4's formula says does not survive a run."""
     application = applications()["random"]
-    point = dataflow.plan(
-        application, strategy="reference", **QUICK
-    ).plan.front[0]
+    point = dataflow.plan(application, strategy="reference", **QUICK).plan.front[0]
     functions, initial = stand_in_functions(application), np.zeros(4)
     tried = 0
     for name, capacity in point.capacities.items():
@@ -60,9 +58,7 @@ def test_the_capacity_formula_leaves_no_place_over() -> None:
 
 def test_a_token_read_early_ends_the_run() -> None:
     application = generators.sobel()
-    point = dataflow.plan(
-        application, strategy="reference", **QUICK
-    ).plan.front[0]
+    point = dataflow.plan(application, strategy="reference", **QUICK).plan.front[0]
     early = {**point.starts, "sink": point.starts["src"] - 3 * point.period}
     functions = stand_in_functions(application)
     with pytest.raises(InputError, match="tick"):
@@ -101,7 +97,19 @@ def test_the_sink_receives_the_edges_of_every_image() -> None:
 
 
 def test_run_on_the_command_line(tmp_path: Path) -> None:
-    plan = ("dataflow", "plan", "sobel", "--generations", "5", "--population", "20", "--polish-seconds", "0.1", "-o", "plan.json")
+    plan = (
+        "dataflow",
+        "plan",
+        "sobel",
+        "--generations",
+        "5",
+        "--population",
+        "20",
+        "--polish-seconds",
+        "0.1",
+        "-o",
+        "plan.json",
+    )
     assert shorthaul(*plan, cwd=tmp_path).returncode == 0
     np.save(tmp_path / "images.npy", sobel_filter.drawn_images(2, height=9, width=12))
     document = shorthaul_json(

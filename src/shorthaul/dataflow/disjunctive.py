@@ -196,7 +196,8 @@ def starts_of(graph: DisjunctiveGraph, times: IntArray) -> dict[str, int]:
 def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
     """Return D (N, N), the least that time[j] - time[i] can be in any order, ``UNBOUND`` if nothing ties them.
 
-    None if the fixed constraints alone contradict each other at ``period``. Whole periods are set so that every firing
+    None if the fixed constraints alone contradict each other at ``period``. Accesses that could change places take a
+    fixed order. Whole periods are set so that every firing
     follows the first access on the busiest interconnect within one period, which loses nothing.
     """
     n = len(graph.names)
@@ -214,6 +215,8 @@ def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
         least[end, begin] = -period
     for source, target, ticks, tokens in graph.tokens:
         least[source, target] = max(least[source, target], ticks - tokens * period)
+    for one, other in _alike(graph):
+        least[one, other] = duration[one]
     anchor, anchors = _anchors(graph)
     for node in anchors:
         if graph.unit[graph.firing[node]] != graph.unit[graph.firing[anchor]]:
@@ -225,6 +228,27 @@ def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
         tied = (least[:, middle, None] > UNBOUND) & (least[None, middle, :] > UNBOUND)
         np.maximum(least, np.where(tied, through, UNBOUND), out=least)
     return None if (np.diag(least) > 0).any() else least
+
+
+def _alike(graph: DisjunctiveGraph) -> list[tuple[int, int]]:
+    """Pairs of accesses of one firing that could change places in any schedule: one of them comes first in some."""
+    tied = set(graph.tokens[:, :2].ravel().tolist())
+    crossed: dict[int, list[int]] = {}
+    for number, (low, high) in enumerate(zip(graph.on_at, graph.on_at[1:], strict=False)):
+        for node in graph.on[low:high].tolist():
+            crossed.setdefault(node, []).append(number)
+    last: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
+    pairs = []
+    for node in np.flatnonzero((graph.kind == READ) | (graph.kind == WRITE)).tolist():
+        if node in tied:
+            continue
+        alike = (
+            int(graph.firing[node]), int(graph.kind[node]), int(graph.duration[node]), tuple(crossed.get(node, ()))
+        )  # fmt: skip
+        if alike in last:
+            pairs.append((last[alike], node))
+        last[alike] = node
+    return pairs
 
 
 def _anchors(graph: DisjunctiveGraph) -> tuple[int, list[int]]:

@@ -203,6 +203,9 @@ class _Tree:
         self.graph, self.period = graph, period
         self.times: IntArray = np.zeros(len(graph.names), np.int64)
         self.turns = turns(graph)
+        self.weight = np.ones(max(1, len(self.turns)))
+        resource = np.repeat(np.arange(len(graph.on_at) - 1), np.diff(graph.on_at))
+        self.on = graph.on[np.lexsort((graph.duration[graph.on], resource))]  # equal accesses side by side
         root = fixed_differences(graph, period)
         n = len(graph.names)
         depth = min(4 * len(self.turns) + 8, _TREE_BYTES // (8 * n * n + len(self.turns)))
@@ -215,14 +218,14 @@ class _Tree:
         else:
             self.matrices = np.empty((depth, n, n), np.int64)
             self.decisions = np.zeros((depth, len(self.turns)), np.bool_)
-            self.asked = np.zeros((depth, 3), np.int64)
+            self.asked = np.zeros((depth, 4), np.int64)
             self.matrices[0] = root
 
     def go_on(self, nodes: int) -> int:
         """Visit up to ``nodes`` more nodes; return how many were visited."""
         graph = self.graph
         self.outcome, self.top, used = branching_kernels.branch(
-            self.matrices, self.decisions, self.asked, self.top, nodes, self.turns, self.period, graph.on_at, graph.on,
-            graph.duration, self.times,
+            self.matrices, self.decisions, self.asked, self.top, nodes, self.turns, self.period, graph.on_at, self.on,
+            graph.duration, self.weight, self.times,
         )  # fmt: skip
         return int(used)
