@@ -112,7 +112,7 @@ def next_sum(wanted: int, idle: int, parts: Array, count: int, sums: Array) -> i
             for _ in range(same):
                 value += parts[c]
                 if value >= wanted:
-                    best = min(best, value)
+                    best = value if value < best else best
                     break
                 if value + left + idle >= wanted:
                     if n == len(sums):
@@ -123,7 +123,7 @@ def next_sum(wanted: int, idle: int, parts: Array, count: int, sums: Array) -> i
     for k in range(n):
         if sums[k] + idle >= wanted:
             return wanted
-    return max(best, wanted)
+    return best if best > wanted else wanted
 
 
 @kernel
