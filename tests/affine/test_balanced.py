@@ -9,11 +9,10 @@ import pytest
 import sympy
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
+from tests.affine.derived import bound_of
 from tests.affine.test_largest_parts import members
 
 from shorthaul.affine.balanced import balanced_part
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.stencil import isoperimetric_constant
 
@@ -124,7 +123,7 @@ def worth_in_graph(
 ])  # fmt: skip
 def test_no_part_of_a_graph_is_worth_more(name: str, sizes: dict[str, int]) -> None:
     """Every part of a concrete graph, with the numbers of the proof: its budget, lambda and largest worth."""
-    bound = lower_bound(kernel(name))
+    bound = bound_of(name)
     part = next(item for item in bound.proof.parts if "balanced" in item.method)
     cdag = concrete_cdag(bound.program, sizes)
     assert part.points is not None

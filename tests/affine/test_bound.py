@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import bound_of, flow_of
 
-from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
+from shorthaul.affine.bound import lower_bound
+from shorthaul.affine.cases import FURTHER, POLYBENCH
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.dataflow import flow_dependences
-from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import examine
 from shorthaul.affine.scop import program_from_text
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads, least_loads
-
-
-@cache
-def bound_of(name: str, profile: str = "best") -> AffineBound:
-    return lower_bound(kernel(name), BoundOptions(profile=profile))
 
 
 def random_sizes(names: tuple[str, ...], rng: np.random.Generator, low: int, high: int) -> dict[str, int]:
@@ -117,7 +110,7 @@ def test_scans_in_the_same_direction_do_not_cross() -> None:
 def test_deriche_beside_a_good_order() -> None:
     """Each row's backward scan fused with the sum of the row, then the same for columns: 6 W H loads to the bound's 5."""
     bound = bound_of("deriche")
-    flow = flow_dependences(bound.program)
+    flow = flow_of("deriche")
     for W, H in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 4), (7, 3), (20, 24)):
         tiny = concrete_cdag(bound.program, {"W": W, "H": H}, flow)
         for capacity in (12, 13, 16, 24):

@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import pytest
 import sympy
+from tests.affine.derived import bound_of, flow_of, kernel
 
 from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.convex_body import hull_volume
-from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.leading import S
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import symbol
@@ -33,8 +32,8 @@ def test_volumes(vectors: tuple[tuple[int, ...], ...], volume: Fraction) -> None
 
 
 def test_seidel_only_where_asked_for() -> None:
-    program, flow = kernel("seidel-2d"), flow_dependences(kernel("seidel-2d"))
-    plain = lower_bound(program, flow=flow)
+    program, flow = kernel("seidel-2d"), flow_of("seidel-2d")
+    plain = bound_of("seidel-2d")
     bold = lower_bound(program, BoundOptions(experimental=True), flow=flow)
     assert all("experimental" not in part.method for part in plain.proof.parts)
     assert [part.method for part in bold.proof.parts] == ["convex body (experimental)"]
@@ -48,7 +47,7 @@ def test_seidel_only_where_asked_for() -> None:
     ("lcs", [{"M": 12, "N": 12}, {"M": 60, "N": 60}]),
 ])  # fmt: skip
 def test_no_order_found_beats_it(name: str, choices: list[dict[str, int]]) -> None:
-    program, flow = kernel(name), flow_dependences(kernel(name))
+    program, flow = kernel(name), flow_of(name)
     bound = lower_bound(program, BoundOptions(experimental=True), flow=flow)
     for sizes in choices:
         cdag = concrete_cdag(program, sizes, flow)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.affine.derived import bound_of, flow_of
 
 from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.layers import layers
@@ -24,7 +24,7 @@ for (int t = 0; t < T; t++) {
 
 
 def test_adi_where_a_row_fits_and_a_plane_does_not() -> None:
-    bound = lower_bound(kernel("adi"), flow=flow_dependences(kernel("adi")))
+    bound = bound_of("adi")
     for n, steps in ((8, 3), (14, 4)):
         cdag = concrete_cdag(bound.program, {"N": n, "TSTEPS": steps})
         for capacity in (10, 2 * n, 3 * n, 5 * n, n * n // 2, n * n):
@@ -57,4 +57,4 @@ def test_scans_there_and_back() -> None:
 
 def test_no_layers_in_a_stencil() -> None:
     """A vertex does not need the whole step before."""
-    assert not layers(flow_dependences(kernel("heat-1d")))
+    assert not layers(flow_of("heat-1d"))

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import sympy
+from tests.affine.derived import bound_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
 
@@ -61,7 +60,7 @@ def test_wide_columns_are_no_better() -> None:
 
 def test_symm_by_its_diagonal_blocks() -> None:
     """Squares of the symmetric matrix one after the other, those on the diagonal too: above the bound."""
-    bound = lower_bound(kernel("symm"))
+    bound = bound_of("symm")
     sizes = {"M": 24, "N": 16}
     cdag = concrete_cdag(bound.program, sizes)
     names = np.array([cdag.names[at] for at in cdag.owner])

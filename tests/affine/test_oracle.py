@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 import sympy
+from tests.affine.derived import flow_of
 
 from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
-from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.cases import FURTHER, POLYBENCH
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import Findings, default_sizes, examine
 from shorthaul.core.search import Budget
 
 
 def findings(name: str, profile: str, largest: int = 3_000, *, raised: int = 0) -> Findings:
-    flow = flow_dependences(kernel(name))
+    flow = flow_of(name)
     found = lower_bound(flow.program, BoundOptions(profile=profile), flow=flow)
     found = replace(found, formula=found.formula + sympy.Integer(raised))
     return examine(flow, found, default_sizes(flow, largest=largest), Budget())

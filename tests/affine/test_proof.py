@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import bound_of
 
 from shorthaul.affine import lemmas
-from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.leading import S
 from shorthaul.affine.shapes import isoperimetric_constant
 
 #: One kernel for every kind of argument.
 KERNELS = ("cholesky", "symm", "jacobi-1d", "jacobi-2d", "syr2k", "durbin", "ludcmp", "deriche", "atax", "lu")
-
-
-@lru_cache(maxsize=16)
-def bound_of(name: str) -> AffineBound:
-    return lower_bound(kernel(name))
 
 
 @pytest.mark.parametrize("name", KERNELS)

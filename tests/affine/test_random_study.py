@@ -68,7 +68,7 @@ def compare(seed: int, most: int) -> int:
 
 
 def test_a_few_random_programs() -> None:
-    assert sum(compare(seed, 400) for seed in (1103, 1002, 1149, 1015)) > 20
+    assert sum(compare(seed, 400) for seed in (1149, 1015)) > 20
 
 
 @pytest.mark.slow

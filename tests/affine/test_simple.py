@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import cache
 
 import pytest
 import sympy
+from tests.affine import derived
 
 from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.leading import leading_term
 from shorthaul.affine.planning import bound as affine_bound
 from shorthaul.affine.planning import shown_bound
@@ -37,7 +38,12 @@ void f(int N, double A[N], double B[N], double C[N], double D[N][N]) {
 
 
 def bound_of(name: str) -> AffineBound:
-    return lower_bound(program_from_text(GUARDED) if name == "guarded" else kernel(name))
+    return guarded_bound() if name == "guarded" else derived.bound_of(name)
+
+
+@cache
+def guarded_bound() -> AffineBound:
+    return lower_bound(program_from_text(GUARDED))
 
 
 def holds(where: tuple[str, ...], sizes: dict[str, int]) -> bool:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import bound_of, flow_of
 
 from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.scop import program_from_text
 from shorthaul.affine.stencil import stencils
 from shorthaul.graphs.replay import belady_loads
@@ -32,12 +31,12 @@ void sweep(int n, int t0, double A[n][n]) {
 
 def test_seidel_by_skewed_levels() -> None:
     """Levels 2 t + i: six of the nine reads, a box of 2 x 1 steps, hence half of the leading term of jacobi-2d."""
-    (found,) = stencils(flow_dependences(kernel("seidel-2d")))
+    (found,) = stencils(flow_of("seidel-2d"))
     assert found.covector == (2, 1, 0)
     assert len(found.shifts[0]) == 6
     assert found.constant == 2 * sympy.sqrt(2)
-    halved = lower_bound(kernel("jacobi-2d")).leading / 2
-    assert sympy.simplify(lower_bound(kernel("seidel-2d")).leading - halved) == 0
+    halved = bound_of("jacobi-2d").leading / 2
+    assert sympy.simplify(bound_of("seidel-2d").leading - halved) == 0
 
 
 def test_red_black_sweeps_on_half_of_the_lattice() -> None:
@@ -49,8 +48,8 @@ def test_red_black_sweeps_on_half_of_the_lattice() -> None:
 @pytest.mark.parametrize("covector", [(2, 1, 0), (3, 1, 1)])
 def test_tiles_of_seidel_need_more(covector: tuple[int, int, int]) -> None:
     """Skewed boxes of the program's own order, at sizes and S where the argument is active."""
-    bound = lower_bound(kernel("seidel-2d"))
-    sizes = {"TSTEPS": 40, "N": 60}
+    bound = bound_of("seidel-2d")
+    sizes = {"TSTEPS": 24, "N": 40}
     cdag = concrete_cdag(bound.program, sizes)
     t, i, j = cdag.coordinates[cdag.inputs :, :3].T
     vertices = np.arange(cdag.inputs, cdag.n)

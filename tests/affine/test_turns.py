@@ -6,11 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from tests.affine.derived import flow_of, upper_of
 
-from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.counting import card
-from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.scop import program_from_text
 from shorthaul.affine.splitting import split
 from shorthaul.affine.tile_order import tiled_order
@@ -21,7 +20,7 @@ from shorthaul.graphs.replay import belady_loads
 
 
 def test_the_pieces_are_all_instances_once() -> None:
-    flow = flow_dependences(kernel("gramschmidt"))
+    flow = flow_of("gramschmidt")
     made = split(flow, ("S1", "S3", "S5", "S6"))
     assert made.names["S6"] == ("S6_on", "S6_off")
     assert made.names["S5"] == ("S5",)
@@ -31,7 +30,7 @@ def test_the_pieces_are_all_instances_once() -> None:
     assert (on, on + off) == (6 * 5, card(before["S6"].domain).at(sizes))
     pairs = [sum(card(item.relation.wrap()).at(sizes) for item in each.flows) for each in (flow, made.flow)]
     assert pairs[0] == pairs[1]
-    assert split(flow_dependences(kernel("adi")), ("S17", "S19")).pieces == {}
+    assert split(flow_of("adi"), ("S17", "S19")).pieces == {}
 
 
 def test_delays() -> None:
@@ -69,7 +68,7 @@ def checked(upper: UpperBound, sizes: dict[str, int]) -> tuple[int, int]:
     [("gramschmidt", {"M": 30, "N": 25}, (12, 20)), ("adi", {"TSTEPS": 4, "N": 48}, (30, 40))],
 )
 def test_turns_by_replay(name: str, given: dict[str, int], capacities: tuple[int, ...]) -> None:
-    upper = upper_bound(kernel(name))
+    upper = upper_of(name)
     (step,) = (item for item in upper.steps if isinstance(item, TurnsStep))
     for capacity in capacities:
         assert step.pays(given, capacity)
@@ -79,7 +78,7 @@ def test_turns_by_replay(name: str, given: dict[str, int], capacities: tuple[int
 
 
 def test_the_order_in_words() -> None:
-    (step,) = (item for item in upper_bound(kernel("gramschmidt")).steps if isinstance(item, TurnsStep))
+    (step,) = (item for item in upper_of("gramschmidt").steps if isinstance(item, TurnsStep))
     assert order_text(step).startswith("step by step of the outer loop, [S1: for each k")
     assert order_text(step).endswith("S6 split where j - k - 1 = 0")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import bound_of, upper_of
 from tests.reference.affine_tile_policy import play
 
-from shorthaul.affine.bound import lower_bound
 from shorthaul.affine.cases import CASES, POLYBENCH, kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.covectors import best_covectors
@@ -24,7 +23,7 @@ from shorthaul.affine.tile_order import best_origin, tiled_order
 from shorthaul.affine.tile_size import Edge, edge_formula
 from shorthaul.affine.tile_steps import Step
 from shorthaul.affine.turns import TurnsStep
-from shorthaul.affine.upper import UpperBound, upper_bound
+from shorthaul.affine.upper import upper_bound
 from shorthaul.affine.upper_report import tightness
 from shorthaul.core.search import Budget
 
@@ -63,11 +62,6 @@ LEADING = {
     "trisolv": N**2 / 2,
     "trmm": M**2 * N / root,
 }
-
-
-@cache
-def upper_of(name: str) -> UpperBound:
-    return upper_bound(kernel(name))
 
 
 @pytest.mark.parametrize("name", LEADING)
@@ -240,7 +234,7 @@ def test_an_origin_is_found() -> None:
 
 def test_tightness_of_the_tight_kernels() -> None:
     for name in ("gemm", "atax", "lu", "syrk", "cholesky", "floyd-warshall"):
-        assert tightness(lower_bound(kernel(name)).leading, upper_of(name).leading) == 1
+        assert tightness(bound_of(name).leading, upper_of(name).leading) == 1
 
 
 def test_documents_name_the_upper_bound() -> None:

@@ -6,15 +6,13 @@ leading terms of Table 2). ``iolb`` has to be at least as high.
 
 from __future__ import annotations
 
-from functools import cache
-
 import pytest
 import sympy
+from tests.affine.derived import bound_of
 
-from shorthaul.affine.bound import AffineBound, lower_bound
+from shorthaul.affine.bound import lower_bound
 from shorthaul.affine.cases import POLYBENCH, kernel
 from shorthaul.affine.leading import S
-from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import symbol
 
 N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")
@@ -73,11 +71,6 @@ FURTHER = {
     "syr2k": sympy.sqrt(2) * M * N**2 / root,
     "syrk": M * N**2 / (sympy.sqrt(2) * root),
 }
-
-
-@cache
-def bound_of(name: str, profile: str) -> AffineBound:
-    return lower_bound(kernel(name), BoundOptions(profile=profile))
 
 
 def ratio(found: sympy.Expr, published: sympy.Expr) -> float:

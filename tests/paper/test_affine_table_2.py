@@ -9,11 +9,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.affine.derived import bound_of
 
-from shorthaul.affine.bound import AffineBound, lower_bound
 from shorthaul.affine.cases import POLYBENCH, kernel
 from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.options import BoundOptions
 from shorthaul.graphs.replay import belady_loads
 
 #: Table 2 adds more inputs than these kernels have: 4 N^2 for N^2 + O(N), 2 N for N.
@@ -29,11 +28,6 @@ def benchmark() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@cache
-def bound_of(name: str, profile: str) -> AffineBound:
-    return lower_bound(kernel(name), BoundOptions(profile=profile))
 
 
 @pytest.mark.slow

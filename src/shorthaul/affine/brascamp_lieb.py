@@ -18,7 +18,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import linprog, minimize
 
 from shorthaul.affine.subspaces import Subspace, image_rank, integer_rows, lattice, span
 
@@ -76,6 +75,8 @@ def satisfied(s: Sequence[Fraction], rows: Sequence[tuple[tuple[int, ...], int]]
 @lru_cache(maxsize=4096)
 def least_sum(kernels: tuple[Subspace, ...], dimensions: int) -> Fraction | None:
     """Return the least sum of admissible exponents, or None if there are none (some direction is never projected)."""
+    from scipy.optimize import linprog
+
     rows = constraints(kernels, dimensions)
     if rows is None:
         return None
@@ -98,6 +99,8 @@ def best_exponents(
     ``cliques`` are sets of projections whose sizes may be added: sum over a clique of |phi_j(P)| <= K. Returns None if
     no admissible exponents exist, if their sum is 1 (no reuse to argue with) or if rounding fails.
     """
+    from scipy.optimize import minimize
+
     rows = constraints(kernels, dimensions)
     sigma = least_sum(kernels, dimensions)
     if rows is None or sigma is None or sigma <= 1:

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from shorthaul.core.cases import Case
+from shorthaul.core.cases import Case, Source, resolve
 
 if TYPE_CHECKING:
     from shorthaul.affine.model import Program
@@ -49,3 +49,16 @@ def _cases() -> tuple[Case[Program], ...]:
 
 
 CASES: tuple[Case[Program], ...] = _cases()
+
+
+def case(text: str, function: str | None = None) -> Source[Program]:
+    """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
+
+    Raises :class:`InputError` that names file, place, expression and cure.
+
+    >>> case("gemm").workload.parameters
+    ('NI', 'NJ', 'NK')
+    """
+    from shorthaul.affine.scop import load
+
+    return resolve(text, CASES, partial(load, function=function))

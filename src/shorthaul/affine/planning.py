@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 
 from shorthaul.affine import views
 from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.cases import CASES
 from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.check import check_plan
 from shorthaul.affine.counting import card
@@ -22,14 +20,13 @@ from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, Pl
 from shorthaul.affine.oracle import default_sizes, examine
 from shorthaul.affine.plan import Plan
 from shorthaul.affine.proof import shortened
-from shorthaul.affine.scop import load
 from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
 from shorthaul.affine.tile_order import best_origin
 from shorthaul.affine.tiling import best_tiling, tile_space
 from shorthaul.affine.upper import UpperBound, upper_bound
 from shorthaul.affine.upper_report import orders_text, upper_document
 from shorthaul.core.amounts import Bound, Cost
-from shorthaul.core.cases import Source, resolve
+from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
@@ -45,17 +42,6 @@ MODEL = (
 )
 
 
-def case(text: str, function: str | None = None) -> Source[Program]:
-    """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
-
-    Raises :class:`InputError` that names file, place, expression and cure.
-
-    >>> case("gemm").workload.parameters
-    ('NI', 'NJ', 'NK')
-    """
-    return resolve(text, CASES, partial(load, function=function))
-
-
 def bound(
     program: Program,
     options: BoundOptions | None = None,
@@ -69,6 +55,7 @@ def bound(
     ``fields`` are those of :class:`BoundOptions`. The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
     ``operations``, ``oi_limit`` as text; ``value`` is None in the document where no sizes are given.
 
+    >>> from shorthaul.affine.cases import case
     >>> result = bound(case("matvec").workload, size="M=100,N=100,S=8")
     >>> result.bound.of
     'loads_words'
@@ -191,6 +178,7 @@ def plan(
     ``fields`` are those of :class:`PlanOptions`; ``size`` must give every parameter and S. Cost: ``loads_words``.
     Raises :class:`InputError` for missing sizes, :class:`InfeasibleError` if an operation does not fit into S.
 
+    >>> from shorthaul.affine.cases import case
     >>> result = plan(case("matmul").workload, size="M=6,N=6,K=6,S=16")
     >>> result.check.ok
     True
@@ -270,6 +258,7 @@ def check(
 
     ``fields`` are those of :class:`CheckOptions`. The status is ``invalid`` if anything is violated.
 
+    >>> from shorthaul.affine.cases import case
     >>> check(case("seidel-1d").workload, size="T=2,N=5,S=5").check.ok
     True
     """
@@ -342,6 +331,7 @@ def sweep(
     and the operational intensities ``oi_limit`` and ``oi_reached`` that follow, per word or per byte (``unit``); with
     ``balance`` also the shares of the machine's peak, ``peak_limit`` and ``peak_reached``.
 
+    >>> from shorthaul.affine.cases import case
     >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
     5
     """
@@ -402,6 +392,7 @@ def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
 def cdag(program: Program, options: CdagOptions | None = None, **fields: Any) -> dict[str, Any]:
     """Return the concrete CDAG at ``size`` as a ``shorthaul/cdag`` document, weights in bytes.
 
+    >>> from shorthaul.affine.cases import case
     >>> len(cdag(case("matvec").workload, size="M=2,N=2")["nodes"])
     12
     """

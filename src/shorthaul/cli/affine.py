@@ -15,6 +15,7 @@ from shorthaul.cli.verbs import verb
 if TYPE_CHECKING:
     from shorthaul.affine.model import Program
     from shorthaul.affine.plan import Plan
+    from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
 
 app = typer.Typer(no_args_is_help=True, help="Data-movement lower bounds for C loop nests, with their proof.")
@@ -27,11 +28,11 @@ Input = Annotated[
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, search: Search, output: Output) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
+    source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.affine.upper_report import shown_upper
     from shorthaul.cli.output import finish
 
-    source = planning.case(workload, options.function)
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
     if not output.json and result.bound is not None:
         print(planning.shown_bound(result.bound, options.format))
@@ -43,9 +44,9 @@ def bound(workload: Input, options: BoundOptions, search: Search, output: Output
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
+    source = _read(workload, options.function)
     from shorthaul.affine import planning
 
-    source = planning.case(workload, options.function)
     result = planning.plan(source.workload, options, search=search.budget(), source=source)
     if not output.json:
         upper = result.extra["upper"]
@@ -68,10 +69,10 @@ def check(
     ] = None,
 ) -> None:
     """Replay anybody's plan; without a plan, test the kernel's dependences and bounds against brute force."""
+    source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.report.text import print_table
 
-    source = planning.case(workload, options.function)
     given = None if plan_file is None else planning.read_plan(plan_file, source.workload)
     result = planning.check(source.workload, given, options, search=search.budget(), source=source)
     compared = [] if result.check is None else result.check.details.get("comparisons", [])
@@ -85,11 +86,11 @@ def check(
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
+    source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
 
-    source = planning.case(workload, options.function)
     result = planning.sweep(source.workload, options, search=search.budget(), source=source)
     columns = {
         "S": "S",
@@ -119,10 +120,10 @@ def cdag(
     ] = None,
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
+    source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.core.document import json_text, save_json
 
-    source = planning.case(workload, options.function)
     document = planning.cdag(source.workload, options)
     if output is None:
         sys.stdout.write(json_text(document))
@@ -138,6 +139,13 @@ def cases(listing: Listing) -> None:
     from shorthaul.cli.output import print_cases
 
     print_cases(CASES, listing)
+
+
+def _read(workload: str, function: str | None) -> Source[Program]:
+    """Return the program, before the engine is imported: a mistake in the file is answered at once."""
+    from shorthaul.affine.cases import case
+
+    return case(workload, function)
 
 
 def _finish(result: Result[Plan], program: Program, output: Output) -> None:
