@@ -15,6 +15,7 @@ from shorthaul.core.jit import kernel
 from shorthaul.pebble.bitset_kernels import flip, has, inside, members
 from shorthaul.pebble.dominance_kernels import COST, NODE, OCCUPANCY, ORIGIN, WHOLE, insert
 from shorthaul.pebble.pattern_kernels import Patterns, add_up, excess_of, let_go, locate_all, relocate
+from shorthaul.pebble.potential_kernels import Potential, potential_of, rank_of
 from shorthaul.pebble.symmetry_kernels import Group, first_of_orbits, make_small
 
 IntArray = npt.NDArray[np.int64]
@@ -108,9 +109,12 @@ def expand(
     only: int,
     effort: int,
     patterns: Patterns,
+    potential: Potential,
     group: Group,
 ) -> tuple[int, int, int, bool]:
-    """Add the successors of the states from ``position`` on whose cost, with what ``patterns`` add, is below ``limit``.
+    """Add the successors of the states from ``position`` on whose cost, with what is to come, is below ``limit``.
+
+    What is to come at least ``patterns`` and ``potential`` tell; both may be empty.
 
     ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin, last node and least
     cost of a plan. ``table`` is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any.
@@ -124,6 +128,8 @@ def expand(
     scratch = np.empty(n, dtype=np.int64)
     candidates = np.empty(n, dtype=np.int64)
     charges = np.empty(n, dtype=np.int64)
+    own = np.zeros(n, dtype=np.int64)  # prices of holding values, and by how much letting one go exceeds its price
+    rises = np.empty(n, dtype=np.int64)
     suffix = np.empty(n + 1, dtype=np.int64)
     before = np.empty((n, n), dtype=np.bool_)
     chosen = np.zeros(n + 1, dtype=np.int64)
@@ -174,6 +180,7 @@ def expand(
         start = filled
         locate_all(patterns, state, words, source_rank, source_index)
         slack = min(limit - 1 - cost, _MOST_SLACK)
+        most_held = slack * potential.whole
         for r in range(ready_count):
             v = ready[r]
             # The state after computing v, before anything leaves.
@@ -209,6 +216,14 @@ def expand(
             add_up(patterns, index_of, sums)
             if excess_of(sums) > slack * patterns.whole:
                 continue
+            held = np.int64(0)
+            if len(potential.ranks) > 0:
+                reached = rank_of(potential, base[0])
+                if reached < 0:
+                    continue
+                held = np.int64(potential_of(potential, base, words, reached, own))
+                if held > most_held:
+                    continue
             excess = total - budget
             size = 0
             if excess > 0:
@@ -218,9 +233,11 @@ def expand(
                 for i in range(size):
                     a = candidates[i]
                     charges[i] = weights[a] * (2 if has(state[2 * words :], a) else 1)
-                for i in range(size):  # by charge, cheapest first
+                    rises[i] = charges[i] * potential.whole - own[a]
+                for i in range(size):  # by what the cost of a plan rises, least first
                     j = i
-                    while j > 0 and charges[j - 1] > charges[j]:
+                    while j > 0 and rises[j - 1] > rises[j]:
+                        rises[j - 1], rises[j] = rises[j], rises[j - 1]
                         charges[j - 1], charges[j] = charges[j], charges[j - 1]
                         candidates[j - 1], candidates[j] = candidates[j], candidates[j - 1]
                         j -= 1
@@ -264,17 +281,20 @@ def expand(
                         numbers[filled, OCCUPANCY] = total - released - weight
                         numbers[filled, ORIGIN] = position
                         numbers[filled, NODE] = v
-                        numbers[filled, WHOLE] = cost + charge - (-excess_of(sums) // patterns.whole)
+                        numbers[filled, WHOLE] = cost + max(
+                            charge - (-excess_of(sums) // patterns.whole), -(-held // potential.whole)
+                        )
                         make_small(group, sets[filled], words, image, trail)
                         if insert(sets, numbers, table, filled):
                             filled += 1
                     index = size
-                elif index < size and weight + suffix[index] >= excess and cost + charge + charges[index] < limit:
+                elif index < size and weight + suffix[index] >= excess and held + rises[index] <= most_held:
                     a = candidates[index]
                     chosen[depth] = index
                     taken[index] = True
                     weight += weights[a]
                     charge += charges[index]
+                    held += rises[index]
                     let_go(patterns, a, charges[index] // weights[a], rank, index_of, sums)
                     depth += 1
                     if excess_of(sums) <= (slack - charge) * patterns.whole:
@@ -288,6 +308,7 @@ def expand(
                 taken[index] = False
                 weight -= weights[a]
                 charge -= charges[index]
+                held -= rises[index]
                 let_go(patterns, a, -(charges[index] // weights[a]), rank, index_of, sums)
                 index += 1
             work += steps

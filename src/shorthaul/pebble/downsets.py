@@ -30,6 +30,8 @@ from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.pattern_kernels import Patterns
 from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Move, Plan, plan_of
+from shorthaul.pebble.potential_kernels import Potential
+from shorthaul.pebble.potentials import NO_POTENTIAL
 from shorthaul.pebble.symmetry import NO_GROUP, group_of
 from shorthaul.pebble.symmetry_kernels import Group, make_small
 
@@ -118,7 +120,8 @@ class _Layer:
 class Cut:
     """How layers are cut: to ``width`` states by cost plus ``greed`` times the charge of all red values, plus noise.
 
-    ``per_set`` keeps so many states of one computed set at most (0: any number).
+    ``per_set`` keeps so many states of one computed set at most (0: any number). If ``is_guided``, the least cost of a
+    plan through a state, as far as it is known, stands for its cost.
     """
 
     width: int
@@ -126,6 +129,7 @@ class Cut:
     greed: float = 0.0
     noise: float = 0.0
     generator: np.random.Generator | None = None
+    is_guided: bool = False
 
 
 def layered(
@@ -138,6 +142,7 @@ def layered(
     order: IntArray | None = None,
     given: Tables | None = None,
     patterns: Patterns = NO_PATTERNS,
+    potential: Potential = NO_POTENTIAL,
     automorphisms: IntArray | None = None,
 ) -> Outcome:
     """Search for a plan whose excess is below ``limit``; ``order`` fixes the order of computation.
@@ -147,9 +152,17 @@ def layered(
     6
     """
     sets = tables(cdag) if given is None else given
-    return Layers(cdag, budget, limit, sets, cut=cut, order=order, patterns=patterns, automorphisms=automorphisms).run(
-        search
-    )
+    return Layers(
+        cdag,
+        budget,
+        limit,
+        sets,
+        cut=cut,
+        order=order,
+        patterns=patterns,
+        potential=potential,
+        automorphisms=automorphisms,
+    ).run(search)
 
 
 class Layers:
@@ -170,10 +183,12 @@ class Layers:
         cut: Cut | None = None,
         order: IntArray | None = None,
         patterns: Patterns = NO_PATTERNS,
+        potential: Potential = NO_POTENTIAL,
         automorphisms: IntArray | None = None,
     ) -> None:
         announce("shorthaul.pebble.downset_kernels", COMPILE_S)
-        self._cdag, self._sets, self._cut, self._order, self._patterns = cdag, sets, cut, order, patterns
+        self._cdag, self._sets, self._cut, self._order = cdag, sets, cut, order
+        self._patterns, self._potential = patterns, potential
         self._automorphisms = np.zeros((0, cdag.n), dtype=np.int64) if automorphisms is None else automorphisms
         self._group = group_of(self._automorphisms)
         self._room = budget // sets.unit
@@ -271,7 +286,9 @@ class Layers:
         if self._growth is None:
             only = -1 if self._order is None else int(self._order[len(self._layers) - 1])
             width = None if self._cut is None else self._cut.width
-            self._growth = _Growth(self._sets, self._layers[-1], self._room, width, only, self._patterns, self._group)
+            self._growth = _Growth(
+                self._sets, self._layers[-1], self._room, width, only, self._patterns, self._potential, self._group
+            )
         growth = self._growth
         if not growth.run(self._limit, search):
             self.outgrown = growth.outgrown
@@ -297,10 +314,11 @@ class _Growth:
         width: int | None,
         only: int,
         patterns: Patterns = NO_PATTERNS,
+        potential: Potential = NO_POTENTIAL,
         group: Group = NO_GROUP,
     ) -> None:
         self._sets, self._source, self._budget, self._width = sets, layer, budget, width
-        self._only, self._patterns, self._group = only, patterns, group
+        self._only, self._patterns, self._potential, self._group = only, patterns, potential, group
         self._most = LARGEST_LAYER // (3 * sets.words * 8 + 8 * COLUMNS + 16)
         room = min(self._most, max(8 * _CHUNK, (64 if width is None else 16) * len(layer.sets)))
         self._resize(room if width is None else min(self._most, max(room, 8 * width)))
@@ -333,7 +351,7 @@ class _Growth:
             reached, self._filled, unseen, full = kernels.expand(
                 source.sets[:stop], source.numbers[:stop], self._position, limit, self._budget, sets.weights,
                 sets.parents, sets.children, sets.computed, self._next, self._numbers, self._table, self._filled,
-                self._only, effort, self._patterns, self._group,
+                self._only, effort, self._patterns, self._potential, self._group,
             )  # fmt: skip
             self.is_cut = self.is_cut or unseen > 0
             if full:
@@ -391,7 +409,7 @@ def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
 
 
 def _cut_down(sets: Tables, layer: _Layer, cut: Cut) -> _Layer:
-    key = layer.numbers[:, COST].astype(np.float64)
+    key = layer.numbers[:, WHOLE if cut.is_guided else COST].astype(np.float64)
     if cut.greed:
         key += cut.greed * release_charges(layer.sets, sets.weights, sets.words)
     if cut.noise and cut.generator is not None:

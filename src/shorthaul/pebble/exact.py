@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, belady, local_search, patterns, symmetry
-from shorthaul.pebble.downsets import Layers, Outcome, tables
+from shorthaul.pebble import beam, belady, local_search, patterns, potentials, symmetry
+from shorthaul.pebble.downsets import Cut, Layers, Outcome, layered, tables
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.pattern_tables import NO_PATTERNS
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.potentials import NO_POTENTIAL
 
 #: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
 _FIRST_TURN_S = 1.0
@@ -29,6 +30,9 @@ _FIRST_LOOK = 0.5
 _SYMMETRY = 0.3
 _WITHOUT_TABLES = 1.2
 _TABLES = 0.5
+#: Widths of the beams that potentials guide, and what each climb, each such beam and the pass after them take.
+_GUIDED = (300, 1000, 3000)
+_CLIMB, _GUIDED_TIME, _WITH_POTENTIAL = 0.7, 0.3, 3.0
 #: What passes below the best plan, below lower limits, and better plans take of a turn.
 _MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
 #: Passes shorter than this part of their turn are followed by wider steps of the limit.
@@ -61,6 +65,7 @@ def solve(
     solver = _Solver(cdag, budget, start, bound, search)
     solver.improve(_FIRST_LOOK * _FIRST_TURN_S)
     solver.begin(_FIRST_TURN_S)
+    solver.use_potential(_FIRST_TURN_S)
     if bounding is not None and not solver.is_done():
         solver.raise_to(bounding(solver.best))
     if not solver.is_done():
@@ -82,6 +87,7 @@ class _Solver:
         self._given = tables(cdag)
         self._least = cdag.algorithmic_bound()
         self._patterns = NO_PATTERNS
+        self._potential = NO_POTENTIAL
         self._automorphisms: IntArray | None = None
         self._main: Layers | None = None
         self._rising: Layers | None = None
@@ -124,6 +130,37 @@ class _Solver:
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(_WITHOUT_TABLES * seconds)
 
+    def use_potential(self, seconds: float) -> None:
+        """Begin the pass again with a potential of what is still to come, after beams that it guides."""
+        if self.gap() <= 0 or self._search.expired():
+            return
+        found = potentials.begun(self._cdag, self._budget)
+        if found is None:
+            return
+        for width in _GUIDED:
+            found.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(_CLIMB * seconds))
+            self.raise_to(self._least + found.excess)
+            if self.gap() <= 0 or self._search.expired():
+                return
+            self._potential = found.potential()
+            self._guided(width, _GUIDED_TIME * seconds)
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(_WITH_POTENTIAL * seconds)
+
+    def _guided(self, width: int, seconds: float) -> None:
+        """Look for a better plan by a beam that the potential guides."""
+        outcome = layered(
+            self._cdag,
+            self._budget,
+            limit=self.best.traffic(self._cdag.weights) - self._least,
+            search=self._part(seconds),
+            cut=Cut(width, is_guided=True),
+            given=self._given,
+            potential=self._potential,
+        )
+        if outcome.plan is not None:
+            self.best = outcome.plan
+
     def use_tables(self, seconds: float) -> None:
         """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""
         found = patterns.chosen(self._cdag, self._budget, search=self._part(_TABLES * seconds))
@@ -152,6 +189,7 @@ class _Solver:
             limit,
             self._given,
             patterns=self._patterns,
+            potential=self._potential,
             automorphisms=self._automorphisms,
         )
 
