@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from shorthaul.bridges.conversion import convert
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.expansion import marked_graph
+from shorthaul.dataflow.formats import load_application
+from shorthaul.dataflow.loading import case
 from shorthaul.dataflow.multirate import repetition_vector
 from shorthaul.dataflow.sdf3 import read_sdf3, sdf3_text
 
@@ -68,7 +72,21 @@ def test_round_trip() -> None:
         (('type="in" name="i"', 'type="inn" name="i"'), "unknown port type"),
         (("<applicationGraph", "<!ENTITY x><applicationGraph"), "declares entities"),
         (('<executionTime time="7"/>', ""), "has no execution time, while others have"),
-        (("</sdf3>", "<applicationGraph name='other'/></sdf3>"), "several application graphs"),
+        (("</sdf3>", "<applicationGraph name='other'/></sdf3>"), "several elements applicationGraph"),
+        (("<sdfProperties>", "<sdf name='other'/><sdfProperties>"), "several elements sdf"),
+        (('name="s" rate="1"', 'name="o" rate="1"'), "actor A, port o: is given twice"),
+        (('srcPort="t"', 'srcPort="o"'), "channel ab is at this port of actor A already"),
+        (('srcPort="o"', 'srcPort="s"'), "uses this port the other way"),
+        (('dstPort="s"', 'dstPort="t"'), "uses this port the other way"),
+        (('<actorProperties actor="B">', '<actorProperties actor="A">'), "actorProperties of A: is given twice"),
+        (('type="dsp"', 'type="arm"'), "processor arm: is given twice"),
+        (('<executionTime time="7"/>', '<executionTime time="7"/><executionTime time="9"/>'), "is given several times"),
+        (('time="12"', 'time="1_2"'), "is not an integer"),
+        (('time="12"', 'time="nan"'), "is not an integer"),
+        (('rate="2"', 'rate="1,2,1"'), "is not an integer"),
+        (('rate="2"', f'rate="{"9" * 6000}"'), "integers from 1 to 1000000"),
+        (('time="12"', 'time="1000000001"'), "integers from 0 to 1000000000"),
+        (('<port type="in" name="i" rate="3"/>', ""), "has no port of type 'in'"),
     ],
 )
 def test_wrong_files(change: tuple[str, str], says: str) -> None:
@@ -88,7 +106,49 @@ def test_without_any_execution_time_all_take_one_tick() -> None:
 def test_other_roots() -> None:
     with pytest.raises(InputError, match="is not an SDF3 file"):
         read("<svg/>")
-    with pytest.raises(InputError, match="has no applicationGraph"):
+    with pytest.raises(InputError, match="has no element applicationGraph"):
         read('<sdf3 type="sdf"/>')
     with pytest.raises(InputError, match="has no actor"):
         read('<sdf3 type="sdf"><applicationGraph><sdf/></applicationGraph></sdf3>')
+
+
+def test_other_encodings_and_empty_files() -> None:
+    with pytest.raises(InputError, match="is not UTF-8") as caught:
+        read_sdf3(Path("app.xml"), FILE.encode("utf-16"))
+    assert caught.value.cure == "save the file as UTF-8"
+    for text in ("", " ", "{}", FILE[:700]):
+        with pytest.raises(InputError, match="is not XML"):
+            load_application(Path("app.xml"), text.encode())
+    assert load_application(Path("app.xml"), b"\xef\xbb\xbf" + FILE.encode()).name == "converter"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('name="s" rate="1"', 'name="s" rate="2"'), "channel aa: the rates are inconsistent"),
+        (('dstPort="s" initialTokens="1"', 'dstPort="s"'), "the graph deadlocks"),
+        (('rate="2"', 'rate="100003"'), "has too many firings"),
+    ],
+)
+def test_no_verb_and_no_conversion_takes_what_cannot_run(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    source, target = tmp_path / "app.xml", tmp_path / "app.json"
+    source.write_text(FILE.replace(*change, 1))
+    messages = []
+    for action in (lambda: convert(source, target), lambda: case(str(source))):
+        with pytest.raises(InputError) as caught:
+            action()
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+    assert says in messages[0]
+    assert "app.xml" in messages[0]
+    assert not target.exists()
+
+
+def test_a_large_token_count_takes_no_longer() -> None:
+    """One firing each way moves a million tokens: counted, not gone through one by one."""
+    text = FILE.replace('rate="2"', 'rate="1000000"').replace('rate="3"', 'rate="1000000"')
+    marked = marked_graph(load_application(Path("app.xml"), text.encode()))
+    assert [(c.src, c.dst, c.delay, c.token_bytes) for c in marked.channels[:2]] == [
+        ("A", "B", 1, 5),  # the initial token
+        ("A", "B", 0, 5 * 999_999),
+    ]

@@ -58,7 +58,9 @@ def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         value = f"byte {data[error.start]:#04x}"
-        raise InputError("is not UTF-8 text", file=file, place=f"offset {error.start}", value=value) from None
+        raise InputError(
+            "is not UTF-8 text", file=file, place=f"offset {error.start}", value=value, cure="save the file as UTF-8"
+        ) from None
 
 
 def digest(data: bytes | str) -> str:

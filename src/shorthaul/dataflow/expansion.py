@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shorthaul.dataflow.model import Actor, Application, Channel
-from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph, expand, repetition_vector
+from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph, check_live, expand, repetition_vector
 
 
 def from_sdf(graph: SdfGraph) -> Application:
@@ -38,6 +38,12 @@ def to_sdf(application: Application) -> SdfGraph:
         for c in application.channels
     )
     return SdfGraph(application.name, actors, channels)
+
+
+def check_iteration(application: Application) -> None:
+    """Raise :class:`InputError` if no iteration can be executed: inconsistent rates, a deadlock, too many firings."""
+    if not application.is_marked_graph:  # whose deadlocks the model itself finds
+        check_live(to_sdf(application))
 
 
 def marked_graph(application: Application) -> Application:

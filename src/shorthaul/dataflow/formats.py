@@ -9,7 +9,7 @@ from typing import Any
 
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, save_json
 from shorthaul.core.errors import ABSENT, InputError, unknown_name
-from shorthaul.dataflow.expansion import from_sdf, to_sdf
+from shorthaul.dataflow.expansion import check_iteration, from_sdf, to_sdf
 from shorthaul.dataflow.model import (
     Actor,
     Application,
@@ -31,14 +31,25 @@ _MAPPING_KEYS = ("binding", "xi", "channel_decision")
 
 
 def load_application(path: Path, data: bytes) -> Application:
-    """Return the application in ``data`` (JSON, or SDF3 XML); raises :class:`InputError` naming file and place."""
+    """Return the application in ``data`` (JSON, or SDF3 XML), all of whose actors can fire.
+
+    Raises :class:`InputError` naming file and place.
+    """
     text = decode_text(data, file=path)
-    if text.lstrip().startswith("<"):
-        try:
-            return from_sdf(read_sdf3(path, data))
-        except InputError as error:
-            raise error.in_file(path) from None
-    return application_from(parse_json(text, file=path), file=path)
+    try:
+        if is_sdf3(path, text):
+            application = from_sdf(read_sdf3(path, data))
+        else:
+            application = application_from(parse_json(text, file=path), file=path)
+        check_iteration(application)
+    except InputError as error:
+        raise error.in_file(path) from None
+    return application
+
+
+def is_sdf3(path: Path, text: str) -> bool:
+    """True if a file is to be read as XML: by its name, or by how it begins."""
+    return path.suffix.lower() == ".xml" or text.lstrip().startswith("<")
 
 
 def application_from(document: Any, *, file: str | Path | None = None) -> Application:

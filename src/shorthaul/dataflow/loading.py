@@ -15,7 +15,7 @@ from shorthaul.core.search import Budget
 from shorthaul.dataflow import generators
 from shorthaul.dataflow.cases import CASES
 from shorthaul.dataflow.expansion import marked_graph
-from shorthaul.dataflow.formats import load_application, load_platform, mapping_from
+from shorthaul.dataflow.formats import is_sdf3, load_application, load_platform, mapping_from
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, check_platform_runs
 
 Workload = Problem | Application
@@ -34,7 +34,7 @@ def cases() -> tuple[Case[Problem], ...]:
 def load_problem(path: Path, data: bytes) -> Problem:
     """Return what a file holds: an application, or a mapping that names its application and platform beside it."""
     text = decode_text(data, file=path)
-    document = None if text.lstrip().startswith("<") else parse_json(text, file=path)
+    document = None if is_sdf3(path, text) else parse_json(text, file=path)
     if not isinstance(document, dict) or "application" not in document:
         return Problem(load_application(path, data))
     names = {name: document[name] for name in ("application", "platform") if name in document}

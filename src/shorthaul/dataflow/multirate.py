@@ -110,8 +110,23 @@ def _propagate(root: str, around: Mapping[str, list[SdfChannel]], rate: dict[str
                     place=f"channel {channel.id}",
                     value=f"{channel.source} writes {channel.production}, {channel.target} reads {channel.consumption}",
                     allowed=f"rates for which {other} fires {expected} times for every firing of {root}",
+                    cure="change a rate of this channel or of the others between these actors",
                 )
     return component
+
+
+def _iteration(graph: SdfGraph) -> dict[str, int]:
+    """Return the repetition vector; raises :class:`InputError` if it has too many firings to go through them all."""
+    repetitions = repetition_vector(graph)
+    total = sum(repetitions.values())
+    if total > MOST_FIRINGS:
+        most = max(repetitions, key=lambda actor: repetitions[actor])
+        raise InputError(
+            "one iteration has too many firings", place=f"actor {most}, which fires {repetitions[most]} times",
+            value=total, allowed=f"up to {MOST_FIRINGS}",
+            cure="choose rates of the channels with larger common divisors",
+        )  # fmt: skip
+    return repetitions
 
 
 def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
@@ -120,19 +135,18 @@ def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
     Token k of a channel (the initial ones first) is read by firing k div consumption and was written by firing
     (k - tokens) div production. Raises :class:`InputError` if the graph is inconsistent or too large.
     """
-    repetitions = repetition_vector(graph)
-    total = sum(repetitions.values())
-    if total > MOST_FIRINGS:
-        raise InputError("one iteration has too many firings", value=total, allowed=f"up to {MOST_FIRINGS}")
+    repetitions = _iteration(graph)
     found: list[Dependence] = []
     for channel in graph.channels:
         writes = repetitions[channel.source]
         for reader in range(repetitions[channel.target]):
             counts: dict[tuple[int, int], int] = {}
-            for token in range(reader * channel.consumption, (reader + 1) * channel.consumption):
-                firing = (token - channel.tokens) // channel.production
+            low = reader * channel.consumption - channel.tokens
+            high = low + channel.consumption
+            for firing in range(low // channel.production, (high - 1) // channel.production + 1):
                 key = firing % writes, -(firing // writes)
-                counts[key] = counts.get(key, 0) + 1
+                written = firing * channel.production
+                counts[key] = min(high, written + channel.production) - max(low, written) + counts.get(key, 0)
             found += [
                 Dependence(channel.id, (channel.source, writer), (channel.target, reader), delay, count)
                 for (writer, delay), count in counts.items()
@@ -141,8 +155,11 @@ def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
 
 
 def check_live(graph: SdfGraph) -> None:
-    """Raise :class:`InputError` naming actors that wait for each other if the graph cannot finish one iteration."""
-    left = repetition_vector(graph)
+    """Raise :class:`InputError` naming actors that wait for each other if the graph cannot finish one iteration.
+
+    So are graphs that are inconsistent or too large.
+    """
+    left = _iteration(graph)
     tokens = {channel.id: channel.tokens for channel in graph.channels}
     reads: dict[str, list[SdfChannel]] = {actor.id: [] for actor in graph.actors}
     writes: dict[str, list[SdfChannel]] = {actor.id: [] for actor in graph.actors}

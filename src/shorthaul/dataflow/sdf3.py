@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Collection, Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.document import decode_text
-from shorthaul.core.errors import InputError, nearest_name
+from shorthaul.core.errors import ABSENT, InputError, nearest_name
+from shorthaul.dataflow.model import MOST_BYTES, MOST_TICKS, MOST_TOKENS
 from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph
 
 #: SDF3 counts token sizes in bits.
@@ -38,11 +41,17 @@ def _parse(text: str) -> ET.Element:
         root = ET.fromstring(text)
     except ET.ParseError as error:
         line, column = error.position
-        raise InputError(f"is not XML: {error.msg.partition(':')[0]}", place=f"line {line} column {column}") from None
+        raise InputError(
+            f"is not XML: {error.msg.partition(':')[0]}", place=f"line {line} column {column}",
+            allowed="an SDF3 file, whole, with every element closed", cure="correct this line, or write the file anew",
+        ) from None  # fmt: skip
     for element in root.iter():  # namespaces carry no meaning here
         element.tag = element.tag.rpartition("}")[2]
     if root.tag != "sdf3":
-        raise InputError("is not an SDF3 file", place="root element", value=root.tag, allowed="sdf3")
+        raise InputError(
+            "is not an SDF3 file", place="root element", value=root.tag, allowed="sdf3",
+            cure="give a file that SDF3 wrote, or an application document (JSON)",
+        )  # fmt: skip
     kind = root.get("type", "sdf")
     if kind != "sdf":
         raise InputError(
@@ -53,99 +62,136 @@ def _parse(text: str) -> ET.Element:
 
 
 def _graph(root: ET.Element) -> SdfGraph:
-    graphs = root.findall("applicationGraph")
-    if len(graphs) > 1:
-        raise InputError(
-            "holds several application graphs", place="sdf3", value=", ".join(g.get("name", "?") for g in graphs),
-            allowed="one", cure="keep one per file",
-        )  # fmt: skip
-    application = graphs[0] if graphs else None
-    sdf = None if application is None else application.find("sdf")
-    if application is None or sdf is None:
-        raise InputError("has no applicationGraph with an sdf element", place="sdf3")
-    times = {
-        _required(entry, "actor"): dict(_times(entry))
-        for entry in application.iterfind("sdfProperties/actorProperties")
-    }
-    sizes = {_required(entry, "channel"): entry for entry in application.iterfind("sdfProperties/channelProperties")}
-    rates: dict[tuple[str, str], int] = {}
-    actors: list[SdfActor] = []
+    application = _only(root, "applicationGraph", "sdf3")
+    sdf = _only(application, "sdf", "applicationGraph")
+    properties = application.findall("sdfProperties")
+    times: dict[str, dict[str, int]] = {}
+    sizes: dict[str, ET.Element] = {}
+    for entry in (entry for group in properties for entry in group.iterfind("actorProperties")):
+        name = _new(_required(entry, "actor"), times, "actorProperties of {}")
+        times[name] = _times(entry, name)
+    for entry in (entry for group in properties for entry in group.iterfind("channelProperties")):
+        sizes[_new(_required(entry, "channel"), sizes, "channelProperties of {}")] = entry
+    ports: dict[str, dict[str, _Port]] = {}
     for element in sdf.iterfind("actor"):
-        name = _required(element, "name")
-        if any(actor.id == name for actor in actors):
-            raise InputError("is given twice", place=f"actor {name}")
+        name = _new(_required(element, "name"), ports, "actor {}")
+        ports[name] = {}
         for port in element.iterfind("port"):
-            rates[name, _required(port, "name")] = _rate(port, name)
-        actors.append(SdfActor(name, times.get(name) or {_DEFAULT_TYPE: 1}))
-    if not actors:
-        raise InputError("has no actor", place="sdf")
-    names = {actor.id for actor in actors}
+            ports[name][_new(_required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(port, name)
+    if not ports:
+        raise InputError("has no actor", place="sdf", allowed="one or more", cure="add <actor> elements")
     for name in times:
-        _known(name, names, "actorProperties")
-    timeless = [actor.id for actor in actors if not times.get(actor.id)]
-    if 0 < len(timeless) < len(actors):
+        _known(name, ports, "actorProperties")
+    timeless = [name for name in ports if not times.get(name)]
+    if 0 < len(timeless) < len(ports):
         raise InputError(
             "an actor has no execution time, while others have", place="sdfProperties", value=timeless[0],
             cure="add actorProperties with a processor and its executionTime, or leave out those of all actors",
         )  # fmt: skip
-    channels: list[SdfChannel] = []
+    channels: dict[str, SdfChannel] = {}
+    used: dict[tuple[str, str], str] = {}
     for element in sdf.iterfind("channel"):
-        channel = _channel(element, names, rates, sizes)
-        if any(other.id == channel.id for other in channels):
-            raise InputError("is given twice", place=f"channel {channel.id}")
-        channels.append(channel)
+        name = _new(_required(element, "name"), channels, "channel {}")
+        channels[name] = _channel(element, name, ports, used, sizes.get(name))
     for name in sizes:
-        _known(name, {channel.id for channel in channels}, "channelProperties")
-    name = application.get("name") or sdf.get("name") or "sdf"
-    return SdfGraph(name, tuple(actors), tuple(channels))
+        _known(name, channels, "channelProperties")
+    title = application.get("name") or sdf.get("name") or "sdf"
+    actors = tuple(SdfActor(name, times.get(name) or {_DEFAULT_TYPE: 1}) for name in ports)
+    return SdfGraph(title, actors, tuple(channels.values()))
 
 
-def _times(properties: ET.Element) -> Iterator[tuple[str, int]]:
-    actor = _required(properties, "actor")
+@dataclass(frozen=True, slots=True)
+class _Port:
+    kind: str
+    rate: int
+
+
+def _only(parent: ET.Element, tag: str, place: str) -> ET.Element:
+    found = parent.findall(tag)
+    if not found:
+        raise InputError(
+            f"has no element {tag}", place=place, value=", ".join(child.tag for child in parent) or ABSENT,
+            allowed=f"one <{tag}>", cure="add it; graphs of other types than sdf are not read",
+        )  # fmt: skip
+    if len(found) > 1:
+        raise InputError(
+            f"holds several elements {tag}", place=place, value=", ".join(child.get("name", "?") for child in found),
+            allowed="one", cure="keep one per file",
+        )  # fmt: skip
+    return found[0]
+
+
+def _new(name: str, known: Container[str], place: str) -> str:
+    if name in known:
+        raise InputError(
+            "is given twice", place=place.format(name), value=name, allowed="one of each name",
+            cure="rename or remove one of the two",
+        )  # fmt: skip
+    return name
+
+
+def _times(properties: ET.Element, actor: str) -> dict[str, int]:
+    times: dict[str, int] = {}
     for processor in properties.iterfind("processor"):
-        kind = _required(processor, "type")
-        time = processor.find("executionTime")
-        if time is not None:
-            place = f"actor {actor}, processor {kind}: executionTime"
-            yield kind, _integer(_required(time, "time"), place, least=0)
+        place = f"actor {actor}, processor {{}}"
+        kind = _new(_required(processor, "type"), times, place)
+        place = f"{place.format(kind)}: executionTime"
+        found = processor.findall("executionTime")
+        if len(found) > 1:
+            raise InputError(
+                "is given several times", place=place, value=", ".join(time.get("time", "?") for time in found),
+                allowed="one", cure="keep the one of the worst case",
+            )  # fmt: skip
+        if found:
+            times[kind] = _integer(_required(found[0], "time"), place, least=0, most=MOST_TICKS)
+    return times
 
 
-def _rate(port: ET.Element, actor: str) -> int:
+def _port(port: ET.Element, actor: str) -> _Port:
     place = f"actor {actor}, port {_required(port, 'name')}"
     kind = _required(port, "type")
     if kind not in {"in", "out"}:
-        raise InputError("unknown port type", place=place, value=kind, allowed="in, out")
-    return _integer(port.get("rate", "1"), f"{place}: rate", least=1)
+        raise InputError(
+            "unknown port type", place=place, value=kind, allowed="in, out", nearest=nearest_name(kind, ("in", "out"))
+        )
+    return _Port(kind, _integer(port.get("rate", "1"), f"{place}: rate", least=1, most=MOST_TOKENS))
 
 
 def _channel(
-    element: ET.Element, names: set[str], rates: dict[tuple[str, str], int], properties: dict[str, ET.Element]
-) -> SdfChannel:
-    name = _required(element, "name")
+    element: ET.Element, name: str, ports: Mapping[str, Mapping[str, _Port]], used: dict[tuple[str, str], str],
+    properties: ET.Element | None,
+) -> SdfChannel:  # fmt: skip
     ends = []
-    for end in ("src", "dst"):
+    for end, kind in (("src", "out"), ("dst", "in")):
         actor, port = _required(element, f"{end}Actor"), _required(element, f"{end}Port")
-        _known(actor, names, f"channel {name}: {end}Actor")
-        if (actor, port) not in rates:
-            ports = sorted(other for owner, other in rates if owner == actor)
+        _known(actor, ports, f"channel {name}: {end}Actor")
+        place = f"channel {name}: {end}Port"
+        fitting = [other for other, found in ports[actor].items() if found.kind == kind]
+        if port not in fitting:
+            problem = "has no such port" if port not in ports[actor] else f"uses this port the other way, not {kind!r}"
             raise InputError(
-                f"actor {actor} has no such port",
-                place=f"channel {name}: {end}Port",
-                value=port,
-                allowed=", ".join(ports) or "none",
-                nearest=nearest_name(port, ports),
-            )
-        ends.append((actor, rates[actor, port]))
+                f"actor {actor} {problem}", place=place, value=port,
+                allowed=", ".join(fitting) or f"none: the actor has no port of type {kind!r}",
+                nearest=nearest_name(port, fitting),
+                cure=f'add <port name="..." type="{kind}" rate="..."/> to the actor',
+            )  # fmt: skip
+        if (actor, port) in used:
+            raise InputError(
+                f"channel {used[actor, port]} is at this port of actor {actor} already", place=place, value=port,
+                allowed="one channel at each port", cure="give the actor another port",
+            )  # fmt: skip
+        used[actor, port] = name
+        ends.append((actor, ports[actor][port].rate))
     (source, production), (target, consumption) = ends
-    tokens = _integer(element.get("initialTokens", "0"), f"channel {name}: initialTokens", least=0)
+    tokens = _integer(element.get("initialTokens", "0"), f"channel {name}: initialTokens", least=0, most=MOST_TOKENS)
     bits, capacity = _BITS, None
-    if name in properties:
-        size = properties[name].find("tokenSize")
+    if properties is not None:
+        size = properties.find("tokenSize")
         if size is not None:
-            bits = _integer(_required(size, "sz"), f"channel {name}: tokenSize", least=0)
-        buffer = properties[name].find("bufferSize")
+            bits = _integer(_required(size, "sz"), f"channel {name}: tokenSize", least=0, most=MOST_BYTES * _BITS)
+        buffer = properties.find("bufferSize")
         if buffer is not None and buffer.get("sz") is not None:
-            capacity = _integer(str(buffer.get("sz")), f"channel {name}: bufferSize", least=1)
+            capacity = _integer(str(buffer.get("sz")), f"channel {name}: bufferSize", least=1, most=MOST_TOKENS)
     size_bytes = max(1, math.ceil(bits / _BITS))
     return SdfChannel(name, source, production, target, consumption, tokens, size_bytes, capacity)
 
@@ -154,26 +200,34 @@ def _required(element: ET.Element, attribute: str) -> str:
     value = element.get(attribute)
     if not value:
         named = " ".join(f'{key}="{other}"' for key, other in element.attrib.items())
-        raise InputError(f"lacks the attribute {attribute!r}", place=f"<{element.tag} {named}>".replace(" >", ">"))
+        raise InputError(
+            f"lacks the attribute {attribute!r}", place=f"<{element.tag} {named}>".replace(" >", ">"),
+            cure=f'write <{element.tag} {attribute}="..."',
+        )  # fmt: skip
     return value
 
 
-def _integer(text: str, place: str, *, least: int) -> int:
-    allowed = f"integers from {least} to {2**53}"
-    try:
-        value = int(text)
-    except ValueError:
-        raise InputError("is not an integer", place=place, value=text, allowed=allowed) from None
-    if not least <= value <= 2**53:
-        raise InputError("is out of range", place=place, value=value, allowed=allowed)
-    return value
+def _integer(text: str, place: str, *, least: int, most: int) -> int:
+    allowed = f"integers from {least} to {most}"
+    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) is None:
+        raise InputError(
+            "is not an integer", place=place, value=text, allowed=allowed, cure="write one whole number, in digits"
+        )
+    digits = text.strip().lstrip("+-").lstrip("0") or "0"
+    sign = -1 if text.strip().startswith("-") else 1
+    if len(digits) > len(str(most)) or not least <= sign * int(digits) <= most:
+        raise InputError(
+            "is out of range", place=place, value=text.strip(), allowed=allowed, cure="write a number in that range"
+        )
+    return sign * int(digits)
 
 
-def _known(name: str, names: set[str], place: str) -> None:
+def _known(name: str, names: Collection[str], place: str) -> None:
     if name not in names:
         raise InputError(
-            "names something that does not exist", place=place, value=name, nearest=nearest_name(name, names)
-        )
+            "names something that does not exist", place=place, value=name, nearest=nearest_name(name, names),
+            allowed=", ".join([*names][:12]) or "nothing: there is none", cure="spell it as where it is declared",
+        )  # fmt: skip
 
 
 def sdf3_text(graph: SdfGraph) -> str:
