@@ -10,8 +10,8 @@ leading term of the derived tiled order, ``tight`` best over upper.
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,19 @@ def measure(name: str) -> dict[str, Any]:
     return row
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    named = "kernels to measure, all 30 of PolyBench without one"
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=named)
+    given = parser.parse_args()
+    unknown = sorted(set(given.kernels) - set(POLYBENCH))
+    if unknown:
+        parser.error(f"unknown kernel {unknown[0]!r}; known are {', '.join(POLYBENCH)}")
+    return given
+
+
 def main() -> None:
-    rows = [measure(name) for name in sys.argv[1:] or POLYBENCH]
+    rows = [measure(name) for name in arguments().kernels or POLYBENCH]
     head = f"{'kernel':15} {'iolb':40} {'best':40} {'gain':>7} {'iolb/T2':>23} {'best/T2':>23}"
     print(head, f"{'upper':40} {'tight':>6} {'s iolb':>7} {'s best':>7} {'s upper':>7}")
     for row in rows:

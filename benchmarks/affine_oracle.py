@@ -9,14 +9,14 @@ beside the loads of one way to play: exact play, the program order, the derived 
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import POLYBENCH, kernel
+from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
 from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import default_sizes, examine
@@ -43,13 +43,25 @@ def measure(name: str, profile: str) -> dict[str, Any]:
     }
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    named = "kernels to measure, all 30 of PolyBench without one"
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help=named)
+    given = parser.parse_args()
+    unknown = sorted(set(given.kernels) - {*POLYBENCH, *FURTHER})
+    if unknown:
+        parser.error(f"unknown kernel {unknown[0]!r}; 'shorthaul affine cases' lists them")
+    return given
+
+
 def main() -> None:
+    names = arguments().kernels or POLYBENCH
     target = Path(__file__).parent / "results" / "affine_oracle.json"
     target.parent.mkdir(exist_ok=True)
     columns = f"{'kernel':15} {'profile':7} {'compared':>8} {'exact':>6} {'U(K)':>5} {'met':>5}"
     print(f"{columns} {'least':>7} {'wrong':>5} {'s':>6}")
     rows = []
-    for name in sys.argv[1:] or POLYBENCH:
+    for name in names:
         for profile in ("iolb", "best"):
             row = measure(name, profile)
             rows.append(row)
