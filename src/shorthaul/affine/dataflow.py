@@ -47,16 +47,17 @@ def flow_dependences(program: Program) -> DataFlow:
     otherwise merge into one relation that is no function.
     """
     schedule, writes = program.schedule(), program.writes()
+    plain = all(_is_plain(item.schedule) and _is_plain(item.write.relation) for item in program.statements)
     flows: list[Flow] = []
     inputs: dict[str, isl.Set] = {}
     for statement in program.statements:
         for reference in statement.reads:
             read = isl.UnionMap.from_map(reference.relation)
-            try:
+            if plain and _is_plain(reference.relation):
                 access = isl.UnionAccessInfo.from_sink(read).set_must_source(writes).set_schedule_map(schedule)
                 found = access.compute_flow()
                 dependence, without = found.get_must_dependence(), found.get_must_no_source()
-            except isl.Error:
+            else:
                 dependence, without = _last_writes(read, writes, schedule)
             for relation in sorted_maps(dependence):
                 source = relation.get_tuple_name(isl.dim_type.in_)
@@ -73,7 +74,8 @@ def flow_dependences(program: Program) -> DataFlow:
 def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap) -> tuple[isl.UnionMap, isl.UnionMap]:
     """Return last writer -> reader, and the reads without a writer: the last write in time before each read.
 
-    The definition itself; isl's own routine is faster, but it fails on some loops with steps.
+    The definition itself; isl's own routine is faster, but where divisions occur, as in loops with steps, it fails on
+    some programs and finds other writes than the last ones on some.
     """
     when = read.domain().apply(schedule)
     sets: list[isl.Set] = []
@@ -83,6 +85,11 @@ def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMa
     last = times.intersect(schedule.apply_range(earlier)).lexmax()
     dependence = last.apply_range(schedule.reverse()).reverse()
     return dependence.coalesce(), read.subtract_domain(dependence.range()).coalesce()
+
+
+def _is_plain(relation: isl.Map) -> bool:
+    """True if no division or remainder occurs in ``relation``."""
+    return not any(basic.dim(isl.dim_type.div) for basic in relation.get_basic_maps())
 
 
 def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:

@@ -53,6 +53,8 @@ class Statement:
     """One assignment: each of its instances is one vertex of the CDAG.
 
     ``domain`` is the set ``name[iterators]``, ``schedule`` maps it to the program's time vectors (all of one length);
+    ``times`` are the entries of the time vector that hold the iterators, up to their sign. Loops whose place follows
+    from that of others, as the loops over the tiles of a tiled loop nest, are not among the iterators.
     ``operations`` counts the arithmetic operations of one instance.
     """
 
@@ -60,6 +62,7 @@ class Statement:
     text: str
     place: Place
     iterators: tuple[str, ...]
+    times: tuple[int, ...]
     domain: isl.Set
     schedule: isl.Map
     reads: tuple[Reference, ...]

@@ -188,7 +188,7 @@ def loops(statement: Statement) -> tuple[Row, ...]:
     width = len(statement.iterators)
     result = []
     for at in range(width):
-        found = _row(pieces[0].get_aff(2 * at + 1))
+        found = _row(pieces[0].get_aff(statement.times[at]))
         down = found is not None and found.factors[at] < 0
         result.append(Row(tuple((-1 if down else 1) * int(k == at) for k in range(width))))
     return tuple(result)

@@ -16,6 +16,7 @@ from shorthaul.affine.expressions import Names, bound_map, bound_set, c_text, co
 from shorthaul.affine.loops import iterations
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.affine.parser import Region, parse
+from shorthaul.affine.redundant_loops import independent, without
 from shorthaul.affine.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
@@ -292,10 +293,15 @@ class _Builder:
     ) -> Statement:
         """Return one statement with its sets."""
         name, scope = f"S{number}", draft.scope
+        domain = bound_set(scope.params, scope.iterators, name)
+        kept = independent(domain)
+
+        def reduced(found: isl.Map) -> isl.Map:
+            named = _named(found, scope.iterators, isl.dim_type.in_)
+            return without(named, isl.dim_type.in_, kept).align_params(space).coalesce()
 
         def relation(access: Access) -> isl.Map:
-            found = bound_map(access.params, elements[id(access)], scope.iterators, name, access.array)
-            return _named(found, scope.iterators, isl.dim_type.in_).align_params(space).coalesce()
+            return reduced(bound_map(access.params, elements[id(access)], scope.iterators, name, access.array))
 
         reads: list[Reference] = []
         for access in draft.reads:
@@ -307,16 +313,18 @@ class _Builder:
         times = [integer(value) if isinstance(value, int) else value for value in scope.time]
         times += [integer(0)] * (length - len(times))
         schedule = bound_map(scope.params, times, scope.iterators, name, "")
-        domain = bound_set(scope.params, scope.iterators, name)
         place = self.region.place(draft.write.node)
         write = Reference(f"{name}.w", draft.write.array, relation(draft.write), c_text(draft.write.node), place)
         return Statement(
             name=name,
             text=c_text(draft.node),
             place=self.region.place(draft.node),
-            iterators=scope.iterators,
-            domain=_named(domain, scope.iterators, isl.dim_type.set).align_params(space).coalesce(),
-            schedule=_named(schedule, scope.iterators, isl.dim_type.in_).align_params(space).coalesce(),
+            iterators=tuple(scope.iterators[at] for at in kept),
+            times=tuple(2 * at + 1 for at in kept),
+            domain=without(_named(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept)
+            .align_params(space)
+            .coalesce(),
+            schedule=reduced(schedule),
             reads=tuple(reads),
             write=write,
             operations=draft.operations,

@@ -105,12 +105,11 @@ def tile_space(program: Program, sizes: Mapping[str, int], cdag: ConcreteCdag) -
         rows, times = pairs(item.schedule, sizes)
         if not len(rows):
             continue
-        signed = times[:, 1::2]
         ranked = np.lexsort(times.T[::-1])  # vertices are numbered in program order
         nest[mine] = times[ranked, 0]
         for column, name in enumerate(names):
             if name in item.iterators:
-                raw[mine, column] = signed[ranked, item.iterators.index(name)]
+                raw[mine, column] = times[ranked, item.times[item.iterators.index(name)]]
         full[mine] = item.name in phase
         if len(deep) > 1 and names and all(one.iterators[0] == names[0] for one in deep) and _one_nest(deep):
             raw[mine, 0] = raw[mine, 0] * len(deep) + phase.get(item.name, 0)
