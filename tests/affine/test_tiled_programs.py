@@ -19,14 +19,18 @@ from shorthaul.core.search import Budget
 HEAD = "#define min(a, b) ((a) < (b) ? (a) : (b))\nvoid f(int n, double A[n][n], double B[n][n], double C[n][n]) {\n#pragma scop\n"
 TILED = {
     "product": (
-        "for (int ii = 0; ii < n; ii += 3) for (int jj = 0; jj < n; jj += 3) for (int kk = 0; kk < n; kk += 3)\n"
-        "for (int i = ii; i < min(ii + 3, n); i++) for (int j = jj; j < min(jj + 3, n); j++)\n"
-        "for (int k = kk; k < min(kk + 3, n); k++) C[i][j] += A[i][k] * B[k][j];",
+        (
+            "for (int ii = 0; ii < n; ii += 3) for (int jj = 0; jj < n; jj += 3) for (int kk = 0; kk < n; kk += 3)\n"
+            "for (int i = ii; i < min(ii + 3, n); i++) for (int j = jj; j < min(jj + 3, n); j++)\n"
+            "for (int k = kk; k < min(kk + 3, n); k++) C[i][j] += A[i][k] * B[k][j];"
+        ),
         2,
     ),
     "rows in strips, columns backwards": (
-        "for (int ii = 0; ii < n; ii += 2) for (int i = ii; i < ii + 2 && i < n; i++)\n"
-        "for (int j = n - 1; j >= i; j--) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[j][k];",
+        (
+            "for (int ii = 0; ii < n; ii += 2) for (int i = ii; i < ii + 2 && i < n; i++)\n"
+            "for (int j = n - 1; j >= i; j--) for (int k = 0; k < n; k++) C[i][j] += A[i][k] * B[j][k];"
+        ),
         1,
     ),
 }
