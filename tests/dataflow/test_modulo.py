@@ -20,7 +20,7 @@ from shorthaul.dataflow.bound import period_bound
 from shorthaul.dataflow.caps_hms import decisions_of
 from shorthaul.dataflow.check import check_point
 from shorthaul.dataflow.decoders import Exact, decoder_for
-from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences, starts_of, times_of, turns
+from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences, resources, starts_of, times_of, turns
 from shorthaul.dataflow.exact import solve_mapping
 from shorthaul.dataflow.instance import build
 from shorthaul.dataflow.memory_limits import fits, schedule_in_memories
@@ -107,7 +107,7 @@ def branched(graph, rows, period: int) -> bool:
     matrices[0] = root
     outcome, _, _ = branching_kernels.branch(
         matrices, np.zeros((depth, len(rows)), np.bool_), np.zeros((depth, 4), np.int64), 1, 10**6, rows, period,
-        graph.on_at, graph.on, graph.duration, np.ones(len(rows)), np.zeros(n, np.int64),
+        *resources(graph), graph.duration, np.ones(len(rows)), np.zeros(n, np.int64),
     )  # fmt: skip
     assert outcome in {branching_kernels.FOUND, branching_kernels.EXHAUSTED}
     return bool(outcome == branching_kernels.FOUND)

@@ -296,3 +296,9 @@ def turns(graph: DisjunctiveGraph) -> IntArray:
     for low, high in zip(graph.on_at, graph.on_at[1:], strict=False):
         accesses(graph.on[low:high].tolist())
     return np.array(rows, np.int64).reshape(-1, 6)
+
+
+def resources(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray]:
+    """Return the accesses on every interconnect, ``on_at`` and ``on``, with those of equal length side by side."""
+    groups = [graph.on[low:high].tolist() for low, high in zip(graph.on_at, graph.on_at[1:], strict=False)]
+    return _grouped([sorted(group, key=lambda node: int(graph.duration[node])) for group in groups])

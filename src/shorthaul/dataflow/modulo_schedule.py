@@ -21,6 +21,7 @@ from shorthaul.dataflow.disjunctive import (
     IntArray,
     disjunctive_graph,
     fixed_differences,
+    resources,
     starts_of,
     times_of,
     turns,
@@ -145,11 +146,15 @@ class _Search:
         while self.open():
             hot, cold, afresh = _ROUNDS[turn % len(_ROUNDS)]
             start = self.first if afresh else (self.best, self.period)
-            self.anneal(start, _FIRST_MOVES << min(turn, 40), hot * self.least, cold * self.least)
+            moves = _FIRST_MOVES << min(turn, 40)
+            # annealing seldom finds what is left to gain where that is less than its heat
+            moves = moves if self.goal - self.least > hot * self.least else moves >> 1
+            self.anneal(start, moves, hot * self.least, cold * self.least)
+            # the bound itself is often met, and one tick less than the best often impossible
             middle = (self.least + self.goal - 1) // 2
-            for target, nodes in ((self.goal - 1, _FIRST_NODES), (middle, _FIRST_NODES // 12)):
+            for target, share in ((self.least, 2), (self.goal - 1, 1), (middle, 12)):
                 if self.open() and self.least <= target < self.goal:
-                    self.decide(target, nodes << min(turn, 40))
+                    self.decide(target, (_FIRST_NODES << min(turn, 40)) // share)
             if cp and turn >= _CP_ROUND and self.open():
                 self.solve(self.goal - 1, _CP_S * 2.0 ** (turn - _CP_ROUND))
             turn += 1
@@ -174,7 +179,7 @@ class _Search:
             self.trees[target] = _Tree(self.graph, target)
             self.allowance.spend(2e-9 * n**3)
         tree = self.trees[target]
-        cost = 1e-6 + 2e-8 * n**2
+        cost = 1e-6 + 1e-8 * n**2 + 1.5e-9 * tree.triples
         while nodes > 0 and self.open() and tree.outcome == branching_kernels.PAUSED:
             used = tree.go_on(max(1, min(nodes, int(min(_CALL_S, self.allowance.left_s) / cost))))
             self.allowance.spend(used * cost)
@@ -204,8 +209,9 @@ class _Tree:
         self.times: IntArray = np.zeros(len(graph.names), np.int64)
         self.turns = turns(graph)
         self.weight = np.ones(max(1, len(self.turns)))
-        resource = np.repeat(np.arange(len(graph.on_at) - 1), np.diff(graph.on_at))
-        self.on = graph.on[np.lexsort((graph.duration[graph.on], resource))]  # equal accesses side by side
+        self.resources = resources(graph)
+        #: What a node costs grows with these: which task lies between which two on a resource.
+        self.triples = int((np.diff(self.resources[0]) ** 3).sum())
         root = fixed_differences(graph, period)
         n = len(graph.names)
         depth = min(4 * len(self.turns) + 8, _TREE_BYTES // (8 * n * n + len(self.turns)))
@@ -223,9 +229,8 @@ class _Tree:
 
     def go_on(self, nodes: int) -> int:
         """Visit up to ``nodes`` more nodes; return how many were visited."""
-        graph = self.graph
         self.outcome, self.top, used = branching_kernels.branch(
-            self.matrices, self.decisions, self.asked, self.top, nodes, self.turns, self.period, graph.on_at, self.on,
-            graph.duration, self.weight, self.times,
+            self.matrices, self.decisions, self.asked, self.top, nodes, self.turns, self.period, *self.resources,
+            self.graph.duration, self.weight, self.times,
         )  # fmt: skip
         return int(used)
