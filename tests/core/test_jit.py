@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CODE = """
 import sys
 sys.path.insert(0, ".")
@@ -72,12 +74,13 @@ def test_what_cannot_be_compiled_in_time_is_left_out_and_named(tmp_path: Path) -
     assert done.stderr.count("left out") == 1
 
 
-def test_a_called_kernel_in_another_file_makes_the_cache_stale(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["kernel", "subroutine"])
+def test_what_is_called_in_another_file_makes_the_cache_stale(kind: str, tmp_path: Path) -> None:
     tmp_path.joinpath("sample_kernels.py").write_text(
         "from inner_kernels import one\n" + KERNEL.replace("return a + b", "return a + one(b)")
     )
     inner = tmp_path / "inner_kernels.py"
-    inner.write_text(KERNEL.replace("add(a: int, b: int)", "one(a: int)").replace("a + b", "a"))
+    inner.write_text(KERNEL.replace("kernel", kind).replace("add(a: int, b: int)", "one(a: int)").replace("a + b", "a"))
     assert run(tmp_path).stdout.split("\n")[1] == "3"
     assert run(tmp_path).stdout.startswith("warm before True")
     inner.write_text(inner.read_text().replace("return a", "return 10 * a"))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 from shorthaul.pebble.local_search_kernels import moved
 
 IntArray = npt.NDArray[np.int64]
@@ -63,7 +63,7 @@ NUMBER, BEGIN, VICTIMS, TOUCHED, CLOCK, MORE, LESS, AHEAD, BEHIND, FREE, SPACING
 COUNTERS = 14
 
 
-@kernel
+@subroutine
 def put_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
     """Put ``value`` into the fast memory of the schedule."""
     size = counters[SIZE]
@@ -76,7 +76,7 @@ def put_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> No
         counters[LESS] += node[value, WEIGHT]
 
 
-@kernel
+@subroutine
 def drop_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
     """Take ``value`` out of the fast memory of the schedule."""
     size = counters[SIZE] - 1
@@ -92,7 +92,7 @@ def drop_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> N
         counters[LESS] -= node[value, WEIGHT]
 
 
-@kernel
+@subroutine
 def put_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
     """Put ``value`` into the fast memory of the trial."""
     size = counters[NEW_SIZE]
@@ -106,7 +106,7 @@ def put_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> No
         counters[MORE] += node[value, WEIGHT]
 
 
-@kernel
+@subroutine
 def drop_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
     """Take ``value`` out of the fast memory of the trial."""
     size = counters[NEW_SIZE] - 1
@@ -123,14 +123,14 @@ def drop_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> N
         counters[MORE] -= node[value, WEIGHT]
 
 
-@kernel
+@subroutine
 def is_saved(node: IntArray, counters: IntArray, value: int, which: int) -> bool:
     """True if ``value`` is in slow memory by now, in the schedule (STORED_OLD) or in the trial (STORED_NEW)."""
     saved: bool = node[value, STORED] < counters[BEGIN] or node[value, which] == counters[NUMBER]
     return saved
 
 
-@kernel
+@subroutine
 def next_use(
     child_starts: IntArray, children: IntArray, node: IntArray, value: int, time: int
 ) -> int:  # fmt: skip
@@ -143,7 +143,7 @@ def next_use(
     return nearest
 
 
-@kernel
+@subroutine
 def is_read_after(child_starts: IntArray, children: IntArray, node: IntArray, value: int, time: int) -> bool:
     """True if some step of the schedule after ``time`` reads ``value``."""
     for edge in range(child_starts[value + 1] - 1, child_starts[value] - 1, -1):
@@ -152,7 +152,7 @@ def is_read_after(child_starts: IntArray, children: IntArray, node: IntArray, va
     return False
 
 
-@kernel
+@subroutine
 def old_step(state: State, time: int) -> int:
     """Take one step of the schedule; return the weight loaded and stored."""
     starts, parents, child_starts, children = state.starts, state.parents, state.child_starts, state.children
@@ -190,7 +190,7 @@ def old_step(state: State, time: int) -> int:
     return cost
 
 
-@kernel
+@subroutine
 def farthest_used(state: State, penalty: float, time: int) -> int:
     """Return the value in the trial's fast memory whose next use is farthest; not saved ones count as nearer."""
     node, red, counters = state.node, state.red, state.counters
@@ -220,7 +220,7 @@ def farthest_used(state: State, penalty: float, time: int) -> int:
     return victim
 
 
-@kernel
+@subroutine
 def make_room(state: State, need: int, penalty: float, time: int) -> int:
     """Let values give way in the trial until ``need`` fits; return the weight stored."""
     node, red, counters = state.node, state.red, state.counters
@@ -260,7 +260,7 @@ def make_room(state: State, need: int, penalty: float, time: int) -> int:
     return cost
 
 
-@kernel
+@subroutine
 def new_step(state: State, penalty: float, time: int) -> int:
     """Take one step of the trial; return the weight loaded and stored."""
     starts, parents, child_starts, children = state.starts, state.parents, state.child_starts, state.children
@@ -301,7 +301,7 @@ def new_step(state: State, penalty: float, time: int) -> int:
     return cost
 
 
-@kernel
+@subroutine
 def begin(state: State, first: int, budget: int) -> None:
     """Bring schedule and trial to where step ``first`` begins."""
     node, red, counters = state.node, state.red, state.counters
@@ -331,7 +331,7 @@ def begin(state: State, first: int, budget: int) -> None:
     counters[BEHIND] = 0
 
 
-@kernel
+@subroutine
 def attempt(state: State, first: int, stop: int, budget: int, penalty: float, limit: int) -> tuple[int, int]:
     """Return (weight moved more by the changed order, the step from which the schedules are one again).
 
@@ -360,7 +360,7 @@ def attempt(state: State, first: int, stop: int, budget: int, penalty: float, li
     return change, len(state.order)
 
 
-@kernel
+@subroutine
 def accept(state: State, stop: int, end: int) -> None:
     """Let the trial be the schedule: orders differ up to ``stop`` - 1, what gives way up to ``end`` - 1."""
     node, entries, counters = state.node, state.entries, state.counters
@@ -460,7 +460,7 @@ def moves_of(state: State, budget: int) -> tuple[npt.NDArray[np.uint8], IntArray
     return kinds[:count], nodes[:count]
 
 
-@kernel
+@subroutine
 def proposed(state: State, held: IntArray, mark: IntArray, step: int) -> tuple[int, int]:
     """Write a changed order to ``state.changed``; return where it begins and ends to differ, (0, 0) if it does not."""
     order, changed, nodes = state.order, state.changed, state.node
@@ -508,7 +508,8 @@ def proposed(state: State, held: IntArray, mark: IntArray, step: int) -> tuple[i
     if target == first or high - low > LONGEST:
         return 0, 0
     if not moved(order, first, length, target, state.starts, state.parents, mark, step, held, changed):
-        changed[low:high] = order[low:high]
+        for place in range(low, high):
+            changed[place] = order[place]
         return 0, 0
     while order[low] == changed[low]:
         low += 1
@@ -528,7 +529,8 @@ def anneal(
     """
     np.random.seed(seed)
     total = 0
-    mark[:] = -1
+    for value in range(len(mark)):
+        mark[value] = -1
     for step in range(steps):
         heat = hot * (cold / hot) ** (step / steps)
         low, high = proposed(state, held, mark, step)

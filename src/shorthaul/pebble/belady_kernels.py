@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -62,7 +60,9 @@ def recent_first_order(
 ) -> IntArray:
     """Return a topological order of all nodes that always takes the node made ready last, shape (n,)."""
     n = len(parent_starts) - 1
-    missing = parent_starts[1:] - parent_starts[:-1]
+    missing = np.empty(n, np.int64)
+    for node in range(n):
+        missing[node] = parent_starts[node + 1] - parent_starts[node]
     order = np.empty(n, np.int64)
     stack = np.empty(n, np.int64)
     found = 0
@@ -83,27 +83,43 @@ def recent_first_order(
     return order
 
 
+@subroutine
+def sort_by_slack(nodes: IntArray, count: int, need: IntArray, weights: IntArray) -> None:
+    """Sort ``nodes[:count]`` by descending need less weight, equal ones by number (Shell's method)."""
+    gap = count // 2
+    while gap > 0:
+        for place in range(gap, count):
+            node = nodes[place]
+            slack = need[node] - weights[node]
+            spot = place
+            while spot >= gap:
+                other = nodes[spot - gap]
+                ahead = need[other] - weights[other]
+                if ahead > slack or (ahead == slack and other < node):
+                    break
+                nodes[spot] = other
+                spot -= gap
+            nodes[spot] = node
+        gap //= 2
+
+
 @kernel
 def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray) -> IntArray:
     """Return for every node the fast memory that its ancestors need if they were a tree, shape (n,).
 
     Sethi and Ullman's numbers for weights: parents are evaluated by descending need less weight, as stored.
     """
-    need = weights.copy()
+    need = np.empty(len(weights), np.int64)
+    by_slack = np.empty(len(weights), np.int64)
     for node in order:
-        first, last = starts[node], starts[node + 1]
-        if first == last:
-            continue
-        count = last - first
-        slack = np.empty(count, np.int64)
+        first, count = starts[node], starts[node + 1] - starts[node]
         for place in range(count):
-            parent = parents[first + place]
-            slack[place] = need[parent] - weights[parent]
-        by_slack = np.argsort(-slack)
+            by_slack[place] = parents[first + place]
+        sort_by_slack(by_slack, count, need, weights)
         held = 0
         peak = 0
-        for place in by_slack:
-            parent = parents[first + place]
+        for place in range(count):
+            parent = by_slack[place]
             peak = max(peak, held + need[parent])
             held += weights[parent]
         need[node] = max(peak, held + weights[node])
@@ -120,7 +136,7 @@ def levels(order: IntArray, starts: IntArray, before: IntArray) -> IntArray:
     return level
 
 
-@kernel
+@subroutine
 def next_reads(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
     """Return when values are read next: after each computation of ``order``, and after each operand read there.
 
@@ -143,6 +159,35 @@ def next_reads(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[In
             read[total] = upcoming[parents[place]]
             upcoming[parents[place]] = time
     return made, read
+
+
+@subroutine
+def push(heap: IntArray, size: int, key: int) -> int:
+    """Add ``key`` to the binary max-heap of ``size`` keys; return the new size."""
+    at = size
+    while at > 0 and heap[(at - 1) // 2] < key:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = key
+    return size + 1
+
+
+@subroutine
+def pop(heap: IntArray, size: int) -> int:
+    """Remove the largest key; return the new size."""
+    size -= 1
+    key = heap[size]
+    at = 0
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and heap[below + 1] > heap[below]:
+            below += 1
+        if heap[below] <= key:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = key
+    return size
 
 
 @kernel
@@ -169,12 +214,13 @@ def replay(
     kinds = np.empty(4 * len(order) + 16, np.uint8)
     nodes = np.empty(len(kinds), np.int64)
     moves = 0
-    # one heap for values that are in slow memory too, one for those that are not; keys are minus the next use
-    clean = [(0, -1)]
-    dirty = [(0, -1)]
-    clean.pop()
-    dirty.pop()
-    victims = np.empty(64, np.int64)
+    # one heap for values that are in slow memory too, one for those that are not; the farthest next use is on top, of
+    # equal ones the value of the lowest number
+    clean = np.empty(len(read) + len(order), np.int64)
+    dirty = np.empty(len(read) + len(order), np.int64)
+    cleans = 0
+    dirties = 0
+    victims = np.empty(n, np.int64)
     for time, node in enumerate(order):
         need = weights[node]
         for place in range(starts[node], starts[node + 1]):
@@ -186,29 +232,28 @@ def replay(
         chosen = 0
         freed = room
         while freed < need:
-            while len(clean) > 0:
-                use, other = clean[0]
-                if red[other] and saved[other] and not pinned[other] and upcoming[other] == -use:
+            while cleans > 0:
+                use, other = clean[0] // n, n - 1 - clean[0] % n
+                if red[other] and saved[other] and not pinned[other] and upcoming[other] == use:
                     break
-                heapq.heappop(clean)
-            while len(dirty) > 0:
-                use, other = dirty[0]
-                if red[other] and not saved[other] and not pinned[other] and upcoming[other] == -use:
+                cleans = pop(clean, cleans)
+            while dirties > 0:
+                use, other = dirty[0] // n, n - 1 - dirty[0] % n
+                if red[other] and not saved[other] and not pinned[other] and upcoming[other] == use:
                     break
-                heapq.heappop(dirty)
-            far_clean = -1.0
-            far_dirty = -1.0
-            if len(clean) > 0:
-                far_clean = float(-clean[0][0] - time)
-            if len(dirty) > 0:
-                far_dirty = float(-dirty[0][0] - time) / penalty
+                dirties = pop(dirty, dirties)
+            far_clean = float(clean[0] // n - time) if cleans > 0 else -1.0
+            far_dirty = float(dirty[0] // n - time) / penalty if dirties > 0 else -1.0
             if far_clean < 0 and far_dirty < 0:
                 return kinds[:0], nodes[:0]
-            victim = heapq.heappop(clean)[1] if far_clean >= far_dirty else heapq.heappop(dirty)[1]
+            if far_clean >= far_dirty:
+                victim = n - 1 - clean[0] % n
+                cleans = pop(clean, cleans)
+            else:
+                victim = n - 1 - dirty[0] % n
+                dirties = pop(dirty, dirties)
             red[victim] = False
             freed += weights[victim]
-            if chosen == len(victims):
-                victims = np.concatenate((victims, np.empty(chosen, np.int64)))
             victims[chosen] = victim
             chosen += 1
         # those used soonest stay after all, if the others make enough room
@@ -217,19 +262,20 @@ def replay(
             if freed - weights[victim] >= need:
                 freed -= weights[victim]
                 red[victim] = True
-                entry = (-upcoming[victim], victim)
+                key = upcoming[victim] * n + n - 1 - victim
                 if saved[victim]:
-                    heapq.heappush(clean, entry)
+                    cleans = push(clean, cleans, key)
                 else:
-                    heapq.heappush(dirty, entry)
+                    dirties = push(dirty, dirties, key)
                 victims[place] = -1
         most = moves + 2 * chosen + 2 * (starts[node + 1] - starts[node]) + 4
         if most > len(kinds):
             grown = np.empty(2 * most, np.uint8)
-            grown[:moves] = kinds[:moves]
-            kinds = grown
             longer = np.empty(2 * most, np.int64)
-            longer[:moves] = nodes[:moves]
+            for move in range(moves):
+                grown[move] = kinds[move]
+                longer[move] = nodes[move]
+            kinds = grown
             nodes = longer
         for place in range(chosen):
             victim = victims[place]
@@ -269,15 +315,15 @@ def replay(
                 nodes[moves] = parent
                 moves += 1
             elif saved[parent]:
-                heapq.heappush(clean, (-upcoming[parent], parent))
+                cleans = push(clean, cleans, upcoming[parent] * n + n - 1 - parent)
             else:
-                heapq.heappush(dirty, (-upcoming[parent], parent))
+                dirties = push(dirty, dirties, upcoming[parent] * n + n - 1 - parent)
         upcoming[node] = made[time]
         if made[time] < NEVER:
             if saved[node]:
-                heapq.heappush(clean, (-made[time], node))
+                cleans = push(clean, cleans, made[time] * n + n - 1 - node)
             else:
-                heapq.heappush(dirty, (-made[time], node))
+                dirties = push(dirty, dirties, made[time] * n + n - 1 - node)
             continue
         if is_output[node] and not saved[node]:
             saved[node] = True

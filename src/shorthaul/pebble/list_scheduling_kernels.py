@@ -7,13 +7,13 @@ import heapq
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 from shorthaul.pebble.scheduled_memory_kernels import DIRTY, ROOM, STAMP, WORK, Graph, Rules, State, compute, new_state
 
 IntArray = npt.NDArray[np.int64]
 
 
-@kernel
+@subroutine
 def demand(graph: Graph, state: State, node: int, most: int) -> int:
     """Write ``node`` and its ancestors not computed to ``queue``, operands first; return how many, or -1 above most."""
     state.counters[STAMP] += 1
@@ -45,7 +45,7 @@ def demand(graph: Graph, state: State, node: int, most: int) -> int:
     return count
 
 
-@kernel
+@subroutine
 def less(seen: IntArray, by: IntArray, node: int, stamp: int) -> int:
     """Count one more in ``by`` and return it; counts of another stamp are void."""
     if seen[node] != stamp:
@@ -55,7 +55,7 @@ def less(seen: IntArray, by: IntArray, node: int, stamp: int) -> int:
     return int(by[node])
 
 
-@kernel
+@subroutine
 def look_ahead(graph: Graph, state: State, rules: Rules, node: int) -> float:
     """Return how much is computed per weight moved if ``node`` is made next, with all that is free thereafter."""
     count = demand(graph, state, node, rules.longest)
@@ -105,7 +105,7 @@ def look_ahead(graph: Graph, state: State, rules: Rules, node: int) -> float:
     return value
 
 
-@kernel
+@subroutine
 def settled(graph: Graph, state: State, node: int, stamp: int) -> int:
     """Return by how much the memory grows when the look-ahead computes ``node``."""
     held = graph.weights[node] if state.left[node] > 0 else 0
@@ -117,7 +117,7 @@ def settled(graph: Graph, state: State, node: int, stamp: int) -> int:
     return held
 
 
-@kernel
+@subroutine
 def goal_of(graph: Graph, state: State, wanted: int) -> int:
     """Return the node to compute so that ``wanted`` is in fast memory and used; -1 if nothing wants it any more."""
     if state.solo[wanted] <= 0 or state.red[wanted]:
@@ -131,7 +131,7 @@ def goal_of(graph: Graph, state: State, wanted: int) -> int:
     return -1
 
 
-@kernel
+@subroutine
 def next_goal(
     graph: Graph, state: State, rules: Rules, start: int, heap: list[tuple[float, int, int]], recent: list[int],
     growing: list[int],
@@ -246,7 +246,8 @@ def greedy_order(graph: Graph, rules: Rules, capacity: int, most_work: int, seed
         if len(heap) > 0:
             goal = next_goal(graph, state, rules, goal, heap, recent, growing)
         steps = demand(graph, state, goal, rules.longest)
-        goals[:steps] = state.queue[:steps]
+        for place in range(steps):
+            goals[place] = state.queue[place]
         for number in range(steps):
             node = goals[number]
             if not state.done[node]:

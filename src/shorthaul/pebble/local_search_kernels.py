@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 
 IntArray = npt.NDArray[np.int64]
 
@@ -28,7 +28,7 @@ FIRST_STATE, FIRST_RED, AFTER, LAST_RED, LAST_SAVED = 0, 1, 2, 3, 4
 FRAME_ROWS = 5
 
 
-@kernel
+@subroutine
 def excess(
     order: IntArray, count: int, starts: IntArray, parents: IntArray, weights: IntArray, frame: IntArray,
     budget: int, penalty: float, limit: int, scratch: IntArray, read: IntArray, made: IntArray,
@@ -158,7 +158,7 @@ def excess(
     return cost
 
 
-@kernel
+@subroutine
 def moved(
     order: IntArray, first: int, length: int, target: int, starts: IntArray, parents: IntArray,
     mark: IntArray, stamp: int, held: IntArray, result: IntArray,
@@ -272,7 +272,8 @@ def anneal(
     best_count = count
     for step in range(steps):
         heat = hot * (cold / hot) ** (step / steps)
-        candidate[:count] = current[:count]
+        for place in range(count):
+            candidate[place] = current[place]
         length = 1
         grown = count
         first = np.random.randint(0, count)
@@ -288,7 +289,8 @@ def anneal(
                     twice = twice or (place != first and current[place] == node)
                 if not twice:
                     continue
-                candidate[first : count - 1] = current[first + 1 : count]
+                for place in range(first, count - 1):
+                    candidate[place] = current[place + 1]
                 grown = count - 1
             else:  # one more, before a reader
                 reader = current[first]
@@ -298,7 +300,8 @@ def anneal(
                 if np.random.random() < 0.3:
                     first = max(0, first - np.random.randint(0, 4))
                 candidate[first] = node
-                candidate[first + 1 : count + 1] = current[first:count]
+                for place in range(first, count):
+                    candidate[place + 1] = current[place]
                 grown = count + 1
         else:
             while first + length < count and length < 12 and np.random.random() < 0.4:
@@ -340,5 +343,6 @@ def anneal(
             if cost < best_cost:
                 best_cost = cost
                 best_count = count
-                best[:count] = current[:count]
+                for place in range(count):
+                    best[place] = current[place]
     return best[:best_count].copy(), best_cost, current[:count].copy()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import subroutine
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -72,7 +72,7 @@ class State(NamedTuple):
     counters: IntArray
 
 
-@kernel
+@subroutine
 def new_state(graph: Graph, capacity: int) -> State:
     """Return the state before the first move: all inputs in slow memory."""
     n = len(graph.weights)
@@ -104,7 +104,7 @@ def new_state(graph: Graph, capacity: int) -> State:
     )  # fmt: skip
 
 
-@kernel
+@subroutine
 def enter(
     graph: Graph, state: State, node: int, heap: list[tuple[float, int, int]], recent: list[int],
     shrinking: list[int], growing: list[int],
@@ -138,7 +138,7 @@ def enter(
             recent.append(other)
 
 
-@kernel
+@subroutine
 def leave(graph: Graph, state: State, node: int) -> None:
     """Take ``node`` out of fast memory without telling its children."""
     state.red[node] = False
@@ -152,7 +152,7 @@ def leave(graph: Graph, state: State, node: int) -> None:
         state.counters[DIRTY] -= graph.weights[node]
 
 
-@kernel
+@subroutine
 def evict(graph: Graph, state: State, node: int, heap: list[tuple[float, int, int]]) -> None:
     """Drop ``node``, storing it if need be: its children wait for one parent more."""
     leave(graph, state, node)
@@ -172,7 +172,7 @@ def evict(graph: Graph, state: State, node: int, heap: list[tuple[float, int, in
         heapq.heappush(heap, (-state.solo[node] / graph.weights[node], graph.rank[node], node))
 
 
-@kernel
+@subroutine
 def use_distance(graph: Graph, state: State, node: int) -> tuple[int, int]:
     """Return (absent parents, rank) of the child of ``node`` that is nearest to being computed, of the first few."""
     edge = state.cursor[node]
@@ -192,7 +192,7 @@ def use_distance(graph: Graph, state: State, node: int) -> tuple[int, int]:
     return least, rank
 
 
-@kernel
+@subroutine
 def victim_of(graph: Graph, state: State, rules: Rules, pin: int) -> int:
     """Return the value whose next use seems farthest, of all or of some drawn at random; -1 if all are pinned."""
     count = state.counters[RESIDENTS]
@@ -221,7 +221,7 @@ def victim_of(graph: Graph, state: State, rules: Rules, pin: int) -> int:
     return best
 
 
-@kernel
+@subroutine
 def compute(
     graph: Graph, state: State, rules: Rules, node: int, heap: list[tuple[float, int, int]], recent: list[int],
     shrinking: list[int], growing: list[int],

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 from shorthaul.pebble.tiles_kernels import Reads
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@kernel
+@subroutine
 def moved(reads: Reads, count: npt.NDArray[np.int32], group: int, source: int, target: int) -> int:
     """Move ``group`` in the counts of readers by tile and class; return by how much more weight the tiles read."""
     more = 0
@@ -29,7 +29,7 @@ def moved(reads: Reads, count: npt.NDArray[np.int32], group: int, source: int, t
     return more
 
 
-@kernel
+@subroutine
 def may_stand(
     tile: IntArray, group: int, target: int, starts: IntArray, parents: IntArray, child_starts: IntArray,
     children: IntArray,
@@ -98,7 +98,8 @@ def exchanged(
                 held[source] -= more
                 if cost < least:
                     least = cost
-                    best[:] = tile
+                    for place in range(len(tile)):
+                        best[place] = tile[place]
                 continue
             moved(reads, count, group, target, source)
             if swap:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -47,7 +47,7 @@ class Growth(NamedTuple):
 _TILE, _TURNS, _TAKEN = 0, 1, 2
 
 
-@kernel
+@subroutine
 def new_growth(is_target: BoolArray, reads: Reads, waiting: IntArray) -> Growth:
     """Return the state before the first tile."""
     n = len(waiting)
@@ -65,7 +65,7 @@ def new_growth(is_target: BoolArray, reads: Reads, waiting: IntArray) -> Growth:
     )  # fmt: skip
 
 
-@kernel
+@subroutine
 def wait_alone(reads: Reads, growth: Growth, group: int, more: int, whole: list[tuple[float, int]]) -> None:
     """Count one group more, or less, that misses one class alone."""
     value = growth.which[group]
@@ -74,7 +74,7 @@ def wait_alone(reads: Reads, growth: Growth, group: int, more: int, whole: list[
         heapq.heappush(whole, (-growth.solo[value] / reads.weights[value], value))
 
 
-@kernel
+@subroutine
 def take(
     reads: Reads, growth: Growth, value: int, whole: list[tuple[float, int]], single: list[tuple[int, int]],
     ready: list[int],
@@ -98,7 +98,7 @@ def take(
             wait_alone(reads, growth, group, 1, whole)
 
 
-@kernel
+@subroutine
 def put(
     reads: Reads, growth: Growth, group: int, is_target: BoolArray, child_starts: IntArray, children: IntArray,
     whole: list[tuple[float, int]], single: list[tuple[int, int]], ready: list[int],
@@ -128,7 +128,7 @@ def put(
             take(reads, growth, value, whole, single, ready)
 
 
-@kernel
+@subroutine
 def choose(
     reads: Reads, growth: Growth, singly: bool, whole: list[tuple[float, int]], single: list[tuple[int, int]],
     ready: list[int],
@@ -158,7 +158,7 @@ def choose(
     return -1, value
 
 
-@kernel
+@subroutine
 def close(reads: Reads, growth: Growth) -> None:
     """End the tile: what it read is absent again."""
     for place in range(growth.counters[_TAKEN]):

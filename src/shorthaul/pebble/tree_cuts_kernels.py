@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 
 IntArray = npt.NDArray[np.int64]
 
@@ -17,7 +17,7 @@ IntArray = npt.NDArray[np.int64]
 MOST_SEGMENTS = 1024
 
 
-@kernel
+@subroutine
 def append_segment(hills: IntArray, valleys: IntArray, size: int, hill: int, valley: int) -> int:
     """Append a segment to a canonical profile of ``size`` segments; return the new size."""
     while size > 0 and (hill >= hills[size - 1] or valley <= valleys[size - 1]):
@@ -32,7 +32,7 @@ def append_segment(hills: IntArray, valleys: IntArray, size: int, hill: int, val
     return size + 1
 
 
-@kernel
+@subroutine
 def merge_profiles(
     a_hills: IntArray,
     a_valleys: IntArray,
@@ -61,7 +61,7 @@ def merge_profiles(
     return size
 
 
-@kernel
+@subroutine
 def dominates(
     a_hills: IntArray, a_valleys: IntArray, a_size: int, b_hills: IntArray, b_valleys: IntArray, b_size: int
 ) -> bool:
@@ -371,7 +371,7 @@ def liu_order(
     return following, piece_first, peaks
 
 
-@kernel
+@subroutine
 def _push(
     seg_hill: IntArray,
     seg_valley: IntArray,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 
 IntArray = npt.NDArray[np.int64]
 
@@ -20,7 +20,7 @@ ALL_LABELS = 2**21
 _EVALUATE = 4
 
 
-@kernel
+@subroutine
 def step_at(first: int, last: int, bounds: IntArray, budget: int) -> int:
     """Return the index of the segment that holds ``budget``, -1 below the first; segments ascend in first..last-1."""
     low = first
@@ -34,7 +34,7 @@ def step_at(first: int, last: int, bounds: IntArray, budget: int) -> int:
     return low - 1 if low > first else -1
 
 
-@kernel
+@subroutine
 def best_choice(
     parents: IntArray,
     weights: IntArray,
@@ -117,7 +117,7 @@ def best_choice(
     return best, best_least
 
 
-@kernel
+@subroutine
 def best_choice_ordered(
     parents: IntArray,
     weights: IntArray,
@@ -199,7 +199,7 @@ def best_choice_ordered(
     return best, best_least
 
 
-@kernel
+@subroutine
 def choose(
     parents: IntArray,
     weights: IntArray,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import kernel, subroutine
 from shorthaul.graphs.mincut_kernels import max_flow
 
 IntArray = npt.NDArray[np.int64]
 
 
-@kernel
+@subroutine
 def wavefront(
     node: int,
     part: IntArray,
@@ -86,7 +86,7 @@ def wavefront(
     return max_flow(2 * size + 2, tails[:count], heads[:count], capacities[:count], source, sink, most)
 
 
-@kernel
+@subroutine
 def _charges(weights: IntArray, starts: IntArray) -> IntArray:
     """Return what each value is charged where it is live and not in fast memory, shape (n,)."""
     charges = np.empty(len(weights), dtype=np.int64)
