@@ -17,6 +17,8 @@ from shorthaul.affine.planning import shown_bound
 from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.scop import program_from_text
 from shorthaul.affine.simple import simple_bound
+from shorthaul.affine.upper import upper_bound
+from shorthaul.affine.upper_report import shown_upper, upper_document
 
 #: Guards with remainders: the full formula has thousands of characters.
 GUARDED = """
@@ -90,3 +92,27 @@ def test_long_formulas_are_named_by_their_length() -> None:
     assert f"at least:    {details['simple']['formula']}   for {' and '.join(details['simple']['where'])}" in text
     assert len(details["leading"]) < 100
     assert max(map(len, text.splitlines())) < 4_000
+
+
+@pytest.mark.parametrize("name", ["guarded", "jacobi-2d", "gramschmidt"])
+def test_upper_bounds_in_short(name: str) -> None:
+    """The short form is at least the formula, at every size that it is for, and is printed first."""
+    upper = upper_bound(guarded_bound().program) if name == "guarded" else derived.upper_of(name)
+    document = upper_document(upper, upper.leading, None)
+    short = document["simple"]
+    assert len(short["formula"]) < 400
+    text = shown_upper(document).splitlines()
+    assert text[0].startswith(f"at most:     {short['formula']}   for ")
+    assert max(map(len, text)) < 3_000
+    names = upper.program.parameters
+    symbols = {str(item): item for item in upper.formula.free_symbols}
+    formula = sympy.sympify(short["formula"], locals=symbols)
+    tried = 0
+    for values in itertools.product((1, 3, 6, 17, 64), (2, 7, 33), (10, 60)):
+        sizes = {name: values[at % 2] + at for at, name in enumerate(names)} | {"S": values[2]}
+        if holds(tuple(short["where"]), sizes):
+            tried += 1
+            at = {symbol(name): sympy.Integer(value) for name, value in sizes.items()}
+            at |= dict.fromkeys(upper.edges, sympy.Integer(3))
+            assert float(formula.xreplace(at)) >= float(upper.formula.xreplace(at)) - 1e-6
+    assert tried > 5

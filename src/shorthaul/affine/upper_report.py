@@ -9,6 +9,8 @@ import sympy
 
 from shorthaul.affine.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.placement import Loops, Row
+from shorthaul.affine.proof import shortened
+from shorthaul.affine.simple import simple_bound
 from shorthaul.affine.splitting import Piece
 from shorthaul.affine.tile_policy import Phase, Policy
 from shorthaul.affine.tile_size import Edge
@@ -27,8 +29,10 @@ HOW = (
 
 def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> dict[str, Any]:
     """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound."""
+    short = simple_bound(-upper.formula)
     result: dict[str, Any] = {
         "formula": str(upper.formula),
+        "simple": None if short is None else {"formula": str(-short.formula), "where": list(short.where)},
         "leading": str(upper.leading),
         "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
         "holds_for": f"S >= {upper.least_capacity}",
@@ -63,7 +67,8 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
 def shown_upper(document: Mapping[str, Any]) -> str:
     """Return an upper bound for the terminal."""
     tiles = ", ".join(f"{name} = {text}" for name, text in document["tiles"].items())
-    lines = [f"upper:       {document['formula']}", f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})"]
+    lines = [f"upper:       {shortened(document['formula'])}"]
+    lines.append(f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})")
     lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
     if "value" in document:
@@ -71,6 +76,9 @@ def shown_upper(document: Mapping[str, Any]) -> str:
             f"{'':12} at the sizes given: {document['value']:,.0f} words, {document['value_bytes']:,.0f} bytes"
         )
     lines[2:2] = [f"{'':12} {name}: {text}" for name, text in document["where"].items()]
+    simple = document["simple"]
+    if simple is not None and simple["formula"] != document["formula"]:
+        lines.insert(0, f"{'at most:':12} {simple['formula']}   for {' and '.join(simple['where']) or 'all sizes'}")
     return "\n".join(lines)
 
 
