@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import sympy
 
-from shorthaul.affine.brascamp_lieb import least_sum
+from shorthaul.affine.brascamp_lieb import Limit, least_sum
 from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded, rational
-from shorthaul.affine.k_partition import BAND, Part, Partition, partition, sets_of, thickness, union_of
+from shorthaul.affine.k_partition import BAND, Part, Partition, few_values, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.limits import limited
 from shorthaul.affine.mirrored import away_from_diagonal
@@ -90,15 +90,28 @@ def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Ca
     if dimensions < 2:
         return []
     usable = _usable(paths_into(flow, statement), dimensions)
+    found = _of_paths(flow, statement, usable, None, symmetric=symmetric)
+    limit = few_values(domain)
+    if limit is not None and len(limit.coordinates) < dimensions:
+        found += _of_paths(flow, statement, usable, limit, symmetric=False)
+    return found
+
+
+def _of_paths(
+    flow: DataFlow, statement: str, usable: Sequence[Path], limit: Limit | None, *, symmetric: bool
+) -> list[Candidate]:
+    """Return the arguments by sets of paths whose exponents have the least sum, best first."""
+    domain = flow.program.by_name[statement].domain
+    dimensions = domain.dim(_SET)
+    order = tuple(range(dimensions))
     chosen = [
         (sigma, subset)
         for subset in _subsets(usable, dimensions, symmetric=symmetric)
-        if (sigma := least_sum(tuple(path.kernel for path in subset), dimensions)) is not None and sigma > 1
+        if (sigma := least_sum(tuple(path.kernel for path in subset), dimensions, limit)) is not None and sigma > 1
     ]
     if not chosen:
         return []
     least = min(sigma for sigma, _ in chosen)
-    order = tuple(range(dimensions))
     found: list[Candidate] = []
     for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:_MOST_EVALUATED]:
         if sigma > least:
@@ -111,7 +124,7 @@ def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Ca
         try:
             with limited(EFFORT):
                 whole = Part(statement, common.coalesce(), subset, order)
-                argument = partition([whole], nothing(), symmetric=symmetric)
+                argument = partition([whole], nothing(), symmetric=symmetric, limited_by=limit)
         except isl.Error:
             continue
         if argument is not None:
@@ -242,7 +255,8 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
         elif isinstance(item, Candidate):
             try:
                 with limited(EFFORT):
-                    again = partition(item.argument.parts, taken, symmetric=symmetric)
+                    limit = item.argument.exponents.limit
+                    again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)
             except isl.Error:
                 continue
             if again is not None and again.spill.intersect(taken).is_empty():
@@ -281,6 +295,8 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
             U *= (rational(s) / rational(beta)) ** rational(s)
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
+    if exponents.limit is not None:
+        U *= sympy.Integer(exponents.limit.points) ** rational(exponents.limit.exponent)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     value = T * sympy.floor(size / U, evaluate=False) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}

@@ -28,7 +28,7 @@ from fractions import Fraction
 
 import islpy as isl
 
-from shorthaul.affine.brascamp_lieb import Exponents, best_exponents
+from shorthaul.affine.brascamp_lieb import Exponents, Limit, best_exponents
 from shorthaul.affine.paths import Path
 from shorthaul.affine.subspaces import Subspace, integer_rows, kernel, span
 
@@ -135,10 +135,12 @@ def thickness(points: isl.Set) -> int:
     return best
 
 
-def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool) -> Partition | None:
+def partition(
+    parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool, limited_by: Limit | None = None
+) -> Partition | None:
     """Return the argument for ``parts`` with vertices outside ``forbidden``, or None if it does not work.
 
-    Domains are trimmed by thin sets where two families would otherwise share vertices.
+    With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets where two families would otherwise share vertices.
     """
     count = len(parts[0].paths)
     kernels = tuple(_placed(parts[0], family) for family in range(count))
@@ -160,7 +162,7 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
         (a, b) for a, b in itertools.combinations(range(count), 2) if vertices[a].intersect(vertices[b]).is_empty()
     }
     cliques = _cliques(count, apart)
-    exponents = best_exponents(kernels, len(parts[0].order), cliques)
+    exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by)
     if exponents is None:
         return None
     weights = tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True))
@@ -168,7 +170,7 @@ def partition(parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = kept.coalesce()
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill)
-    if symmetric:
+    if symmetric and limited_by is None:
         return _symmetric(result, apart) or result
     return result
 
@@ -280,7 +282,7 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
         for family, path in enumerate(part.paths):
             last = part.level(family, len(path.levels) - 1)
             if path.is_chain:
-                within = last.intersect(translation(part, path))
+                within = last.intersect(_earlier(part, family))
                 starting = last.subtract(within)
                 found = starting.range()
                 if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
@@ -297,6 +299,32 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
         spill = spill.union(item)
     assert sources is not None
     return sources, spill if spare is None else spill.subtract(spare)
+
+
+def few_values(domain: isl.Set) -> Limit | None:
+    """Return the coordinates of a set that take a constant number of values, if there are some, and how many."""
+    width = domain.dim(_SET)
+    found = []
+    points = 1
+    for at in range(width):
+        alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
+        alone = alone.project_out(isl.dim_type.param, 0, alone.dim(isl.dim_type.param))
+        if alone.is_bounded() and not alone.is_empty():
+            low, high = (value.to_python() for value in (alone.dim_min_val(0), alone.dim_max_val(0)))
+            found.append(at)
+            points *= high - low + 1
+    if not found:
+        return None
+    others = [[int(at == other) for at in range(width)] for other in range(width) if other not in found]
+    return Limit(tuple(found), points, span(others))
+
+
+def _earlier(part: Part, family: int) -> isl.UnionMap:
+    """Return p -> the instance of the part that is next on the chain, going back."""
+    if not part.paths[family].summed:
+        return translation(part, part.paths[family])
+    domain = as_union(part.domain)
+    return part.level(family, 0).intersect_range(domain).subtract(domain.identity())
 
 
 def translation(part: Part, path: Path) -> isl.UnionMap:

@@ -32,7 +32,6 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
     for family, space in enumerate(argument.kernels):
         path = argument.parts[0].paths[family]
         reads = " <- ".join(texts.get(tag, tag) for tag in path.references)
-        kind = f"chain along {path.delta}" if path.is_chain else f"broadcast from {path.source}"
         levels = [item.paths[family].levels for item in argument.parts]
         relation = "; then ".join(
             "; ".join(shown(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
@@ -43,7 +42,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
         )
         result.append(
             Projection(
-                f"phi{family}: {kind}, read as {reads}",
+                f"phi{family}: {path.kind()}, read as {reads}",
                 relation,
                 integer_rows(space),
                 None if argument.symmetry or argument.far else rational(argument.exponents.s[family]),
@@ -134,11 +133,22 @@ def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
 def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]:
     """Yield the conditions and the product of the Brascamp-Lieb inequality."""
     s, weights, sigma = argument.exponents.s, argument.exponents.beta, argument.exponents.sigma
+    limit = argument.exponents.limit
     yield (
         "Exponents " + ", ".join(f"s{at} = {value}" for at, value in enumerate(s)) + ". "
         "Lemma (discrete Brascamp-Lieb inequality), rank H <= sum of s_q rank phi_q(H):"
     )
-    for rows, ranks, rank in constraining(argument.kernels, argument.dimensions):
+    kernels = argument.kernels
+    if limit is not None:
+        extent, exponent = limit.points, limit.exponent
+        place = len(kernels)
+        coordinates = ", ".join(f"coordinate {at}" for at in limit.coordinates)
+        yield (
+            f"phi{place} is the projection onto {coordinates}, which {'take' if len(limit.coordinates) > 1 else 'takes'} "
+            f"{extent} values: |phi{place}(P)| <= {extent}, with exponent s{place} = {exponent}."
+        )
+        kernels, s = (*kernels, limit.kernel), (*s, exponent)
+    for rows, ranks, rank in constraining(kernels, argument.dimensions):
         total = " + ".join(f"{value}*{factor}" for value, factor in zip(s, ranks, strict=True))
         name = "the whole space" if len(rows) == argument.dimensions else f"H spanned by {_listed(rows)}"
         yield f"  {name}: {rank} <= {total} = {sum((a * b for a, b in zip(s, ranks, strict=True)), Fraction(0))}"
@@ -152,10 +162,11 @@ def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]
     total = " + ".join(f"{weight} |phi{at}(P)|" for at, weight in enumerate(weights) if s[at])
     largest = ", ".join(
         f"|phi{at}(P)| = {sympy.nsimplify(K * rational(value) / (rational(sigma) * rational(weight)))}"
-        for at, (value, weight) in enumerate(zip(s, weights, strict=True))
+        for at, (value, weight) in enumerate(zip(argument.exponents.s, weights, strict=True))
         if value
     )
-    yield f"So {total} <= K, and the product is largest at {largest}: |P| <= U = {U}."
+    constant = "" if limit is None else f" times {limit.points}^({limit.exponent})"
+    yield f"So {total} <= K, and the product{constant} is largest at {largest}: |P| <= U = {U}."
 
 
 def _listed(rows: Sequence[Sequence[int]]) -> str:

@@ -4,13 +4,15 @@ Going backwards from an instance p of the statement, every path gives one vertex
 that one read, ...), each an affine function of p. A path ends
 
 * as a *broadcast* at the first vertex whose function has a kernel: many instances share it;
-* as a *chain* when it returns to the statement itself at p - delta.
+* as a *chain* when it returns to the statement itself at p - delta, or, in a sum over several loops, at the instance
+  before p that adds to the same element.
 
 Functions that are affine only by pieces are split, so that one path is affine on the whole of its domain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -44,7 +46,7 @@ class Path:
 
     ``levels`` map the instances of ``domain`` to the vertices of the path, nearest first; the last one is the source.
     ``kernel`` is the kernel of the projection: of the source's function for a broadcast, the line along ``delta`` for
-    a chain. ``references`` are the tags of the reads along the path.
+    a chain, the loops of the sum where it is ``summed``. ``references`` are the tags of the reads along the path.
     """
 
     statement: str
@@ -55,16 +57,22 @@ class Path:
     source: str
     is_input: bool
     delta: tuple[int, ...] | None = None
+    summed: bool = False
 
     @property
     def is_chain(self) -> bool:
         """True for a chain."""
-        return self.delta is not None
+        return self.summed or self.delta is not None
+
+    def kind(self) -> str:
+        """Return what kind of path it is, in words."""
+        if self.summed:
+            return "chain of a sum over several loops"
+        return f"chain along {self.delta}" if self.is_chain else f"broadcast from {self.source}"
 
     def text(self) -> str:
         """Return the path as a reader sees it."""
-        kind = f"chain along {self.delta}" if self.is_chain else f"broadcast from {self.source}"
-        return f"{kind} by {' <- '.join(self.references)}"
+        return f"{self.kind()} by {' <- '.join(self.references)}"
 
 
 def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int = 4) -> tuple[Path, ...]:
@@ -72,7 +80,7 @@ def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int =
     domain = flow.program.by_name[statement].domain
     identity = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
     steps: dict[str, tuple[Step, ...]] = {}
-    found: list[Path] = []
+    found: list[Path] = list(_sums(flow, statement))
     front: list[tuple[str, isl.Map, tuple[isl.Map, ...], tuple[str, ...], tuple[str, ...]]]
     front = [(statement, identity, (), (), ())]
     for _ in range(longest):
@@ -103,6 +111,21 @@ def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int =
                 return tuple(found[:most])
         front = following[: 4 * most]
     return tuple(found)
+
+
+def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
+    """Yield the chains of sums over several loops: all instances that add to one element are one line."""
+    statement = flow.program.by_name[name]
+    written = _affine_piece(statement.write.relation)
+    if written is None:
+        return
+    space = kernel(written[0], statement.domain.dim(isl.dim_type.set)) if written[0] else ()
+    for item in flow.into(name):
+        same = item.source == name and item.reference.relation.is_equal(statement.write.relation)
+        if same and len(space) > 1:
+            whole = _with_starts(flow, name, item.reference.tag)
+            domain = _domain_of(whole, name)
+            yield Path(name, domain, (whole,), space, (item.reference.tag,), name, False, summed=True)
 
 
 def _ended(
