@@ -10,7 +10,7 @@ from functools import cached_property
 import sympy
 
 from shorthaul.affine import convex_body, crossing, intervals, layers, phases, stencil, wavefront
-from shorthaul.affine.combination import INSTANCES, Candidate, Fixed, candidates, combinations
+from shorthaul.affine.combination import Candidate, Fixed, Instance, candidates, combinations, instances
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.formulas import guarded
@@ -92,10 +92,11 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     _names_are_free(program)
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
-    parts, sums = combinations(_pool(flow, options), flow, symmetric=options.profile == "best")
+    small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
+    where = instances(small)
+    parts, sums = combinations(_pool(flow, options, where), flow, where, symmetric=options.profile == "best")
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
     formula = inputs + sympy.Max(*extra, evaluate=False) if len(extra) > 1 else inputs + sympy.Add(*extra)
-    small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
     listed = tuple(f"{item.name}: {item.text};  {shown(item.domain, program)}" for item in program.statements)
     listed += tuple(
         f"{item.reference.tag} reads {item.reference.text}: {shown(item.relation.reverse(), program)}"
@@ -106,13 +107,13 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     return AffineBound(program, formula, inputs, _operations(program), proof, small)
 
 
-def _pool(flow: DataFlow, options: BoundOptions) -> list[Candidate | Fixed]:
+def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) -> list[Candidate | Fixed]:
     """Return every argument that the profile allows."""
     symmetric = options.profile == "best"
-    at = [item.sizes(flow.program.parameters) for item in INSTANCES]
+    at = [item.sizes(flow.program.parameters) for item in where]
     levels = stencil.stencils(flow)
     covered = frozenset(name for item in levels if item.in_steps for name in item.statements)
-    pool: list[Candidate | Fixed] = [*candidates(flow, symmetric=symmetric, without=covered)]
+    pool: list[Candidate | Fixed] = [*candidates(flow, where, symmetric=symmetric, without=covered)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
     pool.extend(Fixed(layers.counted(item, flow), worths) for item, worths in steps if max(worths) > 0)

@@ -21,6 +21,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+import sympy
 
 from shorthaul.affine.subspaces import Subspace, image_rank, integer_rows, lattice, span
 
@@ -29,16 +30,20 @@ _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The projection onto ``coordinates``, whose image has at most ``points`` points, and its exponent."""
+    """The projection onto ``coordinates``, whose image has at most ``points`` points, and its exponent.
+
+    ``points`` is a formula in parameters that are small; ``typical`` its value where arguments are compared.
+    """
 
     coordinates: tuple[int, ...]
-    points: int
+    points: sympy.Expr
+    typical: int
     kernel: Subspace
     exponent: Fraction = Fraction(0)
 
     def factor(self) -> float:
         """Return the factor by which the inequality grows."""
-        return float(self.points ** float(self.exponent))
+        return float(self.typical ** float(self.exponent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,7 @@ def best_exponents(
     def logarithm(x: np.ndarray) -> float:
         s, beta = x[:count], member @ x[width:]
         found = sum(v * math.log(v / max(b, 1e-12)) for v, b in zip(s, beta, strict=True) if v > 1e-9)
-        return float(found) if limit is None else float(found + x[count] * math.log(limit.points))
+        return float(found) if limit is None else float(found + x[count] * math.log(limit.typical))
 
     width = count if limit is None else count + 1
     equal = np.concatenate([np.full(count, float(sigma) / count), np.full(len(cliques), 1 / len(cliques))])

@@ -29,18 +29,27 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Sizes and a fast memory at which arguments are compared; the bound itself holds for all values."""
+    """Sizes and a fast memory at which arguments are compared; the bound itself holds for all values.
+
+    Parameters in ``small`` are small against the fast memory.
+    """
 
     size: int
     fast_memory: int
+    small: tuple[str, ...] = ()
 
     def sizes(self, parameters: Sequence[str]) -> dict[str, int]:
         """Return the value of every parameter and of S."""
-        return {**dict.fromkeys(parameters, self.size), "S": self.fast_memory}
+        values = {name: _SMALL_SIZE if name in self.small else self.size for name in parameters}
+        return {**values, "S": self.fast_memory}
 
 
-#: S small against every size, and S between a size and its square.
-INSTANCES = (Instance(20_000, 400), Instance(20_000, 160_000))
+def instances(small: tuple[str, ...] = ()) -> tuple[Instance, ...]:
+    """Return where arguments are compared: S small against every size, and S between a size and its square."""
+    return Instance(20_000, 400, small), Instance(20_000, 160_000, small)
+
+
+_SMALL_SIZE = 4
 _MOST_PER_STATEMENT = 12
 _MOST_EVALUATED = 40
 _MOST_PIECES = 12
@@ -59,46 +68,55 @@ class Candidate:
 
     argument: Partition
     points: tuple[int, ...]
+    instances: tuple[Instance, ...]
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``, to leading order."""
-        power = INSTANCES[at].fast_memory ** float(1 - self.argument.exponents.sigma)
+        power = self.instances[at].fast_memory ** float(1 - self.argument.exponents.sigma)
         return float(self.points[at] * self.argument.coefficient() * power)
 
 
-def candidate(argument: Partition, flow: DataFlow) -> Candidate:
+def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
     """Return the argument with the points of its domains at the instances."""
     counts = [card(part.domain) for part in argument.parts]
-    at = [item.sizes(flow.program.parameters) for item in INSTANCES]
-    return Candidate(argument, tuple(sum(count.at(sizes) for count in counts) for sizes in at))
+    at = [item.sizes(flow.program.parameters) for item in where]
+    return Candidate(argument, tuple(sum(count.at(sizes) for count in counts) for sizes in at), where)
 
 
-def candidates(flow: DataFlow, *, symmetric: bool, without: frozenset[str] = frozenset()) -> list[Candidate]:
+def candidates(
+    flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool, without: frozenset[str] = frozenset()
+) -> list[Candidate]:
     """Return K-partition arguments for every statement not in ``without``, best first, and merged ones over two."""
     found: list[Candidate] = []
     for statement in flow.program.statements:
         if statement.name in without:
             continue
-        found.extend(_of_statement(flow, statement.name, symmetric=symmetric))
-    found.extend(_merged(flow, found))
+        found.extend(_of_statement(flow, statement.name, where, symmetric=symmetric))
+    found.extend(_merged(flow, found, where))
     return sorted(found, key=lambda item: -item.worth(0))
 
 
-def _of_statement(flow: DataFlow, statement: str, *, symmetric: bool) -> list[Candidate]:
+def _of_statement(flow: DataFlow, statement: str, where: tuple[Instance, ...], *, symmetric: bool) -> list[Candidate]:
     domain = flow.program.by_name[statement].domain
     dimensions = domain.dim(_SET)
     if dimensions < 2:
         return []
     usable = _usable(paths_into(flow, statement), dimensions)
-    found = _of_paths(flow, statement, usable, None, symmetric=symmetric)
-    limit = few_values(domain)
+    found = _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
+    limit = few_values(domain, where[0].small, where[0].sizes(flow.program.parameters))
     if limit is not None and len(limit.coordinates) < dimensions:
-        found += _of_paths(flow, statement, usable, limit, symmetric=False)
+        found += _of_paths(flow, statement, usable, limit, where, symmetric=False)
     return found
 
 
 def _of_paths(
-    flow: DataFlow, statement: str, usable: Sequence[Path], limit: Limit | None, *, symmetric: bool
+    flow: DataFlow,
+    statement: str,
+    usable: Sequence[Path],
+    limit: Limit | None,
+    where: tuple[Instance, ...],
+    *,
+    symmetric: bool,
 ) -> list[Candidate]:
     """Return the arguments by sets of paths whose exponents have the least sum, best first."""
     domain = flow.program.by_name[statement].domain
@@ -128,7 +146,7 @@ def _of_paths(
         except isl.Error:
             continue
         if argument is not None:
-            found.append(candidate(argument, flow))
+            found.append(candidate(argument, flow, where))
     found.sort(key=lambda item: -item.worth(0))
     return found[:_MOST_PER_STATEMENT]
 
@@ -155,7 +173,7 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
                     yield (path, *four)
 
 
-def _merged(flow: DataFlow, found: Sequence[Candidate]) -> list[Candidate]:
+def _merged(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements that share vertices, put into one space."""
     result: list[Candidate] = []
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
@@ -169,7 +187,7 @@ def _merged(flow: DataFlow, found: Sequence[Candidate]) -> list[Candidate]:
             or first.argument.spill.intersect(second.argument.spill).is_empty()
         ):
             continue
-        best = _merge(one, other, flow)
+        best = _merge(one, other, flow, where)
         if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
             result.append(best)
     result.sort(key=lambda item: -item.worth(0))
@@ -180,7 +198,7 @@ def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
     return span([[row[at] for at in order] for row in space])
 
 
-def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
+def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
     best: Candidate | None = None
     wanted = [(path.is_chain, path.kernel) for path in one.paths]
     for order in itertools.permutations(one.order):
@@ -196,7 +214,7 @@ def _merge(one: Part, other: Part, flow: DataFlow) -> Candidate | None:
                 continue
             if argument is not None and len(argument.parts) == 2:
                 argument = replace(argument, far=away_from_diagonal(argument))
-                made = candidate(argument, flow)
+                made = candidate(argument, flow, where)
                 if best is None or made.worth(0) > best.worth(0):
                     best = made
     return best
@@ -215,12 +233,12 @@ class Fixed:
 
 
 def combinations(
-    pool: Sequence[Candidate | Fixed], flow: DataFlow, *, symmetric: bool
+    pool: Sequence[Candidate | Fixed], flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool
 ) -> tuple[list[SubBound], list[tuple[int, ...]]]:
     """Return sub-bounds, and by position which of them add up: for every instance the best ones of the pool."""
     parts: dict[tuple[str, str, str], SubBound] = {}
     sums: list[set[int]] = []
-    for at in range(len(INSTANCES)):
+    for at in range(len(where)):
         chosen = set()
         for item in _combine(pool, flow, at, symmetric=symmetric):
             key = (item.method, item.domain, str(item.value))
@@ -260,7 +278,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
             except isl.Error:
                 continue
             if again is not None and again.spill.intersect(taken).is_empty():
-                less = candidate(again, flow)
+                less = candidate(again, flow, item.instances)
                 if less.worth(at) > value / 100:
                     waiting.append(less)
     return chosen
@@ -296,7 +314,7 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
     if argument.symmetry is not None:
         U /= sympy.sqrt(2)
     if exponents.limit is not None:
-        U *= sympy.Integer(exponents.limit.points) ** rational(exponents.limit.exponent)
+        U *= exponents.limit.points ** rational(exponents.limit.exponent)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
     value = T * sympy.floor(size / U, evaluate=False) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}

@@ -22,13 +22,15 @@ is charged to the computation of that line's first instance, and is not in L.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import islpy as isl
+import sympy
 
 from shorthaul.affine.brascamp_lieb import Exponents, Limit, best_exponents
+from shorthaul.affine.counting import card
 from shorthaul.affine.paths import Path
 from shorthaul.affine.subspaces import Subspace, integer_rows, kernel, span
 
@@ -140,7 +142,8 @@ def partition(
 ) -> Partition | None:
     """Return the argument for ``parts`` with vertices outside ``forbidden``, or None if it does not work.
 
-    With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets where two families would otherwise share vertices.
+    With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets
+    where two families would otherwise share vertices.
     """
     count = len(parts[0].paths)
     kernels = tuple(_placed(parts[0], family) for family in range(count))
@@ -301,22 +304,30 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
     return sources, spill if spare is None else spill.subtract(spare)
 
 
-def few_values(domain: isl.Set) -> Limit | None:
-    """Return the coordinates of a set that take a constant number of values, if there are some, and how many."""
+def few_values(domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int]) -> Limit | None:
+    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
+
+    None if there are none. ``sizes`` are those at which arguments are compared.
+    """
     width = domain.dim(_SET)
     found = []
-    points = 1
+    points, typical = sympy.Integer(1), 1
     for at in range(width):
         alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
-        alone = alone.project_out(isl.dim_type.param, 0, alone.dim(isl.dim_type.param))
-        if alone.is_bounded() and not alone.is_empty():
-            low, high = (value.to_python() for value in (alone.dim_min_val(0), alone.dim_max_val(0)))
+        for other in reversed(range(alone.dim(isl.dim_type.param))):
+            if alone.get_dim_name(isl.dim_type.param, other) not in small:
+                alone = alone.project_out(isl.dim_type.param, other, 1)
+        if alone.is_empty() or not alone.is_bounded():
+            continue
+        count = card(alone).positive()
+        if count.expression().is_polynomial():
             found.append(at)
-            points *= high - low + 1
+            points *= count.expression()
+            typical *= count.at({name: sizes[name] for name in small})
     if not found:
         return None
     others = [[int(at == other) for at in range(width)] for other in range(width) if other not in found]
-    return Limit(tuple(found), points, span(others))
+    return Limit(tuple(found), points, max(1, typical), span(others))
 
 
 def _earlier(part: Part, family: int) -> isl.UnionMap:

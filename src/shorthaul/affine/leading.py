@@ -10,6 +10,8 @@ from shorthaul.affine.polynomial import symbol
 
 #: The fast memory in words.
 S = symbol("S")
+#: The value of a parameter that is small against S, where terms of one order are compared.
+_SMALL = 8
 
 
 def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Expr:
@@ -84,7 +86,8 @@ def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.
 
 def _rank(terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr, float]:
     total = sympy.Add(*terms)
-    values = {size: sympy.Integer(10**6) for size in sizes} | {S: sympy.Integer(10**3)}
+    values = dict.fromkeys(total.free_symbols, sympy.Integer(_SMALL))
+    values |= {size: sympy.Integer(10**6) for size in sizes} | {S: sympy.Integer(10**3)}
     number = float(total.subs(values))
     degree, power = order(terms[0], sizes) if terms else (sympy.Integer(0), sympy.Integer(0))
     return (degree, power, number) if number > 0 else (sympy.Integer(-1), sympy.Integer(0), number)

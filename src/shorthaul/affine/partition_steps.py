@@ -142,10 +142,10 @@ def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]
     if limit is not None:
         extent, exponent = limit.points, limit.exponent
         place = len(kernels)
-        coordinates = ", ".join(f"coordinate {at}" for at in limit.coordinates)
+        coordinates = ", ".join(map(str, limit.coordinates))
         yield (
-            f"phi{place} is the projection onto {coordinates}, which {'take' if len(limit.coordinates) > 1 else 'takes'} "
-            f"{extent} values: |phi{place}(P)| <= {extent}, with exponent s{place} = {exponent}."
+            f"phi{place} is the projection onto the coordinates {coordinates} (from 0), which take {extent} values: "
+            f"|phi{place}(P)| <= {extent}, with exponent s{place} = {exponent}."
         )
         kernels, s = (*kernels, limit.kernel), (*s, exponent)
     for rows, ranks, rank in constraining(kernels, argument.dimensions):
