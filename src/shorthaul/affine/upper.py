@@ -34,6 +34,8 @@ from shorthaul.affine.turns import Turning, TurnsStep
 _NEGLIGIBLE = 1e-4
 #: isl operations spent on one placement.
 _MOST_OPERATIONS = 5_000_000
+#: Panels are tried in nests of up to this many coordinates; in larger ones trying takes long.
+_MOST_COORDINATES = 4
 
 
 AnyStep = Step | PanelStep | TurnsStep
@@ -137,6 +139,8 @@ def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Rea
 def _in_panels(step: Step, phase: Phase) -> AnyStep:
     """Return the step in panels or triangular blocks where that needs fewer loads."""
     result: AnyStep = step
+    if len(next(iter(phase.placement.values()))) > _MOST_COORDINATES:
+        return step
     try:
         with limited(_MOST_OPERATIONS):
             for plan in panel_plans(phase, step.reads, step.rate):

@@ -1,0 +1,77 @@
+"""Coordinates of few values and sums over several loops: small filters, several summed indices, ``--small``."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+from tests.affine.derived import kernel
+
+from shorthaul.affine.bound import AffineBound, lower_bound
+from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.oracle import examine
+from shorthaul.affine.planning import bound as affine_bound
+from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.scop import program_from_text
+from shorthaul.core.search import Budget
+
+root = sympy.sqrt(symbol("S"))
+C, K, H, W, n = (symbol(name) for name in ("C", "K", "H", "W", "n"))
+LAYER = (
+    "void f(int C, int K, int H, int W, double in[C][%d * H + 3][W + 2], double w[K][C][%d][2], double out[K][H][W]) {\n"
+    "#pragma scop\nfor (int k = 0; k < K; k++) for (int y = 0; y < H; y++) for (int x = 0; x < W; x++)\n"
+    "for (int c = 0; c < C; c++) for (int r = 0; r < %d; r++) for (int s = 0; s < 2; s++)\n"
+    "out[k][y][x] += in[c][%d * y + r][x + s] * w[k][c][r][s];\n#pragma endscop\n}\n"
+)
+CONTRACTION = (
+    "void f(int n, double a[n][n][n], double b[n][n][n], double c[n][n]) {\n#pragma scop\n"
+    "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { c[i][j] = 0.0;\n"
+    "for (int k = 0; k < n; k++) for (int l = n - 1; l >= 0; l--) c[i][j] += a[i][k][l] * b[l][k][j]; }\n"
+    "#pragma endscop\n}\n"
+)
+#: Source, leading term, sizes for the oracle.
+PROGRAMS = {
+    "filter": (LAYER % (1, 2, 2, 1), 2 * 4 * C * K * H * W / (2 * root), ((1, 2, 1, 2), (2, 2, 1, 2), (2, 3, 3, 3))),
+    "strided": (LAYER % (2, 3, 3, 2), 2 * 6 * C * K * H * W / (sympy.sqrt(6) * root), ((1, 2, 1, 1), (2, 2, 2, 3))),
+    "two summed indices": (CONTRACTION, 2 * n**4 / root, ((2,), (3,), (4,))),
+}
+
+
+def checked(text: str, choices: tuple[tuple[int, ...], ...]) -> AffineBound:
+    """Return the bound, which no play and no part of a small graph may beat."""
+    program = program_from_text(text)
+    flow = flow_dependences(program)
+    bound = lower_bound(program, flow=flow)
+    sizes = [dict(zip(program.parameters, values, strict=True)) for values in choices]
+    findings = examine(flow, bound, sizes, Budget())
+    assert not findings.violations
+    assert any("values of U(K)" in remark for remark in findings.remarks)
+    return bound
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_leading_terms_and_the_oracle(name: str) -> None:
+    text, leading, choices = PROGRAMS[name]
+    bound = checked(text, choices)
+    assert sympy.simplify(bound.leading - leading) == 0
+
+
+def test_the_proof_names_the_coordinates_of_few_values() -> None:
+    proof = lower_bound(program_from_text(PROGRAMS["filter"][0])).proof.text()
+    assert "the coordinates 4, 5 (from 0), which take 4 values: |phi3(P)| <= 4, with exponent s3 = 1/2" in proof
+    assert "chain of a sum over several loops" in proof
+
+
+def test_small_parameters_choose_the_arguments() -> None:
+    """Filters of R x Q places, small against S: 2 R Q / sqrt(R Q) per output, where by default 9 R Q / (4 S) is known."""
+    B, R, Q = (symbol(name) for name in "BRQ")
+    bound = lower_bound(kernel("convolution"), BoundOptions(small="R,Q"))
+    assert sympy.simplify(bound.leading - 2 * B * C * H * K * W * sympy.sqrt(R * Q) / root) == 0
+    assert "(from 0), which take Q*R values" in bound.proof.text()
+
+
+@pytest.mark.parametrize(("small", "leading"), [("NI,NJ", "NK*(NI + NJ)"), ("NI,NJ,NK", "NI*NJ + NI*NK + NJ*NK + 2")])
+def test_several_small_parameters(small: str, leading: str) -> None:
+    made = affine_bound(kernel("gemm"), small=small, upper=False).bound
+    assert made is not None
+    assert made.details["leading"] == leading
