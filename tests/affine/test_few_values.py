@@ -31,9 +31,9 @@ CONTRACTION = (
 )
 #: Source, leading term, sizes for the oracle.
 PROGRAMS = {
-    "filter": (LAYER % (1, 2, 2, 1), 2 * 4 * C * K * H * W / (2 * root), ((1, 2, 1, 2), (2, 2, 1, 2), (2, 3, 3, 3))),
-    "strided": (LAYER % (2, 3, 3, 2), 2 * 6 * C * K * H * W / (sympy.sqrt(6) * root), ((1, 2, 1, 1), (2, 2, 2, 3))),
-    "two summed indices": (CONTRACTION, 2 * n**4 / root, ((2,), (3,), (4,))),
+    "filter": (LAYER % (1, 2, 2, 1), 2 * 4 * C * K * H * W / (2 * root), ((1, 2, 1, 2), (2, 2, 1, 2))),
+    "strided": (LAYER % (2, 3, 3, 2), 2 * 6 * C * K * H * W / (sympy.sqrt(6) * root), ((1, 2, 1, 1), (2, 1, 2, 2))),
+    "two summed indices": (CONTRACTION, 2 * n**4 / root, ((2,), (3,))),
 }
 
 

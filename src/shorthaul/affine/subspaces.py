@@ -56,12 +56,6 @@ def kernel(rows: Sequence[Sequence[int | Fraction]], dimensions: int) -> Subspac
     return span(basis)
 
 
-def intersection(first: Subspace, second: Subspace, dimensions: int) -> Subspace:
-    """Return the vectors in both subspaces."""
-    constraints = [*kernel(first, dimensions), *kernel(second, dimensions)]
-    return kernel(constraints, dimensions)
-
-
 def image_rank(space: Subspace, kernel_space: Subspace) -> int:
     """Return the rank of the image of ``space`` under a map with the given kernel."""
     return len(span([*space, *kernel_space])) - len(kernel_space)
@@ -76,16 +70,18 @@ def integer_rows(space: Subspace) -> tuple[tuple[int, ...], ...]:
     return tuple(rows)
 
 
-def lattice(kernels: Sequence[Subspace], dimensions: int, most: int = 256) -> tuple[Subspace, ...] | None:
+@lru_cache(maxsize=4096)
+def lattice(kernels: tuple[Subspace, ...], dimensions: int, most: int = 256) -> tuple[Subspace, ...] | None:
     """Return the closure of ``kernels`` under sum and intersection, or None if it has more than ``most`` elements."""
-    found: dict[Subspace, None] = dict.fromkeys(kernels)
+    found = {space: kernel(space, dimensions) for space in kernels}  # with the vectors orthogonal to each
     waiting = list(found)
     while waiting:
         current = waiting.pop()
         for other in list(found):
-            for new in (span([*current, *other]), intersection(current, other, dimensions)):
+            met = kernel([*found[current], *found[other]], dimensions)
+            for new in (span([*current, *other]), met):
                 if new not in found:
-                    found[new] = None
+                    found[new] = kernel(new, dimensions)
                     waiting.append(new)
                     if len(found) > most:
                         return None
