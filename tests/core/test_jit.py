@@ -38,6 +38,19 @@ def test_kernels_compile_once_and_say_so(tmp_path: Path) -> None:
     assert "compiling" not in second.stderr
 
 
+def test_tiered_kernels_are_compiled_for_large_arguments_only(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(
+        KERNEL.replace("import kernel", "import tiered").replace("@kernel", "@tiered(seconds=3)")
+    )
+    code = CODE.replace('jit.announce("sample_kernels", 3)\n', "").replace(
+        "print(sample", "import numpy as np\nsample_kernels.add(np.zeros(10**5), 1)\nprint(sample"
+    )
+    for source, compiled in ((CODE.replace('jit.announce("sample_kernels", 3)\n', ""), False), (code, True)):
+        done = subprocess.run([sys.executable, "-c", source], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert done.stdout.split("\n")[:3] == ["warm before False", "3", f"warm after {compiled}"]
+        assert ("compiling the kernels of sample_kernels: about 3 s" in done.stderr) is compiled
+
+
 def test_the_off_switch(tmp_path: Path) -> None:
     tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
     done = run(tmp_path, SHORTHAUL_JIT="0")

@@ -94,6 +94,18 @@ def test_it_ends_by_itself_with_the_same_plan(seed: int) -> None:
     assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
 
 
+def test_plain_python_anneals_too_and_leaves_the_global_generator_alone() -> None:
+    cdag = generators.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
+    budget = cdag.least_budget()
+    start = belady.plan(cdag, budget)
+    before = np.random.get_state()[1].tolist()  # noqa: NPY002
+    goal = start.traffic(cdag.weights) - 1
+    found = annealing.improve(cdag, budget, start, search=Budget(), goal=goal, plain=True)
+    assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
+    assert replay(cdag, found, budget, recompute=False).ok
+    assert found.traffic(cdag.weights) <= goal
+
+
 def test_it_never_returns_a_worse_schedule() -> None:
     for seed in range(20):
         cdag, budget, plan, _, _ = sample(seed)

@@ -11,11 +11,12 @@ import pytest
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
+from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import generators, layer_by_layer, methods, mvm_tiling, sram
+from shorthaul.pebble import annealing_kernels, belady, generators, layer_by_layer, methods, mvm_tiling, sram
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.plan import Plan
@@ -52,11 +53,28 @@ def test_a_short_limit_has_annealing_compiled_before_the_bounds(is_warm: bool, m
 
     noted("_annealed")
     noted("_computed_bound")
-    monkeypatch.setattr(methods.jit, "is_warm", lambda _: is_warm)
+    monkeypatch.setattr(methods.jit, "is_ready", lambda _: is_warm)
+    monkeypatch.setattr(methods.annealing, "improve", lambda _, __, start, **___: start)  # what comes before, plain
     cdag = generators.random_cdag(n=30, degree=3, window=20, most=1, seed=1)
     with pytest.raises(KeyboardInterrupt):
         pebble.plan(cdag, budget=cdag.least_budget(), search=Budget(time_limit_s=600))
     assert calls == ["_computed_bound" if is_warm else "_annealed"]
+
+
+def test_a_limit_too_short_to_compile_anneals_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods.jit, "is_ready", lambda _: False)
+    monkeypatch.setattr(methods.jit, "expected_s", lambda _: 1e6)
+    monkeypatch.setattr(methods.jit, "affordable", lambda *_: False)
+    monkeypatch.setattr(annealing_kernels, "anneal", jit.interpreted(annealing_kernels.anneal))
+    cdag = generators.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
+    start = belady.plan(cdag, cdag.least_budget())
+    goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
+    monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
+    request = methods.Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
+    found = methods.find_plan(request, "auto")
+    assert found.method == "local-search"
+    assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
+    assert found.plan.traffic(cdag.weights) <= goal.value
 
 
 @pytest.mark.parametrize(

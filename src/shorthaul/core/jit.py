@@ -5,8 +5,10 @@ Set ``SHORTHAUL_JIT=0`` to run every kernel as plain Python (slow; for debugging
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar, cast
@@ -18,6 +20,12 @@ ENABLED = os.environ.get("SHORTHAUL_JIT", "1") != "0"
 
 #: No wrappers that let C call the functions: they take time to compile, and nothing here calls them so.
 _LEAN: Final = {"no_cfunc_wrapper": True}
+
+#: How many processes per core a compilation shares the machine with at most, for all that is assumed.
+_MOST_WAITING: Final = 4.0
+#: How long a tiered kernel stays plain Python in all, in seconds, and up to which size of its arguments.
+_PLAIN_S: Final = 0.5
+_SMALL: Final = 20_000
 
 _kernels: dict[str, list[Any]] = {}
 #: For every compiled kernel, by identity, the files of its code: its own and those of the kernels imported there.
@@ -78,6 +86,55 @@ def subroutine(function: Callable[P, R]) -> Callable[P, R]:
     return cast("Callable[P, R]", register_jitable(no_cpython_wrapper=True, **_LEAN)(function))
 
 
+def tiered(seconds: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Compile a kernel only when it pays: small arguments are worked on in plain Python for the first moments.
+
+    ``seconds`` is roughly how long the compilation takes, which is announced. What was compiled before is used at once.
+
+    >>> @tiered(seconds=1)
+    ... def half(x: int) -> int:
+    ...     return x // 2
+    >>> half(9)
+    4
+    """
+
+    def decorated(function: Callable[P, R]) -> Callable[P, R]:
+        compiled = kernel(function)
+        if compiled is function:
+            return function
+        left_s = _PLAIN_S
+
+        @functools.wraps(function)
+        def called(*args: P.args, **options: P.kwargs) -> R:
+            nonlocal left_s
+            if left_s > 0 and sum(getattr(array, "size", 1) for array in args) <= _SMALL:
+                if _kernel_is_warm(compiled):
+                    left_s = 0.0
+                    return compiled(*args, **options)
+                began = time.perf_counter()
+                result = function(*args, **options)
+                left_s -= time.perf_counter() - began
+                return result
+            announce(function.__module__, seconds)
+            return compiled(*args, **options)
+
+        return called
+
+    return decorated
+
+
+def interpreted(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the plain Python function of a kernel.
+
+    >>> @kernel
+    ... def half(x: int) -> int:
+    ...     return x // 2
+    >>> interpreted(half)(9)
+    4
+    """
+    return cast("Callable[P, R]", getattr(function, "py_func", function))
+
+
 def _files_of(function: Callable[..., Any]) -> frozenset[str]:
     """Return the files whose kernels ``function`` may contain: compiled code has those it calls inlined or copied."""
     files = {function.__code__.co_filename}
@@ -131,6 +188,27 @@ def announce(module: str, seconds: int, *, group: str | None = None) -> None:
         print(f"compiling the kernels of {name}: about {seconds} s, {when}", file=sys.stderr, flush=True)
 
 
+def is_ready(module: str) -> bool:
+    """True if there is nothing, or little, left to compile of ``module`` (which must be imported).
+
+    >>> is_ready("shorthaul.core.search")
+    True
+    """
+    # As in announce: a module some of whose kernels were compiled before has little left to compile.
+    kernels = _kernels.get(module, ())
+    return not ENABLED or not kernels or any(map(_kernel_is_warm, kernels))
+
+
+def expected_s(seconds: float) -> float:
+    """Return how long a compilation of so many processor seconds takes on a machine as busy as this one.
+
+    >>> expected_s(5.0) >= 5.0
+    True
+    """
+    waiting = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    return seconds * min(_MOST_WAITING, max(1.0, waiting / (os.cpu_count() or 1)))
+
+
 def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool:
     """True if the kernels of ``module`` are compiled, or can be in the time left; else said once, naming ``what``.
 
@@ -140,8 +218,7 @@ def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool
     >>> affordable("shorthaul.core.jit", 5, 60.0, "the search")
     True
     """
-    # As in announce: a module some of whose kernels were compiled before has little left to compile.
-    if not ENABLED or remaining_s >= 1.5 * seconds or any(map(_kernel_is_warm, _kernels.get(module, ()))):
+    if is_ready(module) or remaining_s >= 1.5 * expected_s(seconds):
         return True
     if remaining_s > 0 and what not in _announced:
         _announced.add(what)

@@ -7,8 +7,9 @@ another search, decided elsewhere stays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import cycle, pairwise
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -18,11 +19,16 @@ from shorthaul.pebble import annealing_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 #: Seconds that the first compilation of the kernels takes.
-COMPILE_S: Final = 8
+COMPILE_S: Final = 6
 #: Most moves between two looks at the clock, fewer where a step is much work: so many readers looked at in all.
 _SLICE: Final = 1000
 _WORK: Final = 20_000_000
+#: How much less work is done between two looks without compiling.
+_SLOWER: Final = 30
 #: The steps that a move replays, roughly.
 _STRETCH: Final = 100
 #: Moves per computation of the first round, and at most; rounds grow while they fail.
@@ -39,10 +45,14 @@ _MILD: Final = 0.3
 
 
 class Schedule:
-    """A schedule that can be annealed in place; ``traffic`` is what it moves, ``state`` what the kernels work on."""
+    """A schedule that can be annealed in place; ``traffic`` is what it moves, ``state`` what the kernels work on.
 
-    def __init__(self, cdag: Cdag, budget: int, plan: Plan) -> None:
+    With ``plain`` the kernels are not compiled, but run as Python: some thousand moves per second.
+    """
+
+    def __init__(self, cdag: Cdag, budget: int, plan: Plan, *, plain: bool = False) -> None:
         self._budget = budget
+        self._plain = plain
         n = cdag.n
         order = plan.nodes[plan.kinds == Move.COMPUTE]
         node = np.full((n, kernels.COLUMNS), -1, np.int64)
@@ -62,17 +72,24 @@ class Schedule:
         )  # fmt: skip
         self._held = np.empty(len(order), np.int64)
         self._mark = np.empty(n, np.int64)
-        self.traffic = int(cdag.weights[cdag.outputs()].sum()) + kernels.set_up(self.state, budget)
+        self.traffic = int(cdag.weights[cdag.outputs()].sum()) + self._callable(kernels.set_up)(self.state, budget)
 
     def anneal(self, steps: int, *, penalty: float, hot: float, cold: float, seed: int) -> None:
         """Try so many moves while the temperature falls from ``hot`` to ``cold``, in the unit of the weights."""
-        self.traffic += kernels.anneal(
+        # The kernels draw from NumPy's global generator, which in plain Python is everybody's.
+        kept = np.random.get_state() if self._plain else None  # noqa: NPY002
+        self.traffic += self._callable(kernels.anneal)(
             self.state, self._held, self._mark, self._budget, penalty, steps, hot, cold, seed
         )
+        if kept is not None:
+            np.random.set_state(kept)  # noqa: NPY002
 
     def plan(self) -> Plan:
         """Return the schedule as moves."""
-        return Plan(*kernels.moves_of(self.state, self._budget))
+        return Plan(*self._callable(kernels.moves_of)(self.state, self._budget))
+
+    def _callable(self, function: Callable[P, R]) -> Callable[P, R]:
+        return jit.interpreted(function) if self._plain else function
 
 
 def _lists(cdag: Cdag, plan: Plan, position: IntArray) -> tuple[IntArray, IntArray, int]:
@@ -107,13 +124,21 @@ def moves_at_once(cdag: Cdag) -> int:
 
 
 def improve(
-    cdag: Cdag, budget: int, start: Plan, *, search: Budget, goal: int = 0, patience: int | None = PATIENCE
+    cdag: Cdag,
+    budget: int,
+    start: Plan,
+    *,
+    search: Budget,
+    goal: int = 0,
+    patience: int | None = PATIENCE,
+    plain: bool = False,
 ) -> Plan:
     """Return the best schedule met when annealing ``start``, which computes no value twice, until ``search`` expires.
 
     Every round anneals the best schedule so far; rounds grow while they fail, and fit into the time that is left. It
     ends after ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The
-    result is never worse than ``start``; the same seed gives the same plan when the search ends by itself.
+    result is never worse than ``start``; the same seed gives the same plan when the search ends by itself. With
+    ``plain`` nothing is compiled, for graphs of some thousand nodes in a short time.
 
     >>> from shorthaul.pebble import belady
     >>> from shorthaul.pebble.generators import fft
@@ -127,10 +152,11 @@ def improve(
     count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
     if count < 2 or traffic <= goal:
         return best
-    jit.announce(kernels.__name__, COMPILE_S)
+    if not plain:
+        jit.announce(kernels.__name__, COMPILE_S)
     random = search.generator()
     unit = float(np.median(cdag.weights))
-    moves, idle, size = _FIRST * count, 0, moves_at_once(cdag)
+    moves, idle, size = _FIRST * count, 0, max(10, moves_at_once(cdag) // (_SLOWER if plain else 1))
     rate = 0.0  # moves per second
     for hot, penalty in cycle(_ROUNDS):
         if search.expired() or traffic <= goal or (patience is not None and idle >= patience):
@@ -140,7 +166,7 @@ def improve(
         left = moves if search.time_limit_s is None else int(rate * search.remaining_s())
         slices = max(4, min(moves, left) // size)
         heat = hot if slices * size >= _HURRIED * count else min(hot, _MILD)
-        schedule = Schedule(cdag, budget, best)
+        schedule = Schedule(cdag, budget, best, plain=plain)
         for warm, cool in pairwise(np.geomspace(heat * unit, _COLD * unit, slices + 1).tolist()):
             schedule.anneal(size, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))
             done += size

@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core import jit
 from shorthaul.core.search import Budget
 from shorthaul.pebble import belady_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
@@ -67,7 +66,6 @@ def replay_order(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1
     4
     """
     require_budget(cdag, budget)
-    jit.announce(kernels.__name__, 8)
     computed = order[~cdag.is_input()[order]]
     parents = cdag.parents
     found = kernels.replay(
@@ -87,7 +85,6 @@ def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search
     >>> plan(butterfly, 9).traffic(butterfly.weights)
     18
     """
-    jit.announce(kernels.__name__, 8)
     best: tuple[int, Plan] | None = None
     least = cdag.algorithmic_bound()
     for candidate in _orders(cdag, order):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel, subroutine
+from shorthaul.core.jit import subroutine, tiered
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -14,7 +14,7 @@ BoolArray = npt.NDArray[np.bool_]
 NEVER = 1 << 62
 
 
-@kernel
+@tiered(seconds=3)
 def depth_first_order(starts: IntArray, parents: IntArray, roots: IntArray, rank: IntArray) -> IntArray:
     """Return the nodes in postorder from ``roots`` upwards through ``parents``, shape (n,).
 
@@ -54,7 +54,7 @@ def depth_first_order(starts: IntArray, parents: IntArray, roots: IntArray, rank
     return order[:found]
 
 
-@kernel
+@tiered(seconds=3)
 def recent_first_order(
     parent_starts: IntArray, child_starts: IntArray, children: IntArray, inputs: IntArray
 ) -> IntArray:
@@ -103,7 +103,7 @@ def sort_by_slack(nodes: IntArray, count: int, need: IntArray, weights: IntArray
         gap //= 2
 
 
-@kernel
+@tiered(seconds=3)
 def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray) -> IntArray:
     """Return for every node the fast memory that its ancestors need if they were a tree, shape (n,).
 
@@ -126,7 +126,7 @@ def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights:
     return need
 
 
-@kernel
+@tiered(seconds=3)
 def levels(order: IntArray, starts: IntArray, before: IntArray) -> IntArray:
     """Return the length of the longest path to each node, shape (n,); ``before`` lists what comes right before each."""
     level = np.zeros(len(starts) - 1, np.int64)
@@ -190,7 +190,7 @@ def pop(heap: IntArray, size: int) -> int:
     return size
 
 
-@kernel
+@tiered(seconds=3)
 def replay(
     order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray, is_output: BoolArray,
     budget: int, penalty: float,

@@ -39,7 +39,7 @@ _RUN_S: Final = 2e-6
 #: How many rules without a better plan are enough where nobody gave a time limit, and the limit then, in seconds.
 PATIENCE: Final = 60
 _ENDLESS_S: Final = 20.0
-COMPILE_S: Final = 25
+COMPILE_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from shorthaul.pebble import (
     list_scheduling,
     list_scheduling_kernels,
     local_search,
+    local_search_kernels,
     memory_states,
     mvm_tiling,
     recomputation,
@@ -30,6 +31,7 @@ from shorthaul.pebble import (
     tiles_kernels,
     tree,
     tree_cuts,
+    tree_cuts_kernels,
     wavefront_kernels,
 )
 from shorthaul.pebble.bound import best_bound, exhausted
@@ -46,8 +48,11 @@ MOST_FOR_LOCAL_SEARCH = 50_000
 _MOST_FOR_PROOFS = 100
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
-#: Which part of its time ``auto`` anneals at first where that has to be compiled.
-_SHARE_AT_FIRST = 0.02
+#: Which part of its time ``auto`` anneals at first where that has to be compiled: in plain Python, on graphs of up to
+#: so many nodes and edges, then compiled, if so many times the time for that is left.
+_SHARE_AT_FIRST = 0.05
+_MOST_FOR_PLAIN = 20_000
+_ROOM_TO_COMPILE = 1.2
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
 _BOUND_S = 1.5
 #: Seconds that the first compilation of the bounds' kernels takes.
@@ -218,7 +223,7 @@ def _composition(request: Request) -> Found:
 
     def module(part: Cdag, budget: int, time: Budget) -> Plan:
         """Return the plan of a module by the method that suits it."""
-        if as_forest(part) is not None:
+        if as_forest(part) is not None and _is_affordable(tree_cuts_kernels.__name__, 12, request, "cutting trees"):
             return tree_cuts.plan(part, budget, search=time).plan
         inner = Request(part, budget, request.recompute, time)
         return _annealed(inner, _quick(inner), time).plan
@@ -258,7 +263,9 @@ def _auto(request: Request) -> Found:
     best = _quick(request)
     if _is_met(cdag, best) or request.search.expired():
         return best
-    best = _compiled_first(request, best)
+    best = _annealed_at_first(request, best)
+    if _is_met(cdag, best) or request.search.expired():
+        return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
     if _is_met(cdag, best):
         return best
@@ -288,18 +295,24 @@ def _auto(request: Request) -> Found:
     return _annealed(request, best, search)
 
 
-def _compiled_first(request: Request, best: Found) -> Found:
+def _annealed_at_first(request: Request, best: Found) -> Found:
     """Return the plan annealed for a moment if the kernels for that are not compiled yet and time is limited.
 
-    A short limit has room for the compilation of one search only; annealing is the one that most graphs gain from.
+    A short limit has room for the compilation of one search only; annealing is the one that most graphs gain from. It
+    begins in plain Python, and stays there to the end where not even this compilation fits.
     """
-    module = annealing_kernels.__name__
-    is_limited = request.search.time_limit_s is not None and request.cdag.n <= MOST_FOR_LOCAL_SEARCH
-    if not is_limited or request.recompute or jit.is_warm(module):
+    cdag, search, module = request.cdag, request.search, annealing_kernels.__name__
+    if search.time_limit_s is None or cdag.n > MOST_FOR_LOCAL_SEARCH or jit.is_ready(module):
         return best
-    if not _is_affordable(module, annealing.COMPILE_S, request, "the local search"):
+    fits = search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
+    if cdag.n + cdag.edges <= _MOST_FOR_PLAIN:
+        part = search.part(_SHARE_AT_FIRST if fits else 1.0)
+        goal = int(best.bound.value)
+        found = annealing.improve(cdag, request.budget, best.plan, search=part, goal=goal, patience=None, plain=True)
+        best = _cheaper(cdag, best, Found(found, "local-search", best.bound))
+    if not fits or request.recompute or _is_met(cdag, best):
         return best
-    return _annealed(request, best, request.search.part(_SHARE_AT_FIRST))
+    return _annealed(request, best, search.part(_SHARE_AT_FIRST))
 
 
 def _share_of_annealing(request: Request) -> float:
@@ -356,6 +369,9 @@ def _annealed(request: Request, best: Found, search: Budget) -> Found:
     """Return the plan annealed; with recomputation, without it first."""
     goal = int(best.bound.value)
     for recompute in (False, True) if request.recompute else (False,):
+        kernels = local_search_kernels.__name__
+        if recompute and not _is_affordable(kernels, local_search.COMPILE_S, request, "computing values again"):
+            continue
         part = search.part(0.3) if recompute < request.recompute else search
         patience = _patience(request, annealing.PATIENCE)
         found = local_search.improve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
+from shorthaul.core.jit import tiered
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -14,7 +14,7 @@ KindArray = npt.NDArray[np.uint8]
 _LOAD, _STORE, _COMPUTE, _DELETE = np.uint8(0), np.uint8(1), np.uint8(2), np.uint8(3)
 
 
-@kernel
+@tiered(seconds=2)
 def compute_again(
     kinds: KindArray,
     nodes: IntArray,
@@ -73,7 +73,7 @@ def compute_again(
     return count
 
 
-@kernel
+@tiered(seconds=2)
 def needed(kinds: KindArray, nodes: IntArray, is_output: BoolArray) -> BoolArray:
     """Return which moves are needed: all but stores of values that are no outputs and are not loaded afterwards."""
     loaded = is_output.copy()

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from shorthaul.core.jit import announce
 from shorthaul.pebble import reload_kernels as kernels
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
-
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 2
 
 
 def computed_again(cdag: Cdag, plan: Plan, budget: int) -> Plan:
@@ -25,7 +21,6 @@ def computed_again(cdag: Cdag, plan: Plan, budget: int) -> Plan:
     >>> [kind.name for kind, _ in computed_again(chain, plan_of(moves), 9)]
     ['LOAD', 'COMPUTE', 'COMPUTE', 'DELETE', 'COMPUTE', 'COMPUTE', 'STORE']
     """
-    announce("shorthaul.pebble.reload_kernels", COMPILE_S)
     kinds, nodes = np.empty(3 * len(plan), dtype=np.uint8), np.empty(3 * len(plan), dtype=np.int64)
     count = kernels.compute_again(
         plan.kinds, plan.nodes, cdag.weights, cdag.parents.starts, cdag.parents.targets, budget, kinds, nodes

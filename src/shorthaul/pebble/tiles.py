@@ -42,7 +42,7 @@ _HOPELESS: Final = 1.15
 PATIENCE: Final = 80
 _ENDLESS_S: Final = 20.0
 #: Seconds that the first compilation of the kernels takes, roughly.
-COMPILE_S: Final = 12
+COMPILE_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from shorthaul.pebble.forest import Forest, require_forest
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
 
-_COMPILE_S = 20
+_COMPILE_S = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,7 @@ from shorthaul.pebble.forest import Forest, require_forest
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
-_COMPILE_S = 25
+_COMPILE_S = 12
 #: Partial answers kept per node, tried one after another until none has to be dropped.
 WIDTHS = (64, 512, 4096)
 #: How many times as long the next width may take.
