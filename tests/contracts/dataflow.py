@@ -58,6 +58,7 @@ CONTRACT = Contract(
         broken("no-core", changed(["actors", 0, "tau"], {}), "actors[0] (a).tau", "no core type"),
         broken("token-size", changed(["channels", 1, "token_bytes"], 1), "(m)", "differ in token size"),
         broken("wrong-type", changed(["channels", 1, "delay"], "one"), "channels", "expected"),
+        broken("time-unit", changed(["time_unit"], []), "time_unit", "is not a time unit", "s, ms, us, ns"),
         Broken(
             "deadlock",
             ("plan", "bad.json"),

@@ -80,6 +80,11 @@ def test_memory_over_capacity() -> None:
     assert "memory-over-capacity" in rules(big, problem)
 
 
+def test_buffers_of_absurd_size_are_refused_not_replayed() -> None:
+    big = dataclasses.replace(POINT, capacities={**POINT.capacities, "c4": 2**63})
+    assert rules(big) == {"buffer-too-large"}
+
+
 def test_wrong_route() -> None:
     name = next(iter(POINT.routes))
     wrong = dataclasses.replace(POINT, routes={**POINT.routes, name: ("h_T1", "h_NoC")})

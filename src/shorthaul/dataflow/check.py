@@ -13,6 +13,7 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.dataflow.check_tokens import Access, replay_buffer
 from shorthaul.dataflow.model import (
+    MOST_TOKENS,
     DECISIONS,
     GLOBAL_MEMORY,
     NOC,
@@ -151,6 +152,9 @@ def _complete(replay: _Replay, actors: Sequence[str], buffers: Sequence[_Buffer]
             replay.fault("channel-binding", place, f"is in no memory: {point.channel_binding.get(buffer.id)!r}")
         if point.capacities.get(buffer.id, 0) < 1:
             replay.fault("buffer-too-small", f"capacities.{buffer.id}", "has no place for a token", 1, 0)
+        elif point.capacities[buffer.id] > MOST_TOKENS:  # as in an application; every place is replayed
+            message = f"has more than {MOST_TOKENS} places"
+            replay.fault("buffer-too-large", f"capacities.{buffer.id}", message)
         for task in (buffer.write, *(name for name, _ in buffer.reads)):
             _check_start(replay, task)
     for name in actors:

@@ -72,7 +72,7 @@ def application_from(document: Any, *, file: str | Path | None = None) -> Applic
 
 
 def _time_unit(value: Any, file: str | Path | None) -> Any:
-    if value not in {"s", "ms", "us", "ns"}:
+    if not isinstance(value, str) or value not in {"s", "ms", "us", "ns"}:
         raise InputError("is not a time unit", file=file, place="time_unit", value=value, allowed="s, ms, us, ns")
     return value
 
