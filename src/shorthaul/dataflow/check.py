@@ -13,9 +13,9 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.dataflow.check_tokens import Access, replay_buffer
 from shorthaul.dataflow.model import (
-    MOST_TOKENS,
     DECISIONS,
     GLOBAL_MEMORY,
+    MOST_TOKENS,
     NOC,
     Application,
     Platform,
