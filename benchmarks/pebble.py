@@ -1,6 +1,6 @@
 """The pebble engine on the figures it has to reach: quality, bound, proof, and processor time.
 
-    python benchmarks/pebble.py [FOLDER] [--time-limit 60] [--only GROUP] [--processor-time]
+    python benchmarks/pebble.py [FOLDER] [--time-limit 60] [--only GROUP] [--processor-time] [--seed 0]
 
 ``FOLDER`` holds the instances of OneStopParallel's tiny set (they are not part of the project); without it only
 generated graphs are measured. ``table1``, ``figure5`` and ``figure6`` are the paper's, with its layer-by-layer baseline
@@ -30,7 +30,20 @@ import pebble_random
 
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import Cdag, Plan, belady, case, dwt, exact, layer_by_layer, load_cdag, mvm_tiling, plan, tree
+from shorthaul.pebble import (
+    Cdag,
+    Plan,
+    belady,
+    case,
+    dwt,
+    exact,
+    layer_by_layer,
+    load_cdag,
+    mvm_tiling,
+    plan,
+    potentials,
+    tree,
+)
 from shorthaul.pebble.bound import best_bound
 from shorthaul.pebble.check import replay
 
@@ -211,10 +224,10 @@ def solved(name: str, cdag: Cdag, budget: int, known: int, limit_s: float) -> di
     }
 
 
-def random_graphs(limit_s: float) -> list[dict[str, object]]:
+def random_graphs(limit_s: float, seed: int) -> list[dict[str, object]]:
     """Return what ``--method exact`` makes of random graphs: a line for all, one per family, and the open ones."""
     rows: list[dict[str, object]] = []
-    for name, cdag, budget in pebble_random.sample():
+    for name, cdag, budget in pebble_random.sample(seed):
         began = time.process_time()
         result = plan(cdag, budget=budget, method="exact", search=Budget(time_limit_s=limit_s))
         assert result.cost is not None
@@ -288,7 +301,7 @@ def osp_graph(folder: Path, name: str) -> Cdag:
     return load_cdag(folder / f"instance_{name}.hdag")
 
 
-def groups(folder: Path | None, limit_s: float) -> dict[str, Callable[[], list[dict[str, object]]]]:
+def groups(folder: Path | None, limit_s: float, seed: int) -> dict[str, Callable[[], list[dict[str, object]]]]:
     """Return what measures each group of rows."""
 
     def measured(problems: tuple[tuple[str, int, int], ...]) -> list[dict[str, object]]:
@@ -312,7 +325,7 @@ def groups(folder: Path | None, limit_s: float) -> dict[str, Callable[[], list[d
         "figure6": lambda: [show(mean_reduction(*row)) for row in FIGURE_6],
         "optima": lambda: measured(OPTIMA),
         "hard": lambda: measured(HARD),
-        "random": lambda: random_graphs(min(limit_s, 10.0)),
+        "random": lambda: random_graphs(min(limit_s, 10.0), seed),
         "osp": osp,
         "bounds": bounds,
         "speed": lambda: [show(alone(name, budget)) for name, budget in SPEED],
@@ -323,7 +336,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--only", choices=tuple(groups(None, 0.0)))
+    parser.add_argument("--only", choices=tuple(groups(None, 0.0, 0)))
+    parser.add_argument("--seed", type=int, default=0, help="which sample of random graphs")
     parser.add_argument(
         "--processor-time",
         action="store_true",
@@ -336,13 +350,17 @@ def main() -> None:
     results: dict[str, object] = json.loads(target.read_text()) if target.exists() else {}
     exact.solve(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=60))  # compiles the kernels
     best_bound(case("pyramid:n=10,word=1").workload, 9, search=Budget(time_limit_s=60), goal=18)
-    for group, measure in groups(given.folder, given.time_limit).items():
+    prices = potentials.begun(case("fft:n=4,word=1").workload, 3)
+    assert prices is not None
+    prices.climb(6, search=Budget(time_limit_s=60))
+    for group, measure in groups(given.folder, given.time_limit, given.seed).items():
         if given.only not in {None, group}:
             continue
         if group == "osp" and given.folder is None:
             print("no folder given: OneStopParallel's instances are left out", file=sys.stderr)
             continue
-        results[group] = measure()
+        name = f"{group}, seed {given.seed}" if group == "random" and given.seed else group
+        results[name] = measure()
     target.parent.mkdir(exist_ok=True)
     target.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -52,10 +52,11 @@ def test_the_kernel_proves_what_trying_everything_does(most: int) -> None:
                 u = int(lattice.live[entry])
                 weight = 12 * int(cdag.weights[u]) // unit
                 saved, unsaved = int(rng.integers(0, weight + 1)), int(rng.integers(0, 2 * weight + 1))
+                unsaved *= not problem.given[u]
                 chosen[done, u] = saved, unsaved
                 prices[:, entry] = saved, unsaved
         ahead, through = np.empty(len(sets)), np.empty(len(lattice.nodes))
-        kernels.look_ahead(problem, lattice, prices, 0.0, True, ahead, through)
+        kernels.look_ahead(problem, lattice, prices, 0.0, True, ahead, through, 6 * rng.random(len(through)))
         best = plain.ahead(cdag, budget, chosen)
         assert set(best) == set(sets)
         if most == 1:
@@ -75,15 +76,16 @@ def test_the_flow_is_the_gradient() -> None:
     prices = rng.random((2, len(charge))) * np.array([charge, 2 * charge])
     ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
     flow, gradient = np.empty(len(ahead)), np.empty_like(prices)
-    kernels.look_ahead(problem, lattice, prices, 0.5, False, ahead, through)
-    kernels.follow(problem, lattice, prices, 0.5, ahead, through, flow, gradient)
+    ends = np.zeros_like(through)
+    kernels.look_ahead(problem, lattice, prices, 0.5, False, ahead, through, ends)
+    kernels.follow(problem, lattice, prices, 0.5, ahead, through, ends, flow, gradient)
     assert flow[-1] == pytest.approx(1.0, abs=1e-3)
     before, step = float(ahead[0]), 1e-6
     for kind in range(2):
         for entry in range(len(charge)):
             moved = prices.copy()
             moved[kind, entry] += step
-            kernels.look_ahead(problem, lattice, moved, 0.5, False, ahead, through)
+            kernels.look_ahead(problem, lattice, moved, 0.5, False, ahead, through, ends)
             assert (ahead[0] - before) / step == pytest.approx(gradient[kind, entry], abs=2e-3)
 
 

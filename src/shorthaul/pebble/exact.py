@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from shorthaul.core.jit import affordable
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, belady, local_search, patterns, potentials, symmetry
+from shorthaul.pebble import beam, belady, local_search, patterns, potential_kernels, potentials, symmetry
 from shorthaul.pebble.downsets import Cut, Layers, Outcome, layered, tables
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.pattern_tables import NO_PATTERNS
@@ -28,11 +29,13 @@ _GROWTH = 3.0
 _FIRST_LOOK = 0.5
 #: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn.
 _SYMMETRY = 0.3
-_WITHOUT_TABLES = 1.2
+_WITHOUT_TABLES = 0.8
 _TABLES = 0.5
-#: Widths of the beams that potentials guide, and what each climb, each such beam and the pass after them take.
-_GUIDED = (300, 1000, 3000)
-_CLIMB, _GUIDED_TIME, _WITH_POTENTIAL = 0.7, 0.3, 3.0
+#: How often prices climb, and what each climb, each beam that potentials guide and the pass after them take.
+_CLIMBS = 4
+_CLIMB, _GUIDED, _WITH_POTENTIAL = 1.3, 0.5, 4.0
+#: Widths of these beams, after the first climb and after the last.
+_NARROW, _WIDE = 300, 3000
 #: What passes below the best plan, below lower limits, and better plans take of a turn.
 _MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
 #: Passes shorter than this part of their turn are followed by wider steps of the limit.
@@ -134,16 +137,23 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
+        left = self._search.remaining_s()
+        if not affordable(potential_kernels.__name__, potentials.COMPILE_S, left, "bounding by prices"):
+            return
         found = potentials.begun(self._cdag, self._budget)
         if found is None:
             return
-        for width in _GUIDED:
+        for turn in range(_CLIMBS):
             found.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(_CLIMB * seconds))
             self.raise_to(self._least + found.excess)
             if self.gap() <= 0 or self._search.expired():
                 return
             self._potential = found.potential()
-            self._guided(width, _GUIDED_TIME * seconds)
+            is_last = found.is_flat or turn == _CLIMBS - 1
+            if turn == 0 or is_last:
+                self._guided(_WIDE if is_last else _NARROW, _GUIDED * seconds)
+            if is_last:
+                break
         self._main = self._layers(self.best.traffic(self._cdag.weights))
         self._continue_main(_WITH_POTENTIAL * seconds)
 

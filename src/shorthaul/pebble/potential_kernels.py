@@ -33,7 +33,8 @@ _MEAN, _SQUARE, _SMALL = 0.9, 0.99, 1e-4
 class Problem(NamedTuple):
     """A graph of up to 64 nodes: weights, sets of parents and children, inputs, and the room beside each computation.
 
-    ``room`` is the budget less the weights of a node and its operands; all arrays have shape (n,).
+    ``room`` is the budget less the weights of a node and its operands. Entries ``touched_first[v]`` to
+    ``touched_first[v + 1]`` of ``touched`` are v and its operands, ascending. The other arrays have shape (n,).
     """
 
     weights: IntArray
@@ -41,6 +42,8 @@ class Problem(NamedTuple):
     children: WordArray
     given: BoolArray
     room: IntArray
+    touched_first: IntArray
+    touched: IntArray
 
 
 class Lattice(NamedTuple):
@@ -48,7 +51,8 @@ class Lattice(NamedTuple):
 
     The steps from set d are numbers ``step_first[d]`` to ``step_first[d + 1]``: they compute ``nodes`` and lead to the
     sets ``targets``. Entries ``live_first[d]`` to ``live_first[d + 1]`` of ``live`` are the values that are read after
-    d, ascending. The first set is the start, the last is everything; steps lead to later sets.
+    d, ascending; ``masks`` are the same as sets. The first set is the start, the last is everything; steps lead to
+    later sets.
     """
 
     sets: WordArray
@@ -57,6 +61,7 @@ class Lattice(NamedTuple):
     targets: IntArray
     live_first: IntArray
     live: IntArray
+    masks: WordArray
 
 
 class Potential(NamedTuple):
@@ -120,93 +125,144 @@ def enumerate_steps(
 
 
 @kernel
-def find_live(problem: Problem, sets: WordArray, live_first: IntArray, live: IntArray) -> None:
-    """Write the values that are read after each set, ascending; with no room in ``live`` only ``live_first``."""
+def find_live(problem: Problem, sets: WordArray, masks: WordArray, live_first: IntArray) -> None:
+    """Write the values that are read after each set, and where their entries begin."""
     entries = 0
     for d in range(len(sets)):
         live_first[d] = entries
+        masks[d] = _ZERO
         for u in range(len(problem.weights)):
             if sets[d] >> np.uint64(u) & _ONE != _ZERO and problem.children[u] & ~sets[d] != _ZERO:
-                if len(live):
-                    live[entries] = u
+                masks[d] |= _ONE << np.uint64(u)
                 entries += 1
     live_first[len(sets)] = entries
+
+
+@kernel
+def _size(mask: np.uint64) -> np.int64:
+    mask -= mask >> _ONE & np.uint64(0x5555555555555555)
+    mask = (mask & np.uint64(0x3333333333333333)) + (mask >> np.uint64(2) & np.uint64(0x3333333333333333))
+    mask = mask + (mask >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64(mask * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
 @kernel
 def _priced(
     problem: Problem,
     lattice: Lattice,
-    prices: FloatArray,
+    saved: FloatArray,
+    unsaved: FloatArray,
     at: int,
     step: int,
     flow: float,
     gradient: FloatArray,
     drops: FloatArray,
-    items: IntArray,
-    ranks: IntArray,
-) -> tuple[float, int]:
-    """Return what a step gains in prices of what it computes and reads, and how many other values drop in price.
+) -> float:
+    """Return what a step gains in prices of what it computes and reads; write what other live values drop to ``drops``.
 
-    The drops of those go to ``drops``, their entries before and after, and whether unsaved, to ``items``; ``ranks``
-    orders them, most per weight first. With a ``flow`` the gains are entered in ``gradient``.
+    With a ``flow`` the gains are entered in ``gradient``. Inputs are never unsaved, and have price 0 there.
     """
-    live = lattice.live
     v = lattice.nodes[step]
-    new = lattice.live_first[lattice.targets[step]]
-    end = lattice.live_first[lattice.targets[step] + 1]
-    operands = problem.parents[v]
+    target = lattice.targets[step]
+    mask, then = lattice.masks[at], lattice.masks[target]
+    first = lattice.live_first[at]
+    old, shift = first, lattice.live_first[target] - first
     gain = 0.0
-    count = 0
-    for old in range(lattice.live_first[at], lattice.live_first[at + 1]):
-        u = live[old]
-        if new < end and live[new] == v:
-            new += 1
-        alive = new < end and live[new] == u
-        if operands >> np.uint64(u) & _ONE != _ZERO:
-            saved = prices[0, new] if alive else 0.0
-            unsaved = prices[1, new] if alive else 0.0
-            kind = 0
-            change = saved - prices[0, old]
-            if unsaved - prices[1, old] < change and not problem.given[u]:
-                kind = 1
-                change = unsaved - prices[1, old]
-            if saved < change:  # it was not in fast memory
-                gain += saved
-                if flow > 0 and alive:
-                    gradient[0, new] += flow
-            else:
-                gain += change
+    for k in range(problem.touched_first[v], problem.touched_first[v + 1]):
+        u = problem.touched[k]
+        own = _ONE << np.uint64(u)
+        end = first + _size(mask & (own - _ONE))
+        for i in range(old, end):
+            drops[i - first] = max(saved[i] - saved[i + shift], unsaved[i] - unsaved[i + shift])
+        old = end
+        new = old + shift
+        alive = then & own != _ZERO
+        if u == v:
+            if alive:
+                gain += unsaved[new]
+                shift += 1
                 if flow > 0:
-                    gradient[kind, old] -= flow
-                    if alive:
-                        gradient[kind, new] += flow
-        else:
-            kind = 0
-            drop = prices[0, old] - prices[0, new]
-            if prices[1, old] - prices[1, new] > drop and not problem.given[u]:
-                kind = 1
-                drop = prices[1, old] - prices[1, new]
-            if drop > 0:
-                place = count
-                weight = problem.weights[u]
-                while place > 0 and drops[ranks[place - 1]] * weight < drop * items[ranks[place - 1], 3]:
-                    ranks[place] = ranks[place - 1]
-                    place -= 1
-                ranks[place] = count
-                drops[count] = drop
-                items[count, 0], items[count, 1], items[count, 2], items[count, 3] = old, new, kind, weight
-                count += 1
-        if alive:
-            new += 1
-    if problem.children[v] != _ZERO:
-        new = lattice.live_first[lattice.targets[step]]
-        while live[new] != v:
-            new += 1
-        gain += prices[1, new]
+                    gradient[1, new] += flow
+            continue
+        saved_then = saved[new] if alive else 0.0
+        change = saved_then - saved[old]
+        kind = 0
+        if not problem.given[u]:
+            other = (unsaved[new] if alive else 0.0) - unsaved[old]
+            if other < change:
+                change, kind = other, 1
+        is_out = saved_then < change  # it was not in fast memory
+        gain += saved_then if is_out else change
         if flow > 0:
-            gradient[1, new] += flow
-    return gain, count
+            if not is_out:
+                gradient[kind, old] -= flow
+            if alive:
+                gradient[0 if is_out else kind, new] += flow
+        if not alive:
+            shift -= 1
+        drops[old - first] = 0.0
+        old += 1
+    for i in range(old, lattice.live_first[at + 1]):
+        drops[i - first] = max(saved[i] - saved[i + shift], unsaved[i] - unsaved[i + shift])
+    return gain
+
+
+@kernel
+def _held(
+    weights: IntArray, live: IntArray, first: int, count: int, room: int, end: float, is_whole: bool,
+    drops: FloatArray, rates: FloatArray, amounts: FloatArray, sizes: IntArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Return by how much the values that fit may drop in price at most, and the drop per weight where the room ends.
+
+    Values may be divided; a whole number is rounded up. ``end`` is a guess of the second answer. The last three arrays
+    are scratch of shape (n,). Drops per weight compare exactly, as weights are small (see :mod:`potentials`).
+    """
+    found = 0
+    inside = 0  # values before this number are taken
+    taken = np.int64(0)
+    for i in range(count):
+        drop = drops[i]
+        if drop > 0:
+            size = weights[live[first + i]]
+            rate = drop / size
+            rates[found], amounts[found], sizes[found] = rate, drop, size
+            if rate > end:
+                _swap(found, inside, rates, amounts, sizes)
+                inside += 1
+                taken += size
+            found += 1
+    while inside > 0 and taken > room:
+        least = 0
+        for i in range(1, inside):
+            if rates[i] < rates[least]:
+                least = i
+        inside -= 1
+        taken -= sizes[least]
+        _swap(least, inside, rates, amounts, sizes)
+    while inside < found:
+        most = inside
+        for i in range(inside + 1, found):
+            if rates[i] > rates[most]:
+                most = i
+        _swap(most, inside, rates, amounts, sizes)
+        if taken + sizes[inside] > room:
+            break
+        taken += sizes[inside]
+        inside += 1
+    total = 0.0
+    for i in range(inside):
+        total += amounts[i]
+    if inside == found:
+        return total, 0.0
+    rest = amounts[inside] * (room - taken) / sizes[inside]
+    return total + (np.ceil(rest) if is_whole else rest), rates[inside]
+
+
+@kernel
+def _swap(i: int, j: int, rates: FloatArray, amounts: FloatArray, sizes: IntArray) -> None:
+    rates[i], rates[j] = rates[j], rates[i]
+    amounts[i], amounts[j] = amounts[j], amounts[i]
+    sizes[i], sizes[j] = sizes[j], sizes[i]
 
 
 @kernel
@@ -218,41 +274,77 @@ def look_ahead(
     is_whole: bool,
     ahead: FloatArray,
     through: FloatArray,
+    ends: FloatArray,
 ) -> None:
     """Write a(D) of every set into ``ahead``, and the same for each step out of it into ``through``.
 
-    With a ``temperature`` the minimum over steps is softened. If ``is_whole``, prices are whole numbers, and what is
-    written is rounded down to whole numbers, exactly.
+    ``ends`` becomes the drop in price per weight at which each step's room ends, and is a guess of it before. With a
+    ``temperature`` the minimum over steps is softened. If ``is_whole``, prices are whole numbers, and so is what is
+    written, rounded down.
     """
     n = len(problem.weights)
-    drops, items, ranks = np.empty(n), np.empty((n, 4), dtype=np.int64), np.empty(n, dtype=np.int64)
+    drops, rates, amounts, sizes = np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     none = np.empty((2, 0))
+    saved, unsaved = prices[0], prices[1]
     if len(ahead) == 0:
         return
     ahead[len(ahead) - 1] = 0.0
     for at in range(len(ahead) - 2, -1, -1):
         least = np.inf
+        first, count = lattice.live_first[at], lattice.live_first[at + 1] - lattice.live_first[at]
         for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
-            gain, count = _priced(problem, lattice, prices, at, step, 0.0, none, drops, items, ranks)
-            value = ahead[lattice.targets[step]] + gain
+            gain = _priced(problem, lattice, saved, unsaved, at, step, 0.0, none, drops)
             room = problem.room[lattice.nodes[step]]
-            for q in range(count):
-                item = ranks[q]
-                weight = items[item, 3]
-                if weight > room:
-                    part = drops[item] * room / weight
-                    value -= np.ceil(part) if is_whole else part
-                    break
-                value -= drops[item]
-                room -= weight
-            through[step] = value
-            least = min(least, value)
+            lost, ends[step] = _held(
+                problem.weights, lattice.live, first, count, room, ends[step], is_whole, drops, rates, amounts, sizes
+            )
+            through[step] = ahead[lattice.targets[step]] + gain - lost
+            least = min(least, through[step])
         ahead[at] = least
         if temperature > 0 and least < np.inf:
             total = 0.0
             for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
                 total += np.exp((least - through[step]) / temperature)
             ahead[at] -= temperature * np.log(total)
+
+
+@kernel
+def _enter_drops(
+    problem: Problem,
+    lattice: Lattice,
+    saved: FloatArray,
+    unsaved: FloatArray,
+    at: int,
+    step: int,
+    flow: float,
+    end: float,
+    drops: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Enter what the values that drop most, as far as they fit, lose to a step; equals share what room is left."""
+    first = lattice.live_first[at]
+    v, then = lattice.nodes[step], lattice.masks[lattice.targets[step]]
+    begin = lattice.live_first[lattice.targets[step]]
+    room = np.float64(problem.room[v])
+    count = lattice.live_first[at + 1] - first
+    equal = 0.0
+    for i in range(count):
+        if drops[i] > 0:
+            weight = problem.weights[lattice.live[first + i]]
+            drops[i] /= weight
+            if drops[i] > end:
+                room -= weight
+            elif drops[i] == end:
+                equal += weight
+    share = flow * min(1.0, max(0.0, room) / equal) if equal > 0 else 0.0
+    for i in range(count):
+        if drops[i] > 0 and drops[i] >= end:
+            part = flow if drops[i] > end else share
+            old = first + i
+            new = begin + _size(then & ((_ONE << np.uint64(lattice.live[old])) - _ONE))
+            kind = 1 if unsaved[old] - unsaved[new] > saved[old] - saved[new] else 0
+            gradient[kind, old] -= part
+            gradient[kind, new] += part
 
 
 @kernel
@@ -263,12 +355,13 @@ def follow(
     temperature: float,
     ahead: FloatArray,
     through: FloatArray,
+    ends: FloatArray,
     flow: FloatArray,
     gradient: FloatArray,
 ) -> None:
     """Write the gradient of the softened a(start) by the prices: what a flow over all ways, best ones first, meets."""
-    n = len(problem.weights)
-    drops, items, ranks = np.empty(n), np.empty((n, 4), dtype=np.int64), np.empty(n, dtype=np.int64)
+    drops = np.empty(len(problem.weights))
+    saved, unsaved = prices[0], prices[1]
     gradient[:] = 0.0
     flow[:] = 0.0
     flow[0] = 1.0
@@ -280,17 +373,8 @@ def follow(
             if part < _LEAST_FLOW:
                 continue
             flow[lattice.targets[step]] += part
-            _, count = _priced(problem, lattice, prices, at, step, part, gradient, drops, items, ranks)
-            room = problem.room[lattice.nodes[step]]
-            for q in range(count):
-                item = ranks[q]
-                weight = items[item, 3]
-                held = part * min(room, weight) / weight
-                gradient[items[item, 2], items[item, 0]] -= held
-                gradient[items[item, 2], items[item, 1]] += held
-                room -= weight
-                if room <= 0:
-                    break
+            _priced(problem, lattice, saved, unsaved, at, step, part, gradient, drops)
+            _enter_drops(problem, lattice, saved, unsaved, at, step, part, ends[step], drops, gradient)
 
 
 @kernel

@@ -23,8 +23,8 @@ COMPILE_S = 8
 MOST_NODES = 64
 _MOST_WEIGHT = 2**15
 #: Computed sets, and steps between them.
-_MOST_SETS = 2**17
-_MOST_STEPS = 2**20
+_MOST_SETS = 2**15
+_MOST_STEPS = 2**18
 #: Prices are counted in parts of this.
 _WHOLE = 2**16
 #: Prices start at this share of the charge.
@@ -32,7 +32,7 @@ _FIRST_PRICE = 0.5
 #: Steps of the climb between two exact bounds.
 _STEPS = 10
 #: The climb ends when this many exact bounds on end have risen by less than so much of what is missing to the limit.
-_PATIENCE, _LEAST_RISE = 6, 0.04
+_PATIENCE, _LEAST_RISE = 6, 0.06
 #: Rates and temperatures (in mean weights): the first, by what each is multiplied per step, and the least.
 _RATE, _SLOWING, _LEAST_RATE = 0.05, 0.985, 0.003
 _TEMPERATURE, _COOLING, _LEAST_TEMPERATURE = 0.3, 0.985, 0.01
@@ -57,7 +57,10 @@ def problem_of(cdag: Cdag, budget: int) -> Problem:
     np.bitwise_or.at(children, sources, np.uint64(1) << targets.astype(np.uint64))
     read = np.zeros(cdag.n, dtype=np.int64)
     np.add.at(read, targets, weights[sources])
-    return Problem(weights, parents, children, cdag.is_input(), budget // unit - weights - read)
+    touched_first = cdag.parents.starts + np.arange(cdag.n + 1)
+    touched = np.concatenate([np.sort([v, *cdag.parents.neighbours(v).tolist()]) for v in range(cdag.n)])
+    room = budget // unit - weights - read
+    return Problem(weights, parents, children, cdag.is_input(), room, touched_first, touched)
 
 
 def lattice_of(problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int = _MOST_STEPS) -> Lattice | None:
@@ -72,11 +75,12 @@ def lattice_of(problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int
     if count < 0:
         return None
     sets, step_first = sets[:count].copy(), step_first[: count + 1].copy()
-    live_first = np.zeros(count + 1, dtype=np.int64)
-    kernels.find_live(problem, sets, live_first, np.zeros(0, dtype=np.int64))
-    live = np.empty(live_first[-1], dtype=np.int64)
-    kernels.find_live(problem, sets, live_first, live)
-    return Lattice(sets, step_first, nodes[: step_first[-1]].copy(), targets[: step_first[-1]].copy(), live_first, live)
+    live_first, masks = np.zeros(count + 1, dtype=np.int64), np.empty(count, dtype=np.uint64)
+    kernels.find_live(problem, sets, masks, live_first)
+    bits = np.unpackbits(masks.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
+    live = np.nonzero(bits)[1].astype(np.int64)
+    steps = step_first[-1]
+    return Lattice(sets, step_first, nodes[:steps].copy(), targets[:steps].copy(), live_first, live, masks)
 
 
 def _set(members: BoolArray) -> np.uint64:
@@ -105,7 +109,7 @@ class Potentials:
     """The prices of one graph and budget, which climb as long as they are given time.
 
     ``excess`` is the bound they prove on the traffic beyond inputs and outputs, or the limit of the last climb if that
-    is less.
+    is less; ``is_flat`` tells that it hardly rises any more.
     """
 
     def __init__(self, problem: Problem, lattice: Lattice, unit: int) -> None:
@@ -113,7 +117,9 @@ class Potentials:
         self._mean_weight = float(problem.weights.mean())
         self._limit: int | None = None
         self._value = 0.0
+        self._values: list[float] = []
         self._number = 0
+        self.is_flat = False
         self.excess = 0
         self._begin()
 
@@ -131,37 +137,37 @@ class Potentials:
         waits = is_given & (problem.children[lattice.live] & done == 0)
         self._prices = _FIRST_PRICE * np.array([np.where(waits, 0.0, charge), np.where(is_given, 0.0, 2 * charge)])
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
+        self._ends = np.zeros(len(lattice.nodes))
 
     def climb(self, limit: int, *, search: Budget) -> None:
         """Raise the bound until time is up, it hardly rises, or no plan with an excess below ``limit`` is left."""
         lowest = -(-limit // self._unit)
         self._limit = lowest if self._limit is None else min(self._limit, lowest)
-        ahead, through = np.empty(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
-        values: list[float] = []
-        while self._settle(self._limit) and not search.expired():
-            lattice = self._lattice
-            values.append(self._value)
-            if _is_flat(values, self._limit * _WHOLE):
+        while self._settle(self._limit) and not search.expired() and not self.is_flat:
+            self._step_up(search)
+            self._values.append(self._value)
+            self.is_flat = _is_flat(self._values, self._limit * _WHOLE)
+
+    def _step_up(self, search: Budget) -> None:
+        """Take a few steps along the gradient of the softened bound."""
+        problem, lattice, prices = self._problem, self._lattice, self._prices
+        ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
+        ends, flow, gradient = self._ends, np.empty_like(ahead), np.empty_like(prices)
+        for _ in range(_STEPS):
+            self._number += 1
+            warmth = max(_TEMPERATURE * _COOLING**self._number, _LEAST_TEMPERATURE) * self._mean_weight
+            rate = max(_RATE * _SLOWING**self._number, _LEAST_RATE)
+            kernels.look_ahead(problem, lattice, prices, warmth, False, ahead, through, ends)
+            kernels.follow(problem, lattice, prices, warmth, ahead, through, ends, flow, gradient)
+            kernels.climb(problem, lattice, gradient, self._number, rate, self._mean, self._square, prices)
+            if search.expired():
                 break
-            ahead, through = ahead[: len(lattice.sets)], through[: len(lattice.nodes)]
-            flow, gradient = np.empty_like(ahead), np.empty_like(self._prices)
-            for _ in range(_STEPS):
-                self._number += 1
-                warmth = max(_TEMPERATURE * _COOLING**self._number, _LEAST_TEMPERATURE) * self._mean_weight
-                rate = max(_RATE * _SLOWING**self._number, _LEAST_RATE)
-                kernels.look_ahead(self._problem, lattice, self._prices, warmth, False, ahead, through)
-                kernels.follow(self._problem, lattice, self._prices, warmth, ahead, through, flow, gradient)
-                kernels.climb(
-                    self._problem, lattice, gradient, self._number, rate, self._mean, self._square, self._prices
-                )
-                if search.expired():
-                    break
 
     def _exact(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return prices in whole parts, and what they prove for every set and step."""
         prices = np.floor(self._prices * _WHOLE)
         ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
-        kernels.look_ahead(self._problem, self._lattice, prices, 0.0, True, ahead, through)
+        kernels.look_ahead(self._problem, self._lattice, prices, 0.0, True, ahead, through, self._ends * _WHOLE)
         return prices, ahead, through
 
     def _settle(self, limit: int) -> bool:
@@ -196,7 +202,9 @@ class Potentials:
             number[lattice.targets[steps]],
             np.concatenate([[0], np.cumsum(np.diff(lattice.live_first)[keep])]),
             lattice.live[entries],
+            lattice.masks[keep],
         )
+        self._ends = self._ends[steps]
         self._prices, self._mean, self._square = (
             np.ascontiguousarray(array[:, entries]) for array in (self._prices, self._mean, self._square)
         )
