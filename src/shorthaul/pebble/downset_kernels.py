@@ -101,6 +101,7 @@ def expand(
     weights: IntArray,
     parents: WordArray,
     children: WordArray,
+    later: WordArray,
     computed: WordArray,
     sets: WordArray,
     numbers: IntArray,
@@ -118,10 +119,10 @@ def expand(
 
     ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin, last node and least
     cost of a plan. ``table`` is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any.
-    States are turned into a small form by the automorphisms of ``group``.
-    At most ``effort`` sets of values to let go are looked at per state and node. Returns where it stopped, how many
-    rows are filled, how often the effort did not suffice, and whether it stopped for want of room (otherwise at the
-    end, or after much work).
+    Row v of ``later`` is the set of v and its descendants. States are turned into a small form by the automorphisms of
+    ``group``. At most ``effort`` sets of values to let go are looked at per state and node. Returns where it stopped,
+    how many rows are filled, how often the effort did not suffice, and whether it stopped for want of room (otherwise
+    at the end, or after much work).
     """
     words = parents.shape[1]
     n = len(weights)
@@ -132,6 +133,7 @@ def expand(
     rises = np.empty(n, dtype=np.int64)
     suffix = np.empty(n + 1, dtype=np.int64)
     before = np.empty((n, n), dtype=np.bool_)
+    covered = np.empty((n, words), dtype=np.uint64)
     chosen = np.zeros(n + 1, dtype=np.int64)
     taken = np.zeros(n, dtype=np.bool_)
     ready = np.empty(n, dtype=np.int64)
@@ -247,10 +249,13 @@ def expand(
                 if suffix[0] < excess:
                     continue
                 for i in range(size):
+                    _cover(children[candidates[i]], base, later, covered[i], scratch)
+                for i in range(size):
                     for j in range(size):
                         before[i, j] = i != j and _goes_first(
-                            candidates[i], candidates[j], charges[i], charges[j], base, weights, children
-                        )
+                            candidates[i], candidates[j], charges[i], charges[j], covered[i], covered[j], base,
+                            weights, children,
+                        )  # fmt: skip
             # Depth first over the inclusion-minimal sets of candidates that make room.
             depth = 0
             index = 0
@@ -319,26 +324,50 @@ def expand(
 
 
 @kernel
-def _goes_first(
-    a: int, b: int, charge_a: int, charge_b: int, base: WordArray, weights: IntArray, children: WordArray
-) -> bool:
-    """True if ``a`` leaves before ``b`` in some optimal continuation: as heavy, no dearer, all its readers b's too.
+def _cover(readers: WordArray, done: WordArray, later: WordArray, covered: WordArray, scratch: IntArray) -> None:
+    """Write the readers not done yet with all their descendants into ``covered``."""
+    for k in range(len(readers)):
+        covered[k] = readers[k] & ~done[k]
+    for i in range(members(covered, scratch)):
+        for k in range(len(readers)):
+            covered[k] |= later[scratch[i], k]
 
-    Where both are unsaved they must have the same readers to come; equals leave by index.
+
+@kernel
+def _goes_first(
+    a: int, b: int, charge_a: int, charge_b: int, covered_a: WordArray, covered_b: WordArray, base: WordArray,
+    weights: IntArray, children: WordArray,
+) -> bool:  # fmt: skip
+    """True if ``a`` leaves before ``b`` in some optimal continuation: as heavy, no dearer, not read before b.
+
+    Belady's exchange: until b is read, keep it where the continuation keeps a. Where both are unsaved, b would go on
+    unsaved in place of a: so it must have one reader left, or the same ones as a. Equals leave by index.
     """
+    if not _may_wait(a, b, charge_a, charge_b, covered_b, base, weights, children):
+        return False
+    return a < b or not _may_wait(b, a, charge_b, charge_a, covered_a, base, weights, children)
+
+
+@kernel
+def _may_wait(
+    a: int, b: int, charge_a: int, charge_b: int, covered_b: WordArray, base: WordArray, weights: IntArray,
+    children: WordArray,
+) -> bool:  # fmt: skip
     if weights[a] != weights[b] or charge_a > charge_b:
         return False
-    equal = True
+    same = True
+    single = True
+    found = False
     for k in range(children.shape[1]):
         rest_a = children[a, k] & ~base[k]
         rest_b = children[b, k] & ~base[k]
-        if rest_a & ~rest_b != _ZERO:
+        if rest_a & ~covered_b[k] != _ZERO:
             return False
-        if rest_a != rest_b:
-            equal = False
-    if equal:
-        return charge_a < charge_b or a < b
-    return bool(charge_a == weights[a])
+        same = same and rest_a == rest_b
+        if rest_b != _ZERO:
+            single = single and not found and rest_b & (rest_b - _ONE) == _ZERO
+            found = True
+    return bool(charge_a == weights[a] or same or single)
 
 
 @kernel

@@ -59,6 +59,8 @@ _TRAIL = 10_000
 class Tables:
     """The CDAG as bit sets: row v of ``parents`` and ``children`` is a set of nodes, ``computed`` is one.
 
+    Row v of ``later`` is the set of v and its descendants.
+
     ``weights`` are in units of their divisor ``unit``.
     """
 
@@ -66,6 +68,7 @@ class Tables:
     weights: IntArray
     parents: WordArray
     children: WordArray
+    later: WordArray
     computed: WordArray
 
     @property
@@ -78,11 +81,16 @@ def tables(cdag: Cdag) -> Tables:
     """Return the bit sets of ``cdag``."""
     sources, targets = cdag.edge_arrays()
     unit = int(np.gcd.reduce(cdag.weights))
+    later = _rows(cdag.n, np.arange(cdag.n), np.arange(cdag.n), cdag.n)
+    for v in cdag.order[::-1].tolist():
+        for w in cdag.children.neighbours(v).tolist():
+            later[v] |= later[w]
     return Tables(
         unit,
         cdag.weights // unit,
         _rows(cdag.n, targets, sources, cdag.n),
         _rows(cdag.n, sources, targets, cdag.n),
+        later,
         _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0],
     )
 
@@ -350,8 +358,8 @@ class _Growth:
             stop = min(len(source.sets), self._position + _CHUNK)
             reached, self._filled, unseen, full = kernels.expand(
                 source.sets[:stop], source.numbers[:stop], self._position, limit, self._budget, sets.weights,
-                sets.parents, sets.children, sets.computed, self._next, self._numbers, self._table, self._filled,
-                self._only, effort, self._patterns, self._potential, self._group,
+                sets.parents, sets.children, sets.later, sets.computed, self._next, self._numbers, self._table,
+                self._filled, self._only, effort, self._patterns, self._potential, self._group,
             )  # fmt: skip
             self.is_cut = self.is_cut or unseen > 0
             if full:

@@ -33,7 +33,7 @@ _WITHOUT_TABLES = 0.8
 _TABLES = 0.5
 #: How often prices climb, and what each climb, each beam that potentials guide and the pass after them take.
 _CLIMBS = 4
-_CLIMB, _GUIDED, _WITH_POTENTIAL = 1.3, 0.5, 4.0
+_CLIMB, _GUIDED, _WITH_POTENTIAL = 1.2, 0.25, 5.0
 #: Widths of these beams, after the first climb and after the last.
 _NARROW, _WIDE = 300, 3000
 #: What passes below the best plan, below lower limits, and better plans take of a turn.

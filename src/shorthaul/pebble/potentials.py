@@ -35,7 +35,7 @@ _STEPS = 10
 _PATIENCE, _LEAST_RISE = 6, 0.06
 #: Rates and temperatures (in mean weights): the first, by what each is multiplied per step, and the least.
 _RATE, _SLOWING, _LEAST_RATE = 0.05, 0.985, 0.003
-_TEMPERATURE, _COOLING, _LEAST_TEMPERATURE = 0.3, 0.985, 0.01
+_TEMPERATURE, _COOLING, _LEAST_TEMPERATURE = 0.6, 0.98, 0.02
 
 
 def _nothing() -> Potential:
