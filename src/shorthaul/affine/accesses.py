@@ -96,6 +96,13 @@ def data_reads(node: Any, params: isl.Set, names: Names, symbols: Symbols) -> It
             value=c_text(node),
             cure="write it as a statement of its own",
         )
+    if isinstance(node, c_ast.ExprList):
+        raise InputError(
+            "a comma joins expressions in a value",
+            place=str(names.place(node.exprs[0])),
+            value=c_text(node),
+            cure="write each expression as a statement of its own",
+        )
     for _, child in node.children():
         yield from data_reads(child, params, names, symbols)
 

@@ -32,6 +32,7 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     """
     name, start = _start(node, names)
     step = _step(node, name, names)
+    _require_integer(node, name, step, names)
     internal = name
     while internal in outer:
         internal += "_"
@@ -71,6 +72,32 @@ def _start(node: Any, names: Names) -> tuple[str, Any]:
         allowed="for (i = start; i < end; i++)",
         cure="set the iterator, and nothing else, in the first part of the header",
     )
+
+
+_NOT_INTEGER = frozenset({"float", "double", "_Bool", "bool"})
+_UNSIGNED = frozenset({"unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"})
+
+
+def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
+    """Raise for an iterator that is no integer, and for one without a sign that is to fall below 0."""
+    words: set[str] = set()
+    if isinstance(node.init, c_ast.DeclList) and isinstance(
+        getattr(node.init.decls[0].type, "type", None), c_ast.IdentifierType
+    ):
+        words = set(node.init.decls[0].type.type.names)
+    place = str(names.place(node))
+    if words & _NOT_INTEGER or (not words and name in names.data):
+        raise InputError(
+            "the loop's iterator is no integer", place=place, value=_header(node), cure=f"declare {name} as int"
+        )
+    falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and _is_name(node.cond.left, name)
+    if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.integers) == 0:
+        raise InputError(
+            "the loop never ends: an unsigned iterator is never below 0",
+            place=place,
+            value=_header(node),
+            cure=f"declare {name} as int",
+        )
 
 
 def _step(node: Any, name: str, names: Names) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +61,10 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
 
 
+#: A header beside the file, which is not read and may declare arrays.
+_LOCAL_HEADER = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class _Scope:
     """Where the walk stands: the iterations reached so far and the time prefix."""
@@ -90,6 +95,7 @@ class _Builder:
         self.symbols: Symbols = symbols(region)
         self.parameters: dict[str, None] = {}
         self.drafts: list[_Draft] = []
+        self.source = ""
 
     def names(self, scope: _Scope) -> Names:
         """Return what identifiers mean in ``scope``."""
@@ -105,6 +111,7 @@ class _Builder:
 
     def build(self, text: str) -> Program:
         """Return the program."""
+        self.source = text
         universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
         self.block(self.region.body, _Scope(universe, locals=self.symbols.constants))
         if not self.drafts:
@@ -276,6 +283,14 @@ class _Builder:
                     place=self.place(worst.node),
                     value=c_text(worst.node),
                     cure="subscript an array in full everywhere",
+                )
+            known = array in self.symbols.declared or _LOCAL_HEADER.search(self.source)
+            if counts != {0} and not known:
+                raise InputError(
+                    f"{array} is not declared",
+                    place=self.place(uses[0][0].node),
+                    value=c_text(uses[0][0].node),
+                    cure=f"declare it, for example as a parameter of the function: double {array}[...]",
                 )
             declared = depth(self.region.declarations.get(array))
             if declared and counts != {declared}:
