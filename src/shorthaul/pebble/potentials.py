@@ -23,8 +23,8 @@ COMPILE_S = 8
 MOST_NODES = 64
 _MOST_WEIGHT = 2**15
 #: Computed sets, and steps between them.
-_MOST_SETS = 2**15
-_MOST_STEPS = 2**18
+_MOST_SETS = 2**14
+_MOST_STEPS = 2**16
 #: Prices are counted in parts of this.
 _WHOLE = 2**16
 #: Prices start at this share of the charge.
