@@ -139,12 +139,14 @@ def test_a_climb_proves_an_optimum() -> None:
 
 
 def test_a_guided_beam_finds_a_good_plan() -> None:
-    cdag = case("matmul:m=2,n=2,k=3,word=1").workload
-    found = prices_of(cdag, 6)
-    found.climb(4, search=Budget(time_limit_s=2))
-    cut = Cut(1000, is_guided=True)
-    outcome = layered(cdag, 6, limit=4, search=Budget(), cut=cut, potential=found.potential())
-    assert outcome.excess == 3
+    cdag = case("pyramid:n=6,word=1").workload
+    found = prices_of(cdag, 4)
+    found.climb(13, search=Budget(time_limit_s=1))
+    cut = Cut(300, is_guided=True)
+    outcome = layered(cdag, 4, limit=13, search=Budget(), cut=cut, potential=found.potential())
+    assert outcome.excess == 12
+    assert outcome.plan is not None
+    assert replay(cdag, outcome.plan, 4, recompute=False).ok
 
 
 def test_graphs_that_are_too_large_get_none() -> None:
