@@ -61,7 +61,8 @@ def test_a_short_limit_has_annealing_compiled_before_the_bounds(is_warm: bool, m
     assert calls == ["_computed_bound" if is_warm else "_annealed"]
 
 
-def test_a_limit_too_short_to_compile_anneals_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["auto", "local-search"])
+def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(methods.jit, "is_ready", lambda _: False)
     monkeypatch.setattr(methods.jit, "expected_s", lambda _: 1e6)
     monkeypatch.setattr(methods.jit, "affordable", lambda *_: False)
@@ -71,7 +72,7 @@ def test_a_limit_too_short_to_compile_anneals_in_plain_python(monkeypatch: pytes
     goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
     monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
     request = methods.Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
-    found = methods.find_plan(request, "auto")
+    found = methods.find_plan(request, method)
     assert found.method == "local-search"
     assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
     assert found.plan.traffic(cdag.weights) <= goal.value

@@ -58,6 +58,7 @@ def improve(
     recompute: bool = False,
     goal: int = 0,
     patience: int | None = annealing.PATIENCE,
+    plain: bool = False,
 ) -> Plan:
     """Return the best schedule met when annealing the order of ``start`` until ``search`` expires; never a worse one.
 
@@ -67,7 +68,7 @@ def improve(
     :mod:`belady`, on a compiled replay; rounds grow while they fail, and long orders are annealed in windows: stretches
     between the same contents of the fast memory. It ends after some rounds without success (those of annealing without
     recomputation number ``patience``; None: never), and always at a traffic of ``goal`` (a lower bound). The same seed
-    gives the same plan when it ends by itself.
+    gives the same plan when it ends by itself. With ``plain`` annealing without recomputation is not compiled.
     """
     goal = max(goal, cdag.algorithmic_bound())
     count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
@@ -77,7 +78,7 @@ def improve(
         once = start
         if count > np.count_nonzero(~cdag.is_input()):
             once = belady.replay_order(cdag, budget, order_of(start))
-        found = annealing.improve(cdag, budget, once, search=search, goal=goal, patience=patience)
+        found = annealing.improve(cdag, budget, once, search=search, goal=goal, patience=patience, plain=plain)
         return found if found.traffic(cdag.weights) < start.traffic(cdag.weights) else start
     jit.announce(local_search_kernels.__name__, COMPILE_S)
     annealer = _Annealer(cdag, budget, start, search, goal)

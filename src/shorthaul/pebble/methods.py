@@ -304,7 +304,7 @@ def _annealed_at_first(request: Request, best: Found) -> Found:
     cdag, search, module = request.cdag, request.search, annealing_kernels.__name__
     if search.time_limit_s is None or cdag.n > MOST_FOR_LOCAL_SEARCH or jit.is_ready(module):
         return best
-    fits = search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
+    fits = _fits(request)
     if cdag.n + cdag.edges <= _MOST_FOR_PLAIN:
         part = search.part(_SHARE_AT_FIRST if fits else 1.0)
         goal = int(best.bound.value)
@@ -313,6 +313,17 @@ def _annealed_at_first(request: Request, best: Found) -> Found:
     if not fits or request.recompute or _is_met(cdag, best):
         return best
     return _annealed(request, best, search.part(_SHARE_AT_FIRST))
+
+
+def _fits(request: Request) -> bool:
+    """True if annealing can be compiled in the time left."""
+    return request.search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
+
+
+def _is_plain(request: Request) -> bool:
+    """True if annealing stays plain Python: the graph is not too large, and compiling would take too long."""
+    is_small = request.cdag.n + request.cdag.edges <= _MOST_FOR_PLAIN
+    return is_small and not jit.is_ready(annealing_kernels.__name__) and not _fits(request)
 
 
 def _share_of_annealing(request: Request) -> float:
@@ -375,8 +386,9 @@ def _annealed(request: Request, best: Found, search: Budget) -> Found:
         part = search.part(0.3) if recompute < request.recompute else search
         patience = _patience(request, annealing.PATIENCE)
         found = local_search.improve(
-            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal, patience=patience
-        )
+            request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal, patience=patience,
+            plain=_is_plain(request),
+        )  # fmt: skip
         best = _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
     return best
 
