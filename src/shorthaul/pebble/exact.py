@@ -27,9 +27,10 @@ _FIRST_TURN_S = 1.0
 _GROWTH = 3.0
 #: How much of a turn's improvement comes before the first pass.
 _FIRST_LOOK = 0.5
-#: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn.
+#: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn; graphs that
+#: are small enough for prices of holding values go on to these earlier.
 _SYMMETRY = 0.3
-_WITHOUT_TABLES = 0.8
+_WITHOUT_TABLES, _WITHOUT_PRICES = 1.2, 0.8
 _TABLES = 0.5
 #: How often prices climb, and what each climb, each beam that potentials guide and the pass after them take.
 _CLIMBS = 4
@@ -96,6 +97,7 @@ class _Solver:
         self._rising: Layers | None = None
         self._target = self._step = 0
         self._turn = 0
+        self._short = _WITHOUT_PRICES if cdag.n <= potentials.MOST_NODES else _WITHOUT_TABLES
         self.best, self.bound = best, bound
 
     def gap(self) -> int:
@@ -131,7 +133,7 @@ class _Solver:
             return
         self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(_SYMMETRY * seconds))
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(_WITHOUT_TABLES * seconds)
+        self._continue_main(self._short * seconds)
 
     def use_potential(self, seconds: float) -> None:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
@@ -179,7 +181,7 @@ class _Solver:
             return
         before, self._patterns = self._main, found.patterns
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(_WITHOUT_TABLES * seconds)
+        self._continue_main(self._short * seconds)
         if before is not None and before.depth > self._main.depth and self.gap() > 0:
             self._main, self._patterns = before, NO_PATTERNS
 
