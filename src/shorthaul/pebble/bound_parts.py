@@ -74,7 +74,7 @@ def excess(
     ``known`` are sets of nodes with bounds on what their loads and stores beyond inputs and outputs come to.
 
     >>> from shorthaul.pebble.generators import mvm
-    >>> excess(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=30)).excess
+    >>> excess(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=600)).excess
     9
     """
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > LARGEST_TOTAL // _LARGEST:

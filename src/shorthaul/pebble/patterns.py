@@ -35,7 +35,7 @@ def chosen(cdag: Cdag, budget: int, *, search: Budget) -> Chosen:
     """Return tables of parts that together say much, found in the time given.
 
     >>> from shorthaul.pebble.generators import mvm
-    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=30)).excess
+    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=600)).excess
     9
     """
     return _Tabulated(cdag, budget, False, search).best()
