@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from pathlib import Path
 
+from pebble_structured import measured
+
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, case, plan
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import case, plan
 
 TARGET = Path(__file__).parent / "results" / "pebble_sparse.json"
 #: Built-in cases, each with its least budget taken so many times.
@@ -32,31 +32,6 @@ PROBLEMS: tuple[tuple[str, int], ...] = (
 )
 
 
-def measured(text: str, times: int, limit_s: float) -> dict[str, object]:
-    """Return one row of the table."""
-    cdag = case(text).workload
-    budget = times * cdag.least_budget()
-    plain = belady.plan(cdag, budget).traffic(cdag.weights)
-    began = time.process_time()
-    result = plan(cdag, budget=budget, search=Budget(time_limit_s=limit_s))
-    cpu_s = time.process_time() - began
-    assert result.plan is not None
-    assert result.bound is not None
-    report = replay(cdag, result.plan, budget, recompute=False)
-    assert report.ok, report.violations[0]
-    assert report.cost is not None
-    return {
-        "problem": cdag.name,
-        "nodes": cdag.n,
-        "budget": budget,
-        "plain": plain,
-        "ours": report.cost["traffic"],
-        "method": result.extra["method"],
-        "bound": result.bound.value,
-        "cpu_s": round(cpu_s, 1),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--time-limit", type=float, default=20.0)
@@ -66,7 +41,8 @@ def main() -> None:
     rows = []
     for text, times in PROBLEMS:
         if given.only in {None, text.partition(":")[0]}:
-            rows.append(measured(text, times, given.time_limit))
+            cdag = case(text).workload
+            rows.append(measured(cdag, times * cdag.least_budget(), given.time_limit))
             print("  ".join(f"{key} {value}" for key, value in rows[-1].items()), flush=True)
     if given.only is None:
         TARGET.parent.mkdir(exist_ok=True)
