@@ -7,7 +7,7 @@ from tests.reference.pebble_replacement import traffic_of_order
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import annealing, belady, generators
-from shorthaul.pebble import annealing_kernels as kernels
+from shorthaul.pebble import stretch_kernels as kernels
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.plan import Move, Plan

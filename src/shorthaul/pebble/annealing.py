@@ -15,7 +15,8 @@ import numpy as np
 
 from shorthaul.core import jit
 from shorthaul.core.search import Budget
-from shorthaul.pebble import annealing_kernels as kernels
+from shorthaul.pebble import annealing_kernels
+from shorthaul.pebble import stretch_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
 
@@ -78,7 +79,7 @@ class Schedule:
         """Try so many moves while the temperature falls from ``hot`` to ``cold``, in the unit of the weights."""
         # The kernels draw from NumPy's global generator, which in plain Python is everybody's.
         kept = np.random.get_state() if self._plain else None  # noqa: NPY002
-        self.traffic += self._callable(kernels.anneal)(
+        self.traffic += self._callable(annealing_kernels.anneal)(
             self.state, self._held, self._mark, self._budget, penalty, steps, hot, cold, seed
         )
         if kept is not None:
@@ -153,7 +154,7 @@ def improve(
     if count < 2 or traffic <= goal:
         return best
     if not plain:
-        jit.announce(kernels.__name__, COMPILE_S)
+        jit.announce(annealing_kernels.__name__, COMPILE_S)
     random = search.generator()
     unit = float(np.median(cdag.weights))
     moves, idle, size = _FIRST * count, 0, max(10, moves_at_once(cdag) // (_SLOWER if plain else 1))

@@ -223,7 +223,8 @@ def _composition(request: Request) -> Found:
 
     def module(part: Cdag, budget: int, time: Budget) -> Plan:
         """Return the plan of a module by the method that suits it."""
-        if as_forest(part) is not None and _is_affordable(tree_cuts_kernels.__name__, 12, request, "cutting trees"):
+        kernels, seconds = tree_cuts_kernels.__name__, tree_cuts.COMPILE_S
+        if as_forest(part) is not None and _is_affordable(kernels, seconds, request, "cutting trees"):
             return tree_cuts.plan(part, budget, search=time).plan
         inner = Request(part, budget, request.recompute, time)
         return _annealed(inner, _quick(inner), time).plan

@@ -24,7 +24,7 @@ from shorthaul.pebble.forest import Forest, require_forest
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
-_COMPILE_S = 12
+COMPILE_S = 12
 #: Partial answers kept per node, tried one after another until none has to be dropped.
 WIDTHS = (64, 512, 4096)
 #: How many times as long the next width may take.
@@ -86,7 +86,7 @@ class _Problem:
 
 def _problem(cdag: Cdag, forest: Forest, budget: int) -> _Problem:
     found = tree.recursion(cdag, largest=budget)
-    announce("shorthaul.pebble.tree_cuts_kernels", _COMPILE_S)
+    announce("shorthaul.pebble.tree_cuts_kernels", COMPILE_S)
     is_root = np.zeros(cdag.n, dtype=np.int64)
     is_root[forest.roots] = 1
     # The recursion's answer with the node spilled after all is better than whatever costs more.
@@ -135,7 +135,7 @@ def least_memory(cdag: Cdag) -> int:
     10
     """
     forest = require_forest(cdag, "tree-cuts")
-    announce("shorthaul.pebble.tree_cuts_kernels", _COMPILE_S)
+    announce("shorthaul.pebble.tree_cuts_kernels", COMPILE_S)
     operands, twin_needs = _needs(cdag, forest)
     no_cut = np.zeros(cdag.n, dtype=np.int64)
     common = (forest.order, forest.parents.starts, forest.parents.targets)
