@@ -85,6 +85,14 @@ def test_cdag_is_read_by_the_pebble_engine(tmp_path: Path) -> None:
     assert {node["weight"] for node in document["nodes"]} == {8}
     planned = shorthaul_json("pebble", "plan", "cdag.json", "--budget", "64", cwd=tmp_path)
     assert planned["check"]["ok"] is True
+    printed = shorthaul("affine", "cdag", "cholesky", "--size", "N=4", "-o", "-", cwd=tmp_path)
+    assert json.loads(printed.stdout) == document
+
+
+def test_a_check_of_bounds_has_no_plan_to_write(tmp_path: Path) -> None:
+    done = shorthaul("affine", "check", "gemm", "-o", "plan.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--output: there is no plan to write" in done.stderr
 
 
 def test_kernels_are_listed() -> None:

@@ -4,9 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.commands import shorthaul
+
+from shorthaul.core.document import digest
 
 
 def test_version_and_help() -> None:
@@ -35,6 +38,60 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stdout.startswith("{")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["--help", "pebble plan --help", "tensor cases"])
+def test_a_reader_that_goes_away_ends_quietly(command: str) -> None:
+    # The reader is gone before the first line is written.
+    line = f"{sys.executable} -m shorthaul {command} | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def test_engines_speak_to_each_other_through_pipes(tmp_path: Path) -> None:
+    made = shorthaul("affine", "cdag", "matvec", "--size", "M=2,N=2")
+    planned = shorthaul("pebble", "plan", "-", "--budget", "64", "--method", "belady", "--json", stdin=made.stdout)
+    assert planned.returncode == 0, planned.stderr
+    document = json.loads(planned.stdout)
+    assert document["provenance"]["input"] == "-"
+    assert document["provenance"]["input_digest"] == digest(made.stdout)
+    drawn = shorthaul("report", "-", "-o", "page.html", cwd=tmp_path, stdin=planned.stdout)
+    assert drawn.returncode == 0, drawn.stderr
+    assert "pebble-result" in tmp_path.joinpath("page.html").read_text()
+
+
+def test_nothing_in_the_pipe_is_told() -> None:
+    done = shorthaul("tensor", "plan", "-", stdin="")
+    assert done.returncode == 2
+    assert "standard input: is empty" in done.stderr
+
+
+def test_completion_knows_engines_and_verbs() -> None:
+    asked = {
+        **os.environ,
+        "_SHORTHAUL_COMPLETE": "complete_bash",
+        "COMP_WORDS": "shorthaul spatial tr",
+        "COMP_CWORD": "2",
+    }
+    line = "import sys; sys.argv = ['shorthaul']; from shorthaul.cli.app import main; main()"
+    shown = subprocess.run([sys.executable, "-c", line], env=asked, capture_output=True, text=True, check=False)
+    assert shown.stdout.split() == ["treefix"]
+
+
+@pytest.mark.parametrize("arguments", [("tensor", "bound", "example-3"), ("spatial", "sweep", "yule:n=16")])
+def test_a_verb_without_a_plan_takes_no_place_for_one(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = shorthaul(*arguments, "-o", "plan.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "No such option: -o" in done.stderr
+
+
+def test_a_plan_with_violations_is_not_written_again(tmp_path: Path) -> None:
+    lists = ("subgraphs", "granularities", "tensors_to_retain", "traversal_orders", "subgraph_latencies")
+    tmp_path.joinpath("plan.json").write_text(json.dumps({name: [] for name in lists}))
+    done = shorthaul("tensor", "check", "example-3", "plan.json", "-o", "again.json", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "again.json: not written, since the plan has violations" in done.stderr
+    assert not tmp_path.joinpath("again.json").exists()
 
 
 @pytest.mark.parametrize("command", ["tensor cases", "tensor bound example-3 --json", "doctor", "--help", "--version"])

@@ -108,3 +108,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_search(tmp_path: P
         assert status == 2
         assert not out
         assert "folder does not exist" in err or "is a directory" in err
+
+
+def test_standard_output_is_for_the_document_alone() -> None:
+    for flag in ("-o", "--result"):
+        status, out, err = invoke("go", "x", flag, "-")
+        assert status == 2
+        assert not out
+        assert "is no file to write" in err
+        assert "--json" in err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.cli.flags import Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Input = Annotated[
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: Search, output: Output) -> None:
+def bound(workload: Input, options: BoundOptions, search: Search, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     source = _read(workload, options.function)
     from shorthaul.affine import planning
@@ -69,6 +69,11 @@ def check(
     ] = None,
 ) -> None:
     """Replay anybody's plan; without a plan, test the kernel's dependences and bounds against brute force."""
+    if plan_file is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "give the plan to be replayed and written, or take --result for the comparisons"
+        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.report.text import print_table
@@ -84,7 +89,7 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine import planning
@@ -123,9 +128,10 @@ def cdag(
     source = _read(workload, options.function)
     from shorthaul.affine import planning
     from shorthaul.core.document import json_text, save_json
+    from shorthaul.core.errors import STANDARD_STREAM
 
     document = planning.cdag(source.workload, options)
-    if output is None:
+    if output is None or str(output) == STANDARD_STREAM:
         sys.stdout.write(json_text(document))
     else:
         save_json(output, document)

@@ -15,7 +15,6 @@ from shorthaul.core.version import VERSION
 app = typer.Typer(
     name="shorthaul",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="How little data has to move, a plan that moves that little, and a check of any plan.",
 )
@@ -53,6 +52,9 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as ended:
+        # Rich and Click answer a reader of a pipe that went away, which is no failure, with status 1.
+        sys.exit(0 if isinstance(ended.__context__, BrokenPipeError) else ended.code)
     except OSError as error:  # help and version are printed outside of the verbs
         silence_output()
         if not isinstance(error, BrokenPipeError):

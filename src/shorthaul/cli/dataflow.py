@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import ClusterSearch, Listing, Output, Search
+from shorthaul.cli.flags import Answer, ClusterSearch, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -60,7 +60,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: Search, output: 
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, output: Output) -> None:
+def bound(workload: Input, options: BoundOptions, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
     from shorthaul.dataflow.planning import bound as find
 
@@ -122,7 +122,7 @@ def _case(text: str) -> Source[Any]:
     return case(text)
 
 
-def _finish(result: Result[Any], output: Output) -> NoReturn:
+def _finish(result: Result[Any], output: Answer) -> NoReturn:
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats import save_plan
 

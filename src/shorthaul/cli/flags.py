@@ -18,18 +18,28 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Output:
-    """Where a verb's answer goes."""
+class Answer:
+    """Where the answer of a verb goes that has no plan to write."""
 
-    output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
     result: Path | None = option(None, "Write the result document (JSON) here.")
     json: bool = option(False, "Print the result document on standard output, everything else on standard error.")
 
     def __post_init__(self) -> None:
         # A search of minutes must not end in a file that cannot be written.
-        for path in (self.output, self.result):
-            if path is not None:
-                expect_writable(path)
+        if self.result is not None:
+            expect_writable(self.result)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Output(Answer):
+    """Where the answer of a verb goes whose plan can be written."""
+
+    output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
+
+    def __post_init__(self) -> None:
+        super(Output, self).__post_init__()
+        if self.output is not None:
+            expect_writable(self.output)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Listing, Output
+from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
 from shorthaul.core.document import json_text, save_json
 from shorthaul.core.errors import InfeasibleError
@@ -21,7 +21,7 @@ _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEAS
 
 def finish(
     result: Result[Any],
-    output: Output,
+    output: Answer,
     *,
     plan_document: Any = None,
     write_plan: Callable[[Path], None] | None = None,
@@ -29,11 +29,15 @@ def finish(
     """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
 
     ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
-    to the path after ``-o``.
+    to the path after ``-o``, unless it has violations.
     """
-    document = result.document(_with_file(plan_document, output))
-    if output.output is not None and write_plan is not None and result.plan is not None:
-        write_plan(output.output)
+    target = output.output if isinstance(output, Output) else None
+    document = result.document(plan_document if target is None else _with_file(plan_document, target, output.result))
+    if target is not None and write_plan is not None and result.plan is not None:
+        if result.status is Status.INVALID:
+            print(f"{target}: not written, since the plan has violations", file=sys.stderr)
+        else:
+            write_plan(target)
     if output.result is not None:
         save_json(output.result, document)
     if output.json:
@@ -45,19 +49,17 @@ def finish(
     raise typer.Exit(_EXIT[result.status])
 
 
-def _with_file(plan_document: Any, output: Output) -> Any:
+def _with_file(plan_document: Any, target: Path, result: Path | None) -> Any:
     """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them.
 
     The path is relative to where the result document lies, or is printed.
     """
-    if output.output is None or not isinstance(plan_document, dict) or "digest" not in plan_document:
-        return plan_document
-    if "file" in plan_document:
+    if not isinstance(plan_document, dict) or "digest" not in plan_document or "file" in plan_document:
         return plan_document
     from shorthaul.core.columns import columns_path
 
-    folder = Path() if output.result is None else output.result.parent
-    return {**plan_document, "file": os.path.relpath(columns_path(output.output), folder)}
+    folder = Path() if result is None else result.parent
+    return {**plan_document, "file": os.path.relpath(columns_path(target), folder)}
 
 
 def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.cli.flags import Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -76,8 +76,9 @@ def memory(workload: Input, options: MemoryOptions, search: Search, output: Outp
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
+    from shorthaul.cli.output import finish
     from shorthaul.pebble import planning, trade_off
 
     source = planning.case(workload)
@@ -91,7 +92,7 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Output
         ]
         columns = ("budget", "traffic", "bound", "method", "status", "layer by layer")
         print_table(columns, rows, file=sys.stdout)
-    _finish(result, source.workload, output)
+    finish(result, output)
 
 
 @verb(app, "run")
@@ -112,7 +113,7 @@ def run(workload: Input, options: RunOptions, search: Search, output: Output) ->
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: Search, output: Output) -> None:
+def bound(workload: Input, options: BoundOptions, search: Search, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble import planning
@@ -133,14 +134,13 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak."""
-    from shorthaul.cli.output import finish
     from shorthaul.pebble import planning
-    from shorthaul.pebble.formats import load_plan, plan_document
+    from shorthaul.pebble.formats import load_plan
 
     source = planning.case(workload)
     given = load_plan(plan_file, source.workload)
     result = planning.check(source.workload, given, options, search=search.budget(), source=source)
-    finish(result, output, plan_document=plan_document(given, source.workload))
+    _finish(result, source.workload, output)
 
 
 @verb(app, "cases")

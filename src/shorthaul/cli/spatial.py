@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shorthaul.cli.flags import Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, Search
 from shorthaul.cli.output import finish
 from shorthaul.cli.verbs import verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
@@ -67,7 +67,7 @@ def _print_plan(result: Result[Layout], output: Output) -> None:
         _print(("creating the light-first order by messages", "amount"), body, output)
 
 
-def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Output, title: str = "") -> None:
+def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer, title: str = "") -> None:
     """Print a table for people: on standard error if standard output is for the document."""
     import sys
 
@@ -77,7 +77,7 @@ def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Output
 
 
 @verb(app, "bound")
-def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: Search, output: Output) -> None:
+def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: Search, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     source = _load(tree, read)
     from shorthaul.spatial.planning import bound as find_bound
@@ -94,14 +94,18 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
+    suffix = _suffix(output)
     source = _load(tree, read)
-    from shorthaul.core.document import read_bytes
-    from shorthaul.spatial.formats import layout_document, layout_from_bytes
+    from shorthaul.core.document import read_bytes, write_bytes
+    from shorthaul.spatial.formats import layout_bytes, layout_document, layout_from_bytes
     from shorthaul.spatial.planning import check as replay
 
-    found = layout_from_bytes(read_bytes(layout), file=layout)
+    given = read_bytes(layout)
+    found = layout_from_bytes(given, file=layout)
     result = replay(found, source.workload, search=search.budget(), source=source)
-    finish(result, output, plan_document=layout_document(found, layout, read_bytes(layout)) if result.plan else None)
+    data = layout_bytes(found, suffix)
+    document = layout_document(found, layout, given) if result.plan else None
+    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
 
 
 @verb(app, "treefix")
@@ -144,7 +148,7 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 
 
 @verb(app, "sweep")
-def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Output) -> None:
+def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     from shorthaul.spatial.cases import CASES
     from shorthaul.spatial.growth import grown

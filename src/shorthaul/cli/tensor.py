@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import ClusterSearch, Listing, Output, Search
+from shorthaul.cli.flags import Answer, ClusterSearch, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 
@@ -39,7 +39,7 @@ def plan(workload: Input, options: PlanOptions, search: ClusterSearch, output: O
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: RuleOptions, search: Search, output: Output) -> None:
+def bound(workload: Input, options: RuleOptions, search: Search, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor import planning
@@ -81,7 +81,7 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Answer) -> None:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table

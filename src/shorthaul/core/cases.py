@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from shorthaul.core.document import digest, read_bytes
-from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.errors import STANDARD_STREAM, InputError, unknown_name
 
 T = TypeVar("T")
 Value = int | float | str
@@ -56,17 +56,17 @@ class Source(Generic[T]):
 
 
 def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T]) -> Source[T]:
-    """Return the workload that ``text`` names: an existing file, else a built-in case with its parameters.
+    """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
-    ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is neither, with the
-    nearest case or file, and for every wrong parameter.
+    ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is none of them, with
+    the nearest case or file, and for every wrong parameter.
     """
     if not text.strip():
         raise InputError(
             "no input is named", value=text, allowed="a file or a built-in case", cure="see the verb 'cases'"
         )
     path = Path(text)
-    if _is_file(path):
+    if text == STANDARD_STREAM or _is_file(path):
         data = read_bytes(path)
         return Source(load(path, data), text, digest(data))
     name, _, rest = text.partition(":")

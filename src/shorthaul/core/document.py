@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from shorthaul.core.errors import ABSENT, InputError, nearest_name
+from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name
 
 T = TypeVar("T")
 
@@ -23,8 +24,13 @@ LARGEST_FILE = 2 * 1024**3
 
 
 def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
-    """Return the content of ``path``; raises :class:`InputError` if it cannot be read or exceeds ``largest`` bytes."""
+    """Return the content of ``path``, of standard input for ``-``.
+
+    Raises :class:`InputError` if it cannot be read or exceeds ``largest`` bytes.
+    """
     path = Path(path)
+    if str(path) == STANDARD_STREAM:
+        return _read_standard_input(path, largest)
     try:
         size = path.stat().st_size
         if path.is_dir():
@@ -38,6 +44,18 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     except ValueError as error:  # a null byte in the name
         raise InputError(f"cannot be a file name: {error}", value=str(path)) from None
+
+
+def _read_standard_input(path: Path, largest: int) -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise InputError("is a terminal", file=path, cure="pipe it in, or name a file")
+    try:
+        data = sys.stdin.buffer.read(largest + 1)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
+    if len(data) > largest:
+        raise InputError("is too large", file=path, allowed=f"up to {largest} bytes")
+    return data
 
 
 def _nearest_file(path: Path) -> str | None:
@@ -175,8 +193,7 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     path = Path(path)
     temporary: str | None = None
     try:
-        if path.is_dir():
-            raise InputError("is a directory", file=path, cure="name a file")
+        _expect_name(path)
         if is_device(path):
             path.write_bytes(data)
             return
@@ -202,8 +219,7 @@ def is_device(path: Path) -> bool:
 def expect_writable(path: str | Path) -> None:
     """Raise :class:`InputError` if :func:`write_bytes` could not write to ``path`` now."""
     path = Path(path)
-    if path.is_dir():
-        raise InputError("is a directory", file=path, cure="name a file")
+    _expect_name(path)
     if is_device(path):
         return
     try:
@@ -211,6 +227,14 @@ def expect_writable(path: str | Path) -> None:
             pass
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+def _expect_name(path: Path) -> None:
+    if str(path) == STANDARD_STREAM:
+        cure = "name a file; where a verb has --json, that prints everything on standard output"
+        raise InputError("'-' is no file to write", cure=cure)
+    if path.is_dir():
+        raise InputError("is a directory", file=path, cure="name a file")
 
 
 def _unwritable(path: Path, error: OSError) -> InputError:

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 
 _LONGEST_VALUE: Final = 120
+#: The file name that stands for standard input where something is read.
+STANDARD_STREAM: Final = "-"
 
 
 class _Absent:
@@ -76,7 +78,8 @@ class InputError(ShorthaulError):
         )
 
     def __str__(self) -> str:
-        head = ": ".join(part for part in (self.file, self.place, self.problem) if part)
+        file = "standard input" if self.file == STANDARD_STREAM else self.file
+        head = ": ".join(part for part in (file, self.place, self.problem) if part)
         lines = [head]
         if self.value is not ABSENT:
             lines.append(f"  found:   {show_value(self.value)}")
