@@ -71,4 +71,8 @@ def test_results_of_three_engines_on_one_roofline(tmp_path: Path) -> None:
         refused = shorthaul("report", files[0], *flags, "-o", "other.html", cwd=tmp_path)
         assert refused.returncode == 2
         assert says in refused.stderr
+    tmp_path.joinpath("damaged.json").write_text(json.dumps({**plan, "bound": "x"}))
+    refused = shorthaul("report", "damaged.json", "--peak", "5", "--bandwidth", "1", "-o", "other.html", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "damaged.json: bound: is damaged" in refused.stderr
     assert not tmp_path.joinpath("other.html").exists()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,3 +124,11 @@ json_values = st.recursive(
 @given(json_values)
 def test_json_round_trip(value: object) -> None:
     assert parse_json(json_text(value)) == value
+
+
+def test_a_compressed_file_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json.gz"
+    path.write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(InputError, match="is compressed") as raised:
+        read_bytes(path)
+    assert raised.value.cure == "unpack it first, with gunzip"

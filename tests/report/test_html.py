@@ -61,7 +61,10 @@ def test_several_results_stand_side_by_side() -> None:
         ([], "is not a result document"),
         ({"kind": "x", "cost": {}, "provenance": {}, "figures": [{"figure": "pie"}]}, "unknown figure type"),
         ({"kind": "x", "cost": {}, "provenance": {}, "figures": [{"figure": "text", "title": 3}]}, "is not a text"),
-        ({"kind": "x", "cost": [1], "provenance": {}}, "damaged result document"),
+        ({"kind": "x", "cost": [1], "provenance": {}}, "is damaged"),
+        ({"kind": "x", "cost": {"a": "1"}, "provenance": {}}, "is damaged"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "bound": {"value": "1"}}, "is damaged"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "check": {"violations": 3}}, "damaged result document"),
     ],
 )
 def test_wrong_documents_are_named(document: object, says: str) -> None:

@@ -56,6 +56,26 @@ def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
     assert hops.max() == document["cost"]["distance_hops"]
 
 
+def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
+    tmp_path.joinpath("results").mkdir()
+    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "-o", "layout.npz", "--result", "results/r.json")
+    document = shorthaul_json(*planned, cwd=tmp_path)
+    assert document["plan"]["file"] == "../layout.npz"
+    checked = shorthaul_json("spatial", "check", "star:n=33400", "results/r.json", cwd=tmp_path)
+    assert checked["cost"] == document["cost"]
+    assert checked["plan"] == {**document["plan"], "file": "layout.npz"}
+
+    shorthaul("spatial", "plan", "star:n=33400", "-o", "layout.npz", cwd=tmp_path)
+    other = shorthaul("spatial", "check", "star:n=33400", "results/r.json", cwd=tmp_path)
+    assert other.returncode == 2
+    assert "layout.npz: digest: is not the file that was written with the plan" in other.stderr
+
+    shorthaul("spatial", "plan", "star:n=33400", "--result", "alone.json", cwd=tmp_path)
+    nowhere = shorthaul("spatial", "check", "star:n=33400", "alone.json", cwd=tmp_path)
+    assert nowhere.returncode == 2
+    assert "alone.json: plan.file: the layout was too large for the document" in nowhere.stderr
+
+
 def test_sweep_over_sizes_orders_and_curves(tmp_path: Path) -> None:
     arguments = ("sweep", "yule:seed=2", "--sizes", "64,256", "--orders", "light-first,dfs", "--curves", "hilbert,z")
     document = shorthaul_json("spatial", *arguments, cwd=tmp_path)

@@ -32,7 +32,7 @@ def finish(
     to the path after ``-o``, unless it has violations.
     """
     target = output.output if isinstance(output, Output) else None
-    document = result.document(plan_document if target is None else _with_file(plan_document, target, output.result))
+    document = result.document(plan_document if target is None else _with_file(plan_document, target, output))
     if target is not None and write_plan is not None and result.plan is not None:
         if result.status is Status.INVALID:
             print(f"{target}: not written, since the plan has violations", file=sys.stderr)
@@ -49,17 +49,18 @@ def finish(
     raise typer.Exit(_EXIT[result.status])
 
 
-def _with_file(plan_document: Any, target: Path, result: Path | None) -> Any:
-    """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them.
+def from_result(path: Path, output: Answer) -> str:
+    """Return ``path`` as a result document names it: from where that lies, or is printed."""
+    return os.path.relpath(path, Path() if output.result is None else output.result.parent)
 
-    The path is relative to where the result document lies, or is printed.
-    """
+
+def _with_file(plan_document: Any, target: Path, output: Answer) -> Any:
+    """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them."""
     if not isinstance(plan_document, dict) or "digest" not in plan_document or "file" in plan_document:
         return plan_document
     from shorthaul.core.columns import columns_path
 
-    folder = Path() if result is None else result.parent
-    return {**plan_document, "file": os.path.relpath(columns_path(target), folder)}
+    return {**plan_document, "file": from_result(columns_path(target), output)}
 
 
 def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output, Search
-from shorthaul.cli.output import finish
+from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
 
@@ -48,7 +48,7 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Se
     result = make_plan(source.workload, options, search=search.budget(), source=source)
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
-    document = layout_document(result.plan, output.output, data)
+    document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
     _print_plan(result, output)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 
@@ -96,15 +96,14 @@ def check(
     """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
     suffix = _suffix(output)
     source = _load(tree, read)
-    from shorthaul.core.document import read_bytes, write_bytes
-    from shorthaul.spatial.formats import layout_bytes, layout_document, layout_from_bytes
+    from shorthaul.core.document import write_bytes
+    from shorthaul.spatial.formats import layout_bytes, layout_document, load_layout
     from shorthaul.spatial.planning import check as replay
 
-    given = read_bytes(layout)
-    found = layout_from_bytes(given, file=layout)
+    found, path, given = load_layout(layout)
     result = replay(found, source.workload, search=search.budget(), source=source)
     data = layout_bytes(found, suffix)
-    document = layout_document(found, layout, given) if result.plan else None
+    document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
 
 
@@ -143,7 +142,7 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
     names = [name for name in (*counted, "cycles") if name in result.extra]
     _print(names, [[result.extra[name] for name in names]], output)
     data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
-    document = table_document(result.plan, output.output, data)
+    document = table_document(result.plan, None if output.output is None else from_result(output.output, output), data)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 
 

@@ -19,6 +19,9 @@ from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_n
 
 T = TypeVar("T")
 
+#: The first bytes of compressed files, with the program that unpacks each.
+_COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
+
 #: Input files above this size are refused: something else was given by mistake. In bytes.
 LARGEST_FILE = 2 * 1024**3
 
@@ -37,7 +40,7 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
             raise InputError("is a directory", file=path, cure="name a file")
         if size > largest:
             raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
-        return path.read_bytes()
+        return _unpacked(path.read_bytes(), path)
     except FileNotFoundError:
         raise InputError("no such file", file=path, nearest=_nearest_file(path)) from None
     except OSError as error:
@@ -55,6 +58,14 @@ def _read_standard_input(path: Path, largest: int) -> bytes:
         raise InputError(f"cannot be read: {error.strerror or error}", file=path) from None
     if len(data) > largest:
         raise InputError("is too large", file=path, allowed=f"up to {largest} bytes")
+    return _unpacked(data, path)
+
+
+def _unpacked(data: bytes, path: Path) -> bytes:
+    """Return ``data`` unless it is compressed, which no reader here expects."""
+    for head, program in _COMPRESSED.items():
+        if data.startswith(head):
+            raise InputError("is compressed", file=path, cure=f"unpack it first, with {program}")
     return data
 
 

@@ -46,16 +46,22 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
 
 def expect_results(documents: Sequence[Any], *, names: Sequence[str]) -> None:
     """Raise :class:`InputError` for the first of ``documents``, from the files ``names``, that is no result."""
+    cure = "write one with --result FILE or --json"
     for document, file in zip(documents, names, strict=True):
         kind = document.get("kind") if isinstance(document, Mapping) else None
         if not isinstance(kind, str) or "cost" not in document or "provenance" not in document:
-            raise InputError(
-                "is not a result document",
-                file=file,
-                place="kind",
-                value=kind,
-                cure="write one with --result FILE or --json",
-            )
+            raise InputError("is not a result document", file=file, place="kind", value=kind, cure=cure)
+        for key in ("cost", "bound", "provenance"):
+            value = document.get(key)
+            if value is not None and not isinstance(value, Mapping):
+                raise InputError(
+                    "is damaged", file=file, place=key, value=value, allowed="an object, or null", cure=cure
+                )
+        amounts = {f"cost.{name}": value for name, value in (document["cost"] or {}).items()}
+        amounts["bound.value"] = (document.get("bound") or {}).get("value")
+        for place, value in amounts.items():
+            if value is not None and not isinstance(value, int | float):
+                raise InputError("is damaged", file=file, place=place, value=value, allowed="a number", cure=cure)
 
 
 def _result(document: Mapping[str, Any], file: str, index: int) -> dict[str, Any]:

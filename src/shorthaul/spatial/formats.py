@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE
-from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, write_bytes
+from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE, companion, expect_digest
+from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial import newick_kernels
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
@@ -174,23 +174,23 @@ def output_suffix(path: Path | None) -> str:
     return suffix
 
 
-def layout_document(layout: Layout, path: Path | None, data: bytes | None) -> dict[str, Any]:
+def layout_document(layout: Layout, file: str | None, data: bytes | None) -> dict[str, Any]:
     """Return the layout as JSON: the table itself, or for a large one the file it is in and that file's digest."""
     head: dict[str, Any] = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
     if 3 * len(layout.x) <= MOST_JSON_ENTRIES:
         return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist()}
-    if path is None or data is None:
+    if file is None or data is None:
         return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
-    return {**head, "file": str(path), "digest": digest(data)}
+    return {**head, "file": file, "digest": digest(data)}
 
 
-def table_document(table: VertexTable, path: Path | None, data: bytes | None) -> dict[str, Any]:
+def table_document(table: VertexTable, file: str | None, data: bytes | None) -> dict[str, Any]:
     """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
     if sum(array.size for array in table.arrays.values()) <= MOST_JSON_ENTRIES:
         return {name: array.tolist() for name, array in table.arrays.items()}
-    if path is None or data is None:
+    if file is None or data is None:
         return {"file": None, "note": "too large for the document; write it with -o result.npz"}
-    return {"file": str(path), "digest": digest(data)}
+    return {"file": file, "digest": digest(data)}
 
 
 def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
@@ -206,6 +206,28 @@ def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
     except UNREADABLE as error:
         raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
     raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
+
+
+def load_layout(path: Path) -> tuple[Layout, Path, bytes]:
+    """Return the layout in ``path``, or in the file that the result document there names, with that file's content.
+
+    Raises :class:`InputError` for a file that holds none, or is not the one that was written with the document.
+    """
+    data = read_bytes(path)
+    if data[:1] == b"{":
+        document = parse_json(decode_text(data, file=path), file=path)
+        plan = document.get("plan")
+        if isinstance(plan, dict) and "parent" not in plan:
+            try:
+                found = companion(path, plan)
+            except InputError as error:
+                raise error.in_file(path) from None
+            if found is None:
+                cure = "plan again with -o layout.npz, and check that file"
+                raise InputError("the layout was too large for the document", file=path, place="plan.file", cure=cure)
+            path, data = found
+            expect_digest(plan, digest(data), path)
+    return layout_from_bytes(data, file=path), path, data
 
 
 def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
