@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shorthaul.bridges.loop_nest import LoopNestOptions
 from shorthaul.cli.flags import Answer, Listing, Output, Search
 from shorthaul.cli.verbs import verb
 from shorthaul.pebble.options import (
@@ -20,6 +21,7 @@ from shorthaul.pebble.options import (
 )
 
 if TYPE_CHECKING:
+    from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
     from shorthaul.pebble.model import Cdag
     from shorthaul.pebble.plan import Plan
@@ -30,9 +32,15 @@ Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A CDAG file (JSON, HyperDAG, DOT, MatrixMarket) or a built-in case such as dwt:n=256,d=8.",
+        help="A CDAG (JSON, HyperDAG, DOT, MatrixMarket), a C file with --size, or a case such as dwt:n=256,d=8.",
     ),
 ]
+
+
+def _load(text: str, options: LoopNestOptions) -> Source[Cdag]:
+    from shorthaul.bridges.loop_nest import cdag_source
+
+    return cdag_source(text, options)
 
 
 def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
@@ -50,21 +58,21 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: Search, output: Output) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
     from shorthaul.pebble import planning
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     result = planning.plan(source.workload, options, search=search.budget(), source=source)
     _finish(result, source.workload, output)
 
 
 @verb(app, "memory")
-def memory(workload: Input, options: MemoryOptions, search: Search, output: Output) -> None:
+def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, search: Search, output: Output) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
-    from shorthaul.pebble import planning, trade_off
+    from shorthaul.pebble import trade_off
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     result = trade_off.memory(source.workload, options, search=search.budget(), source=source)
     if not output.json:
         from shorthaul.report.text import print_table
@@ -76,12 +84,12 @@ def memory(workload: Input, options: MemoryOptions, search: Search, output: Outp
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer) -> None:
+def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search: Search, output: Answer) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble import planning, trade_off
+    from shorthaul.pebble import trade_off
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     result = trade_off.sweep(source.workload, options, search=search.budget(), source=source)
     if not output.json:
         from shorthaul.report.text import print_table
@@ -96,12 +104,12 @@ def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer
 
 
 @verb(app, "run")
-def run(workload: Input, options: RunOptions, search: Search, output: Output) -> None:
+def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Search, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
     from shorthaul.pebble import planning
     from shorthaul.pebble.formats import load_numbers, load_plan
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     cdag = source.workload
     given = None if options.plan is None else load_plan(options.plan, cdag)
     data = None if options.data is None else load_numbers(options.data, len(cdag.inputs()))
@@ -113,12 +121,12 @@ def run(workload: Input, options: RunOptions, search: Search, output: Output) ->
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: Search, output: Answer) -> None:
+def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: Search, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble import planning
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
     if not output.json and result.bound is not None:
         print(result.bound.proof)
@@ -129,6 +137,7 @@ def bound(workload: Input, options: BoundOptions, search: Search, output: Answer
 def check(
     workload: Input,
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan: JSON, .npz, or a result document.")],
+    read: LoopNestOptions,
     options: CheckOptions,
     search: Search,
     output: Output,
@@ -137,7 +146,7 @@ def check(
     from shorthaul.pebble import planning
     from shorthaul.pebble.formats import load_plan
 
-    source = planning.case(workload)
+    source = _load(workload, read)
     given = load_plan(plan_file, source.workload)
     result = planning.check(source.workload, given, options, search=search.budget(), source=source)
     _finish(result, source.workload, output)

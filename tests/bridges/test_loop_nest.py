@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul, shorthaul_json
+
+from shorthaul.bridges.loop_nest import LoopNestOptions, cdag_source
+from shorthaul.core.errors import InputError
+
+KERNEL = """
+void f(int n, float a[n], double s[1]) {
+#pragma scop
+  for (int i = 0; i < n; i++)
+    s[0] += a[i];
+#pragma endscop
+}
+void g(int n, double a[n]) {
+#pragma scop
+  for (int i = 1; i < n; i++)
+    a[i] = a[i] + a[i - 1];
+#pragma endscop
+}
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> str:
+    path = tmp_path / "two.c"
+    path.write_text(KERNEL)
+    return str(path)
+
+
+def test_a_loop_nest_is_a_cdag_weighted_in_bytes(kernel: str) -> None:
+    cdag = cdag_source(kernel, LoopNestOptions(size="n=3", function="f")).workload
+    # a[0], a[1], a[2] of four bytes, s[0] before and after each of three additions of eight
+    assert sorted(np.asarray(cdag.weights).tolist()) == [4, 4, 4, 8, 8, 8, 8]
+    assert len(cdag.inputs()) == 4
+
+
+def test_the_command_plans_what_the_affine_engine_writes(kernel: str, tmp_path: Path) -> None:
+    flags = ("--function", "g", "--size", "n=5")
+    direct = shorthaul_json("pebble", "plan", kernel, *flags, "--budget", "24", "-o", "plan.json", cwd=tmp_path)
+    shorthaul("affine", "cdag", kernel, *flags, "-o", "cdag.json", cwd=tmp_path)
+    by_file = shorthaul_json("pebble", "plan", "cdag.json", "--budget", "24", cwd=tmp_path)
+    assert direct["cost"] == by_file["cost"]
+    assert direct["plan"] == by_file["plan"]
+    assert direct["provenance"]["input"].endswith("two.c --size n=5")
+    checked = shorthaul_json("pebble", "check", kernel, "plan.json", *flags, "--budget", "24", cwd=tmp_path)
+    assert checked["cost"] == direct["cost"]
+    assert json.loads(tmp_path.joinpath("cdag.json").read_text())["name"] == "g"
+
+
+def test_other_sizes_are_another_input(kernel: str) -> None:
+    digests = {cdag_source(kernel, LoopNestOptions(size=f"n={n}", function="f")).digest for n in (3, 4)}
+    assert len(digests) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (LoopNestOptions(function="f"), "no size is given for n"),
+        (LoopNestOptions(size="n=3"), "several functions"),
+        (LoopNestOptions(size="m=3", function="f"), "unknown parameter"),
+    ],
+)
+def test_what_a_loop_nest_lacks_is_told(kernel: str, options: LoopNestOptions, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        cdag_source(kernel, options)
+
+
+def test_sizes_belong_to_c_files() -> None:
+    done = shorthaul("pebble", "bound", "dwt:n=8,d=3,word=1", "--size", "N=3")
+    assert done.returncode == 2
+    assert "--size: does not apply" in done.stderr
