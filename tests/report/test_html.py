@@ -54,6 +54,10 @@ def test_several_results_stand_side_by_side() -> None:
     assert '<td class="number">energy_hops</td>' in mixed
 
 
+NO_AXES = {"figure": "scatter", "title": "S", "axes": [], "points": []}
+ROW_TOO_LONG = {"figure": "table", "title": "T", "columns": ["a"], "rows": [[1, 2]]}
+
+
 @pytest.mark.parametrize(
     ("document", "says"),
     [
@@ -65,6 +69,9 @@ def test_several_results_stand_side_by_side() -> None:
         ({"kind": "x", "cost": {"a": "1"}, "provenance": {}}, "is damaged"),
         ({"kind": "x", "cost": {}, "provenance": {}, "bound": {"value": "1"}}, "is damaged"),
         ({"kind": "x", "cost": {}, "provenance": {}, "check": {"violations": 3}}, "damaged result document"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "bound": {"of": "a", "value": 1}}, "damaged result document"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "figures": [NO_AXES]}, "damaged result document"),
+        ({"kind": "x", "cost": {}, "provenance": {}, "figures": [ROW_TOO_LONG]}, "not one cell per column"),
     ],
 )
 def test_wrong_documents_are_named(document: object, says: str) -> None:

@@ -155,6 +155,7 @@ def test_layouts_come_back_from_their_file() -> None:
         b"[]",
         b'{"parent":[-1],"x":[0],"y":["a"]}',
         b'{"parent":[-1],"x":[0,1],"y":[0]}',
+        b'{"parent":[-1],"x":[0],"y":[0],"grid":[1,[1]]}',
     ):
         with pytest.raises(InputError):
             layout_from_bytes(data)

@@ -66,10 +66,11 @@ def _point(document: Mapping[str, Any], name: str) -> Point | None:
         return None
     moved, bound = (document.get("cost") or {}).get(amount), document.get("bound") or {}
     least = bound.get("value") if bound.get("of") == amount else None
-    if not moved and not least:
+    moved, least = (value if value is not None and value > 0 else None for value in (moved, least))
+    if moved is None and least is None:
         return None
     label = (document.get("provenance") or {}).get("input") or name
-    return Point(str(label), float(operations), moved or None, least or None)
+    return Point(str(label), float(operations), moved, least)
 
 
 def _curve(points: Sequence[Point], peak: float, bandwidth: float) -> Series:

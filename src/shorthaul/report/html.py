@@ -71,7 +71,7 @@ def _result(document: Mapping[str, Any], file: str, index: int) -> dict[str, Any
         return _checked_result(document, file, index, kind)
     except InputError as error:
         raise error.in_file(file) from None
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         problem = f"is a damaged result document: {type(error).__name__} {error}"
         raise InputError(problem, file=file, cure="write it again with --result FILE") from None
 
@@ -97,7 +97,7 @@ def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: st
             }
             for violation in check.get("violations", [])
         ],
-        "bound": bound and {**bound, "value": amount(bound["value"])},
+        "bound": bound and {**{key: bound[key] for key in ("of", "method", "proof")}, "value": amount(bound["value"])},
         "figures": figures,
         "provenance": [
             (name, value if isinstance(value, str) else json.dumps(value)) for name, value in provenance.items()
@@ -142,6 +142,8 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
         # "</script>" inside a label must not end the element
         body["json"] = Markup(json.dumps(plot, allow_nan=False).replace("<", "\\u003c"))
     elif isinstance(figure, Table):
+        if any(len(row) != len(figure.columns) for row in figure.rows):
+            raise ValueError(f"a row of {figure.title!r} has not one cell per column")
         numeric = [
             all(not isinstance(row[column], str) for row in figure.rows) for column in range(len(figure.columns))
         ]

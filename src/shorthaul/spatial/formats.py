@@ -282,7 +282,10 @@ def _column(name: str, value: Any) -> npt.NDArray[np.int32]:
 def _grid(value: Any, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) -> Grid:
     if value is None:
         return Grid(max(1, int(x.max()) + 1), max(1, int(y.max()) + 1))
-    sides = np.asarray(value)
+    try:
+        sides = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        raise InputError("is not a grid", place="grid", value=value, allowed="width and height") from None
     if sides.shape != (2,) or sides.dtype.kind not in "iu":
         raise InputError("is not a grid", place="grid", value=value, allowed="width and height")
     return Grid(int(sides[0]), int(sides[1]))
