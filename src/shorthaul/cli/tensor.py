@@ -125,14 +125,13 @@ def _finish(result: Result[Plan], output: Output) -> NoReturn:
 
 
 def _print_subgraphs(result: Result[Plan], output: Output) -> None:
+    from shorthaul.core.figure import Table
     from shorthaul.report.text import print_table
 
     table = result.figures[-1]
+    assert isinstance(table, Table), "the last view"
     columns = ("subgraph", "operators", "w×h×k", "steps", "compute", "memory", "latency", "peak")
-    place = [table.columns.index(column) for column in columns]  # type: ignore[union-attr]
+    place = [table.columns.index(column) for column in columns]
     claims = [subgraph.latency for subgraph in result.plan.subgraphs] if result.plan else []
-    rows = [
-        [*(row[index] for index in place), claim]
-        for row, claim in zip(table.rows, claims, strict=True)  # type: ignore[union-attr]
-    ]
+    rows = [[*(row[index] for index in place), claim] for row, claim in zip(table.rows, claims, strict=True)]
     print_table((*columns, "claimed"), rows, file=sys.stderr if output.json else sys.stdout)

@@ -162,11 +162,6 @@ class SpatialComputer:
         for i in np.flatnonzero(away).tolist():
             listener.round(a[i : i + 1], b[i : i + 1])
 
-    def synchronise(self) -> None:
-        """Make every processor wait for the one that is furthest behind, without counting the messages it takes."""
-        self._clock[:] = self._clock.max()
-        self._far[:] = self._far.max()
-
     def link_loads(self) -> npt.NDArray[np.int64]:
         """Return the load of every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
         loads = self._links.copy()

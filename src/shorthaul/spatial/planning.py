@@ -92,12 +92,12 @@ def plan(
     with budget:
         light_first = orders.positions(tree, "light-first")
         layout, curve = place(tree, options, budget, light_first)
-        refined = options.refine is not None and options.refine > 0
-        if refined:
+        name = f"{options.order} + {curve}"
+        if options.refine:
             from shorthaul.spatial.refine import refine
 
-            layout = refine(tree, layout, seconds=float(options.refine or 0), budget=budget)
-    name = f"{options.order} + {curve}" + (" + refine" if refined else "")
+            layout = refine(tree, layout, seconds=float(options.refine), budget=budget)
+            name += " + refine"
     # From here on by light-first position: neighbours in the tree are neighbours in memory.
     stored = store(tree, layout, light_first)
     numbered = Tree(stored.parent)
@@ -111,12 +111,6 @@ def plan(
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
-    created = {}
-    if options.create:
-        from shorthaul.spatial.creation import creation
-
-        start = curves.cells(curve, layout.grid, tree.n)
-        created["creation"] = creation(tree, *start, layout.grid, light_first, seed=budget.seed)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -133,12 +127,19 @@ def plan(
             "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
             "virtual_tree": virtual,
             "baselines": baselines,
-            **created,
+            **(_created(tree, layout, curve, light_first, budget) if options.create else {}),
         },
         figures=views.layout_figures(
             numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
         ),
     )
+
+
+def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, budget: Budget) -> dict[str, Any]:
+    from shorthaul.spatial.creation import creation
+
+    start = curves.cells(curve, layout.grid, tree.n)
+    return {"creation": creation(tree, *start, layout.grid, light_first, seed=budget.seed)}
 
 
 def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
