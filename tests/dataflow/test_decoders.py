@@ -119,7 +119,7 @@ def feasible(net, period: int) -> bool:
         # residues fixed, whole periods may be added: longest paths must have no positive cycle
         edges = []
         for buffer in net.network.buffers:
-            write = net.write_task(buffer)
+            write = net.write_tasks()[buffer.id]
             for task in reads[buffer.id]:
                 end = begin[buffer.writer] + layout[buffer.writer][1][write.name] + write.duration
                 start = begin[task.actor] + layout[task.actor][1][task.name]

@@ -147,7 +147,8 @@ def test_memories_of_limited_size_against_every_capacity(atomic: bool) -> None:
     """The least period within the memories is the least over all capacities that fit, one proof each."""
     compared = dearer = 0
     for seed, net, _ in networks(range(500, 528), most_actors=4):
-        least = {b.id: tokens_to_itself(net, b, atomic=atomic) for b in net.network.buffers}
+        writes = net.write_tasks()
+        least = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=atomic) for b in net.network.buffers}
         free = modulo_schedule(net, 1, Allowance(5.0), None, atomic=atomic)
         need = needed_capacities(net, free.starts, free.period, atomic_firing=atomic)
         memory = next((net.memory[name] for name in need if need[name] > least[name]), None)

@@ -48,7 +48,7 @@ def caps_hms(net: MappedNetwork, rank: dict[str, int], period: int, *, compact: 
             return None
         low, high = 0, None
         for buffer in net.network.buffers:
-            write = net.write_task(buffer)
+            write = net.write_tasks()[buffer.id]
             for task in reads[buffer.id]:
                 if task.actor == name and buffer.writer in begin:
                     if buffer.delay == 0:
@@ -59,7 +59,7 @@ def caps_hms(net: MappedNetwork, rank: dict[str, int], period: int, *, compact: 
         for buffer in net.network.buffers:
             if buffer.writer != name:
                 continue
-            write = net.write_task(buffer)
+            write = net.write_tasks()[buffer.id]
             for task in reads[buffer.id]:
                 if task.actor not in begin:
                     continue

@@ -62,9 +62,9 @@ class MappedNetwork:
                 tasks[task.buffer].append(task)
         return tasks
 
-    def write_task(self, buffer: Buffer) -> Task:
-        """Return the write of ``buffer``."""
-        return next(task for task in self.writes[buffer.writer] if task.buffer == buffer.id)
+    def write_tasks(self) -> dict[str, Task]:
+        """Return the write of every buffer."""
+        return {task.buffer: task for name in self.network.actors for task in self.writes[name]}
 
 
 def determine_channel_bindings(
@@ -175,10 +175,10 @@ def needed_capacities(
     of the writer's execution and to the end of the reader's. With ``atomic_firing``, from the start of the writer's
     firing to the end of the reader's.
     """
-    reads = net.read_tasks()
+    reads, writes = net.read_tasks(), net.write_tasks()
     need = {}
     for buffer in net.network.buffers:
-        held_from = held_since(net, starts, buffer, atomic=atomic_firing)
+        held_from = held_since(net, starts, writes[buffer.id], atomic=atomic_firing)
         tokens = max(1, buffer.delay)
         for task in reads[buffer.id]:
             end = held_until(net, starts, task, atomic=atomic_firing)
@@ -187,12 +187,11 @@ def needed_capacities(
     return need
 
 
-def held_since(net: MappedNetwork, starts: Mapping[str, int], buffer: Buffer, *, atomic: bool) -> int:
-    """Return when a place of ``buffer`` is taken; with ``atomic``, at the first start of the writer's firing."""
+def held_since(net: MappedNetwork, starts: Mapping[str, int], write: Task, *, atomic: bool) -> int:
+    """Return when a writer takes its place; with ``atomic``, at the first start of its firing."""
     if atomic:
-        return min([starts[buffer.writer], *(starts[task.name] for task in net.reads[buffer.writer])])
-    write = net.write_task(buffer)
-    return starts[write.name] if write.duration else starts[buffer.writer]
+        return min([starts[write.actor], *(starts[task.name] for task in net.reads[write.actor])])
+    return starts[write.name] if write.duration else starts[write.actor]
 
 
 def held_until(net: MappedNetwork, starts: Mapping[str, int], task: Task, *, atomic: bool) -> int:

@@ -26,11 +26,13 @@ class Cycle:
     actors: tuple[str, ...]
 
 
-def maximum_cycle_ratio(nodes: Sequence[str], edges: Sequence[tuple[str, str, int, int]]) -> Cycle | None:
-    """Return the cycle with the most ticks per token among ``edges`` (from, to, ticks, tokens); None without cycles.
+def maximum_cycle_ratio(
+    nodes: Sequence[str], edges: Sequence[tuple[str, str, int, int]], *, above: int = -1
+) -> Cycle | None:
+    """Return the cycle with the most ticks per token among ``edges`` (from, to, ticks, tokens).
 
-    From one cycle to the next better one: while some cycle is longer than its tokens times the best ratio so far,
-    take its ratio. Every cycle must hold a token.
+    None if no cycle has more than ``above``. From one cycle to the next better one: while some cycle is longer than
+    its tokens times the best ratio so far, take its ratio. Every cycle must hold a token.
 
     >>> maximum_cycle_ratio(["a", "b"], [("a", "b", 3, 0), ("b", "a", 4, 2)]).ratio
     Fraction(7, 2)
@@ -48,17 +50,39 @@ def maximum_cycle_ratio(nodes: Sequence[str], edges: Sequence[tuple[str, str, in
     inner = label[src] == label[dst]
     if not inner.any():
         return None
-    src, dst = src[inner], dst[inner]
-    ticks = np.array([e[2] for e in edges], object)[inner]
-    tokens = np.array([e[3] for e in edges], object)[inner]
+    tokens = np.array([e[3] for e in edges], object)
+    free = inner & (tokens == 0)
+    rank = _topological_rank(len(nodes), src[free].tolist(), dst[free].tolist())
+    # in this order one pass of Bellman-Ford follows a path up to its next token
+    chosen = np.flatnonzero(inner)
+    chosen = chosen[np.argsort(rank[src[chosen]], kind="stable")]
+    src, dst, tokens = src[chosen], dst[chosen], tokens[chosen]
+    ticks = np.array([e[2] for e in edges], object)[chosen]
     best: Cycle | None = None
     while True:
-        ratio = Fraction(-1) if best is None else best.ratio
+        ratio = Fraction(above) if best is None else best.ratio
         found = _longer_cycle(len(nodes), src, dst, ticks * ratio.denominator - tokens * ratio.numerator)
         if found is None:
             return best
         total, held = sum(ticks[found]), sum(tokens[found])
         best = Cycle(Fraction(int(total), int(held)), tuple(nodes[src[e]] for e in found))
+
+
+def _topological_rank(n: int, src: Sequence[int], dst: Sequence[int]) -> Any:
+    waiting = [0] * n
+    out: list[list[int]] = [[] for _ in range(n)]
+    for u, v in zip(src, dst, strict=True):
+        waiting[v] += 1
+        out[u].append(v)
+    rank = np.full(n, n, np.int64)
+    ready = [node for node in range(n) if not waiting[node]]
+    for place, node in enumerate(ready):  # which grows meanwhile
+        rank[node] = place
+        for target in out[node]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return rank
 
 
 def _longer_cycle(n: int, src: Any, dst: Any, weight: Any) -> list[int] | None:
@@ -101,18 +125,19 @@ def _parent_cycle(n: int, src: Any, into: list[int]) -> list[int] | None:
 
 def period_bound(net: MappedNetwork) -> Bound:
     """Return the bound on the period of one mapping: its busiest resource or its slowest cycle, by name."""
-    loads = {name: sum(tasks.values()) for name, tasks in net.resource_loads().items()}
+    tasks_on = net.resource_loads()
+    loads = {name: sum(tasks.values()) for name, tasks in tasks_on.items()}
     busiest = max(loads, key=lambda name: loads[name])
     value, method = loads[busiest], "resource load"
-    parts = net.resource_loads()[busiest]
+    parts = tasks_on[busiest]
     shown = ", ".join(
         f"{name} {ticks}" for name, ticks in sorted(parts.items(), key=lambda item: -item[1])[:6] if ticks
     )
     more = "" if len(parts) <= 6 else ", ..."
     proof = f"{busiest} is busy for {value} ticks in every period: {shown}{more}"
     details: dict[str, Any] = {"limited_by": busiest}
-    cycle = maximum_cycle_ratio(net.network.actors, _edges(net))
-    if cycle is not None and -(-cycle.ratio.numerator // cycle.ratio.denominator) > value:
+    cycle = maximum_cycle_ratio(net.network.actors, _edges(net), above=value)
+    if cycle is not None:
         value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
         path = " -> ".join((*cycle.actors, cycle.actors[0]))
         proof = f"one round of {path} takes {cycle.ratio} ticks per initial token on it"
@@ -122,11 +147,10 @@ def period_bound(net: MappedNetwork) -> Bound:
 
 def _edges(net: MappedNetwork) -> list[tuple[str, str, int, int]]:
     """Execution, write and read one after the other, per pair of actors that a buffer joins."""
-    reads = net.read_tasks()
+    reads, writes = net.read_tasks(), net.write_tasks()
     return [
-        (buffer.writer, task.actor, net.execution[buffer.writer] + write.duration + task.duration, buffer.delay)
+        (buffer.writer, task.actor, net.execution[buffer.writer] + writes[buffer.id].duration + task.duration, buffer.delay)
         for buffer in net.network.buffers
-        for write in (net.write_task(buffer),)
         for task in reads[buffer.id]
     ]
 
@@ -189,8 +213,8 @@ def _any_period(application: Application, platform: Platform, strategy: str, tau
     edges = [(c.src, c.dst, fastest.get(c.src, 0), 0 if c.src in dropped else c.delay) for c in application.channels]
     cycle = None
     if not _has_free_cycle(application, edges):
-        cycle = maximum_cycle_ratio([a.id for a in application.actors], edges)
-    if cycle is not None and -(-cycle.ratio.numerator // cycle.ratio.denominator) > value:
+        cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
+    if cycle is not None:
         value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
         path = " -> ".join((*cycle.actors, cycle.actors[0]))
         proof = f"one round of {path} takes at least {cycle.ratio} ticks per initial token on it"

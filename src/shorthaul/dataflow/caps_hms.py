@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Any
 
@@ -48,16 +49,24 @@ def _order(n: int, hard: list[tuple[int, int]], soft: list[tuple[int, int]]) -> 
     for source, target in soft:
         waiting_soft[target] += 1
         out_soft[source].append(target)
+    # the least actor with nothing before it; on a cycle, the one with fewest channels with initial tokens before it
     order: list[int] = []
-    left = set(range(n))
-    while left:  # the least actor with nothing before it; on a cycle, the one with fewest initial tokens before it
-        node = min(left, key=lambda a: (waiting_hard[a] > 0, waiting_soft[a], a))
-        left.remove(node)
+    done = [False] * n
+    left = [(waiting_hard[a] > 0, waiting_soft[a], a) for a in range(n)]
+    heapify(left)
+    while left:
+        *_, node = heappop(left)
+        if done[node]:  # an older entry
+            continue
+        done[node] = True
         order.append(node)
         for target in out_hard[node]:
             waiting_hard[target] -= 1
         for target in out_soft[node]:
             waiting_soft[target] -= 1
+        for target in (*out_hard[node], *out_soft[node]):
+            if not done[target]:
+                heappush(left, (waiting_hard[target] > 0, waiting_soft[target], target))
     return order
 
 

@@ -25,8 +25,8 @@ NEVER = 1 << 60
 
 
 @kernel
-def conflict(starts: Array, ends: Array, count: int, at: int, length: int, period: int) -> int:
-    """Return 0 if [at, at + length) modulo the period is free, else the ticks to the end of what is in the way."""
+def wait(starts: Array, ends: Array, count: int, at: int, length: int, period: int) -> int:
+    """Return the least d for which [at + d, at + d + length) modulo the period is free; the period if none is."""
     if length == 0 or count == 0:
         return 0
     at %= period
@@ -37,20 +37,27 @@ def conflict(starts: Array, ends: Array, count: int, at: int, length: int, perio
             high = middle
         else:
             low = middle + 1
-    stop = at + length
-    if low < count and starts[low] < stop:
-        return int(ends[low] - at)
-    if stop > period and starts[0] < stop - period:
-        return int(period - at + ends[0])
-    return 0
+    place, turned = at, 0
+    while place < at + period:
+        if low == count:
+            low, turned = 0, turned + period
+        if starts[low] + turned >= place + length:
+            return place - at
+        place = ends[low] + turned
+        low += 1
+    return period
 
 
 @kernel
 def occupy(starts: Array, ends: Array, count: int, low: int, high: int) -> int:
     """Insert [low, high), which is free, into sorted intervals, merging neighbours; return the new count."""
-    place = 0
-    while place < count and starts[place] < low:
-        place += 1
+    place, above = 0, count
+    while place < above:  # the first interval that starts at ``low`` or later
+        middle = (place + above) >> 1
+        if starts[middle] < low:
+            place = middle + 1
+        else:
+            above = middle
     joins_before = place > 0 and ends[place - 1] == low
     joins_after = place < count and starts[place] == high
     if joins_before and joins_after:
@@ -94,7 +101,6 @@ def try_period(
     atomic: bool,
     tau_on: Array,
     binding: Array,
-    cores: int,
     root: Array,
     src: Array,
     dst: Array,
@@ -105,12 +111,12 @@ def try_period(
     outof_at: Array,
     readers: Array,
     readers_at: Array,
-    crossings: Array,
-    crossed: Array,
     duration: Array,
     offset: Array,
     execution: Array,
     total: Array,
+    block: Array,
+    block_at: Array,
     busy_from: Array,
     busy_to: Array,
     busy: Array,
@@ -160,44 +166,29 @@ def try_period(
                         else:
                             end = start[reader] + execution[reader] + tau_on[reader]
                         wish = max(wish, end - (offset[c] if duration[c] else execution[a]))
+        # the core and the blocks in turn, until all have been free since the last move
         core = binding[a]
-        at = wish
-        while True:
-            step = conflict(busy_from[core], busy_to[core], busy[core], at, total[a], period)
-            if step == 0:
-                for phase in range(2):
-                    first, stop = (into_at[a], into_at[a + 1]) if phase == 0 else (outof_at[a], outof_at[a + 1])
-                    for k in range(first, stop):
-                        task = channels + into[k] if phase == 0 else outof[k]
-                        for i in range(crossings[task]):
-                            r = cores + crossed[task, i]
-                            step = conflict(
-                                busy_from[r], busy_to[r], busy[r], at + offset[task], duration[task], period
-                            )
-                            if step:
-                                break
-                        if step:
-                            break
-                    if step:
-                        break
-            if step == 0:
-                break
-            at += step
-            if at >= wish + period or at > latest:
-                return False
+        first, stop = block_at[a], block_at[a + 1]
+        at, free, k = wish, 0, first - 1
+        while free <= stop - first:
+            r = core if k < first else block[k, 0]
+            after, length = (0, total[a]) if k < first else (block[k, 1], block[k, 2])
+            step = wait(busy_from[r], busy_to[r], busy[r], at + after, length, period)
+            if step:
+                at += step
+                if at >= wish + period or at > latest:
+                    return False
+                free = 0
+            else:
+                free += 1
+                k = k + 1 if k + 1 < stop else first - 1
         if at > latest:
             return False
         start[a] = at
         busy[core] = occupy_wrapped(busy_from[core], busy_to[core], busy[core], at, total[a], period)
-        for phase in range(2):
-            first, stop = (into_at[a], into_at[a + 1]) if phase == 0 else (outof_at[a], outof_at[a + 1])
-            for k in range(first, stop):
-                task = channels + into[k] if phase == 0 else outof[k]
-                for i in range(crossings[task]):
-                    r = cores + crossed[task, i]
-                    busy[r] = occupy_wrapped(
-                        busy_from[r], busy_to[r], busy[r], at + offset[task], duration[task], period
-                    )
+        for k in range(first, stop):
+            r = block[k, 0]
+            busy[r] = occupy_wrapped(busy_from[r], busy_to[r], busy[r], at + block[k, 1], block[k, 2], period)
     return True
 
 
@@ -249,15 +240,17 @@ def decode(
     busy_to: Array,
     busy: Array,
     tau_on: Array,
+    block: Array,
+    block_at: Array,
 ) -> int:
     """Algorithm 4: return the period found, -1 if the mapping fits no memory, -2 if it deadlocks or has no schedule.
 
     Fills ``root``, ``live``, ``memory``, ``need`` (capacities), the layout of the firings and ``best_start``.
     """
     actors, channels = len(live), len(root)
-    cores = len(core_tile)
     merge_channels(xi, multicast_of, feeding, src, root, live)
-    live_count = list_order(rank, live, root, src, dst, delay, sequence)
+    adjacency(root, src, dst, live, into, into_at, outof, outof_at, readers, readers_at)
+    live_count = list_order(rank, live, root, dst, delay, outof, outof_at, readers, readers_at, sequence)
     alive = 0
     for a in range(actors):
         if live[a]:
@@ -265,7 +258,6 @@ def decode(
             tau_on[a] = tau[a, core_type[binding[a]]]
     if live_count < alive:
         return -2
-    adjacency(root, src, dst, live, into, into_at, outof, outof_at, readers, readers_at)
     consumers(binding, root, dst, live, core_tile, common, consumer)
     for c in range(channels):
         capacity[c] = max(1, delay[c])
@@ -276,12 +268,12 @@ def decode(
             return -1
         lay_out(
             tau, binding, memory, root, live, core_type, core_tile, ticks, into, into_at, outof, outof_at,
-            crossings, crossed, duration, offset, execution, total, load,
+            crossings, crossed, duration, offset, execution, total, load, block, block_at,
         )  # fmt: skip
         period = _least_period(
-            tolerance, load, sequence, live_count, compact, atomic, tau_on, binding, cores, root, src, dst, delay,
-            live, into, into_at, outof, outof_at, readers, readers_at, crossings, crossed, duration, offset,
-            execution, total, busy_from, busy_to, busy, start, best_start,
+            tolerance, load, sequence, live_count, compact, atomic, tau_on, binding, root, src, dst, delay, live,
+            into, into_at, outof, outof_at, readers, readers_at, duration, offset, execution, total, block, block_at,
+            busy_from, busy_to, busy, start, best_start,
         )  # fmt: skip
         if period < 0:
             return -2
@@ -313,7 +305,6 @@ def _least_period(
     atomic: bool,
     tau_on: Array,
     binding: Array,
-    cores: int,
     root: Array,
     src: Array,
     dst: Array,
@@ -325,12 +316,12 @@ def _least_period(
     outof_at: Array,
     readers: Array,
     readers_at: Array,
-    crossings: Array,
-    crossed: Array,
     duration: Array,
     offset: Array,
     execution: Array,
     total: Array,
+    block: Array,
+    block_at: Array,
     busy_from: Array,
     busy_to: Array,
     busy: Array,
@@ -353,9 +344,9 @@ def _least_period(
                 return found
             tried = failed + (found - failed) // 2
         if try_period(
-            tried, sequence, live_count, compact, atomic, tau_on, binding, cores, root, src, dst, delay,
-            into, into_at, outof, outof_at, readers, readers_at, crossings, crossed, duration, offset, execution,
-            total, busy_from, busy_to, busy, start,
+            tried, sequence, live_count, compact, atomic, tau_on, binding, root, src, dst, delay, into,
+            into_at, outof, outof_at, readers, readers_at, duration, offset, execution, total, block, block_at,
+            busy_from, busy_to, busy, start,
         ):  # fmt: skip
             found = tried
             best_start[:] = start
@@ -428,12 +419,14 @@ def decode_batch(
     busy_from, busy_to = np.empty((resources, width), np.int64), np.empty((resources, width), np.int64)
     busy, tau_on = np.empty(resources, np.int64), np.zeros(actors, np.int64)
     allocated = np.empty(cores, np.bool_)
+    # an access crosses up to three interconnects
+    block, block_at = np.empty((6 * channels + 1, 3), np.int64), np.empty(actors + 1, np.int64)
     for i in range(first, stop):
         period = decode(
             xi[i], decision[i], binding[i], rank, compact[i] != 0, atomic, common, tolerance, tau, multicast_of,
             feeding, src, dst, token_bytes, delay, ticks, core_type, core_tile, limits, root, live, capacity, need,
             memory, duration, offset, execution, total, start, crossings, crossed, best_start, load, into, into_at,
-            outof, outof_at, readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on,
+            outof, outof_at, readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on, block, block_at,
         )  # fmt: skip
         if period < 0:
             objectives[i, :] = np.inf

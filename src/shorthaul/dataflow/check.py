@@ -19,6 +19,7 @@ from shorthaul.dataflow.model import (
     NOC,
     Application,
     Platform,
+    Tile,
     crossbar,
     local_memory,
     ticks_for,
@@ -51,8 +52,12 @@ class _Replay:
     platform: Platform
     point: Point
     violations: list[Violation] = field(default_factory=list)
+    tile_of: Mapping[str, Tile] = field(init=False)
     length: dict[str, int] = field(default_factory=dict)
     crossed: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tile_of = self.platform.tile_of
 
     def fault(
         self, rule: str, place: str, message: str, required: float | None = None, available: float | None = None
@@ -201,7 +206,7 @@ def _chains(replay: _Replay, buffer: _Buffer, decision: str) -> list[tuple[str, 
     chains: list[tuple[str, ...]] = []
     for actor in actors:
         core = replay.point.binding[actor]
-        tail = (tile_memory(replay.platform.tile_of[core].id), GLOBAL_MEMORY)
+        tail = (tile_memory(replay.tile_of[core].id), GLOBAL_MEMORY)
         chains.append(tail if decision.startswith("TILE") else (local_memory(core), *tail))
     return chains
 
@@ -226,10 +231,14 @@ def _measure(replay: _Replay, actors: Iterable[str], buffers: Iterable[_Buffer])
     for name in actors:
         replay.length[name] = tau[name][cores[replay.point.binding[name]].type] or 0
         replay.crossed[name] = ()
+    routes: dict[tuple[str, str], tuple[tuple[str, ...], float]] = {}
     for buffer in buffers:
         memory = replay.point.channel_binding[buffer.id]
         for task, actor in ((buffer.write, buffer.writer), *buffer.reads):
-            crossed, bandwidth = _route(replay.platform, replay.point.binding[actor], memory)
+            ends = replay.point.binding[actor], memory
+            if ends not in routes:
+                routes[ends] = _route(replay.platform, *ends)
+            crossed, bandwidth = routes[ends]
             replay.crossed[task] = crossed
             per_second = replay.application.ticks_per_second
             replay.length[task] = ticks_for(buffer.token_bytes, bandwidth, per_second) if crossed else 0

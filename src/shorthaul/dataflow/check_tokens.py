@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 
 Fault = tuple[str, str, str, float | None, float | None]
 _END, _BEGIN = 0, 1
@@ -101,11 +102,13 @@ class _Ring:
 
 def _play(events: Sequence[tuple[int, int, int, int]], ring: _Ring) -> list[Fault]:
     """Play the events; those of one tick in whatever order is possible, since a token may pass at the tick it comes."""
-    for time, group in groupby(events, key=lambda event: event[0]):
-        pending = [event[1:] for event in group]
+    for time, together in groupby(events, key=itemgetter(0)):
+        pending = [event[1:] for event in together]
         while pending:
-            possible = next((event for event in pending if ring.enabled(*event)), None)
-            if possible is None:
+            for possible in pending:
+                if ring.enabled(*possible):
+                    break
+            else:
                 possible = next(event for event in pending if event[0] == _BEGIN)
                 ring.fault(time, *possible[1:])
             pending.remove(possible)

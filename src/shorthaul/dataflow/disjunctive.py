@@ -132,10 +132,10 @@ def _token_arcs(
 ) -> IntArray:
     """Arcs for tokens that must be there, and for places that must be free: between accesses, or between ``ends``."""
     number = {name: i for i, name in enumerate(names)}
-    reads = net.read_tasks()
+    reads, writes = net.read_tasks(), net.write_tasks()
     arcs = []
     for buffer in net.network.buffers:
-        write = net.write_task(buffer)
+        write = writes[buffer.id]
         source = number[write.name if write.duration else buffer.writer]
         for task in reads[buffer.id]:
             if buffer.writer == task.actor or not on_one_cycle(component, buffer, task):

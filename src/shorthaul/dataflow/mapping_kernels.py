@@ -29,28 +29,66 @@ def merge_channels(xi: Array, multicast_of: Array, feeding: Array, src: Array, r
 
 
 @kernel
-def list_order(rank: Array, live: Array, root: Array, src: Array, dst: Array, delay: Array, sequence: Array) -> int:
+def push(heap: Array, count: int, value: int) -> int:
+    """Add ``value`` to a binary heap of ``count`` numbers, the least first; return the new count."""
+    place = count
+    while place and heap[(place - 1) >> 1] > value:
+        heap[place] = heap[(place - 1) >> 1]
+        place = (place - 1) >> 1
+    heap[place] = value
+    return count + 1
+
+
+@kernel
+def drop_least(heap: Array, count: int) -> int:
+    """Take the first number off a binary heap of ``count``; return the new count."""
+    count -= 1
+    value = heap[count]
+    place = 0
+    while 2 * place + 1 < count:
+        child = 2 * place + 1
+        if child + 1 < count and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= value:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = value
+    return count
+
+
+@kernel
+def list_order(
+    rank: Array, live: Array, root: Array, dst: Array, delay: Array, outof: Array, outof_at: Array, readers: Array,
+    readers_at: Array, sequence: Array,
+) -> int:  # fmt: skip
     """Fill ``sequence`` with the live actors: among the ready ones the least rank first; return how many got ready."""
     actors = len(live)
-    waiting = np.zeros(actors, np.int64)
+    waiting, actor_of, heap = np.zeros(actors, np.int64), np.empty(actors, np.int64), np.empty(actors, np.int64)
     for e in range(len(root)):
         if live[dst[e]] and delay[root[e]] == 0:
             waiting[dst[e]] += 1
-    done = np.zeros(actors, np.bool_)
+    ready = 0
+    for a in range(actors):
+        actor_of[rank[a]] = a
+        if live[a] and waiting[a] == 0:
+            ready = push(heap, ready, rank[a])
     count = 0
-    while True:
-        best = -1
-        for a in range(actors):
-            if live[a] and not done[a] and waiting[a] == 0 and (best < 0 or rank[a] < rank[best]):
-                best = a
-        if best < 0:
-            return count
-        done[best] = True
-        sequence[count] = best
+    while ready:
+        a = actor_of[heap[0]]
+        ready = drop_least(heap, ready)
+        sequence[count] = a
         count += 1
-        for e in range(len(root)):
-            if live[dst[e]] and delay[root[e]] == 0 and src[root[e]] == best:
-                waiting[dst[e]] -= 1
+        for k in range(outof_at[a], outof_at[a + 1]):
+            c = outof[k]
+            if delay[c]:
+                continue
+            for j in range(readers_at[c], readers_at[c + 1]):
+                reader = dst[readers[j]]
+                waiting[reader] -= 1
+                if waiting[reader] == 0:
+                    ready = push(heap, ready, rank[reader])
+    return count
 
 
 @kernel
@@ -155,13 +193,22 @@ def lay_out(
     execution: Array,
     total: Array,
     load: Array,
+    block: Array,
+    block_at: Array,
 ) -> None:
-    """Fill routes and durations of all accesses, the offset of every task in its firing, and every resource's load."""
+    """Fill routes and durations of all accesses, the offset of every task in its firing, and every resource's load.
+
+    Firing a holds interconnects in ``block[block_at[a]:block_at[a + 1]]``, rows (resource, offset, ticks): accesses
+    over one interconnect that follow each other at once are one block.
+    """
     channels = len(root)
     tiles = ticks.shape[1] - 1
     cores = len(core_tile)
+    last = np.full(tiles + 1, -1, np.int64)
+    blocks = 0
     load[:] = 0
     for a in range(len(live)):
+        block_at[a] = blocks
         if not live[a]:
             continue
         core = binding[a]
@@ -188,8 +235,39 @@ def lay_out(
                         # an access without duration belongs to the execution itself
                         offset[task] = now if wanted or phase == 0 else execution[a] + tau[a, core_type[core]]
                         now += duration[task]
+                        for i in range(wanted):
+                            h = crossed[task, i]
+                            q = last[h]
+                            if q >= block_at[a] and block[q, 1] + block[q, 2] == offset[task]:
+                                block[q, 2] += duration[task]
+                                continue
+                            block[blocks, 0], block[blocks, 1] = cores + h, offset[task]
+                            block[blocks, 2] = duration[task]
+                            last[h] = blocks
+                            blocks += 1
         total[a] = now
         load[core] += now
+    block_at[len(live)] = blocks
+
+
+@kernel
+def group(key: Array, kept: Array, members: Array, at: Array) -> None:
+    """Fill ``members[at[g]:at[g + 1]]`` with the numbers of the ``kept`` elements whose key is g, in their order."""
+    at[:] = 0
+    total = 0
+    for e in range(len(key)):
+        if kept[e]:
+            at[key[e] + 1] += 1
+            total += 1
+    for g in range(len(at) - 1):
+        at[g + 1] += at[g]
+    for e in range(len(key) - 1, -1, -1):
+        if kept[e]:
+            at[key[e] + 1] -= 1
+            members[at[key[e] + 1]] = e
+    for g in range(len(at) - 1):  # every entry was moved down by its own count
+        at[g] = at[g + 1]
+    at[len(at) - 1] = total
 
 
 @kernel
@@ -206,36 +284,13 @@ def adjacency(
     readers_at: Array,
 ) -> None:
     """Fill, per actor, the edges it reads through and the buffers it writes, and per buffer its edges."""
-    actors, channels = len(live), len(root)
-    i, o = 0, 0
-    for a in range(actors):
-        into_at[a], outof_at[a] = i, o
-        if live[a]:
-            for e in range(channels):
-                if dst[e] == a:
-                    into[i] = e
-                    i += 1
-                if root[e] == e and src[e] == a:
-                    outof[o] = e
-                    o += 1
-    into_at[actors], outof_at[actors] = i, o
-    readers_at[:] = 0
+    channels = len(root)
+    read, first = np.empty(channels, np.bool_), np.empty(channels, np.bool_)
     for e in range(channels):
-        if live[dst[e]]:
-            readers_at[root[e] + 1] += 1
-    for c in range(channels):
-        readers_at[c + 1] += readers_at[c]
-    for e in range(channels - 1, -1, -1):
-        if live[dst[e]]:
-            readers_at[root[e] + 1] -= 1
-            readers[readers_at[root[e] + 1]] = e
-    for c in range(channels):  # every entry was moved down by its own count
-        readers_at[c] = readers_at[c + 1]
-    filled = 0
-    for e in range(channels):
-        if live[dst[e]]:
-            filled += 1
-    readers_at[channels] = filled
+        read[e], first[e] = live[dst[e]], root[e] == e
+    group(dst, read, into, into_at)
+    group(src, first, outof, outof_at)
+    group(root, read, readers, readers_at)
 
 
 @kernel

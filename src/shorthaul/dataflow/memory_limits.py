@@ -49,7 +49,8 @@ def schedule_in_memories(
     schedule do not fit, one of them holds fewer tokens in every other, or it holds as many and the others in its
     memory have less room. None if no schedule was found.
     """
-    low = {buffer.id: tokens_to_itself(net, buffer, atomic=atomic) for buffer in net.network.buffers}
+    writes = net.write_tasks()
+    low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=atomic) for b in net.network.buffers}
     if not fits(net, limits, low):
         return None
     best = None if hint is None else Schedule(hint.period, dict(hint.starts), free.least)

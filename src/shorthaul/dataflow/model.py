@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from shorthaul.core.errors import InputError, unknown_name
@@ -308,6 +309,7 @@ def crossbar(tile: str) -> str:
     return f"h_{tile}"
 
 
+@lru_cache(maxsize=1 << 16)  # an expanded graph asks the same thousands of times
 def ticks_for(size: int, bytes_per_s: float, ticks_per_second: int) -> int:
     """Return the ticks that ``size`` bytes take at a bandwidth: at least 1, rounded up, computed exactly.
 

@@ -95,9 +95,9 @@ class _Model:
         """On cycles, no token is read before it is written, counting the initial ones."""
         component = cyclic_components(self.net)
         self.stage = {name: self.cp.new_int_var(0, 3 * len(component), f"stage {name}") for name in component}
-        reads = self.net.read_tasks()
+        reads, writes = self.net.read_tasks(), self.net.write_tasks()
         for buffer in self.net.network.buffers:
-            write = self.net.write_task(buffer)
+            write = writes[buffer.id]
             for task in reads[buffer.id]:
                 if buffer.writer == task.actor or not on_one_cycle(component, buffer, task):
                     continue

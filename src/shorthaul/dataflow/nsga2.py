@@ -24,6 +24,8 @@ from shorthaul.dataflow.plan import Point
 IntArray = npt.NDArray[np.int64]
 BitArray = npt.NDArray[np.int8]
 FloatArray = npt.NDArray[np.float64]
+#: Most of a time limit that is left over for what is done with the points afterwards.
+_FINISH_SHARE = 0.5
 _CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 
 
@@ -90,12 +92,15 @@ def explore(
     lower: Sequence[float],
     fingerprint: str,
     resumed: State | None = None,
+    reserve_s: float = 0.0,
+    finish_s: float = 0.0,
 ) -> State:
     """Run NSGA-II, from ``resumed`` or anew, until the generations or the budget are used up; return the last state.
 
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0.
-    ``fingerprint`` ties a checkpoint to its problem and options.
+    ``fingerprint`` ties a checkpoint to its problem and options. Of a time limit, ``reserve_s`` are left over, and
+    ``finish_s`` for every point.
     """
     announce("shorthaul.dataflow.nsga2_kernels", 15)
     able, able_count = _able(instance)
@@ -107,11 +112,8 @@ def explore(
     else:
         random = budget.generator()
         population = _initial(instance, options, random)
-        population.objectives = decoder.objectives(
-            population.compact, population.xi, population.decision, population.binding
-        )
+        hurried = _decoded(population, decoder, options.offspring, budget) or (exact and budget.expired())
         archive = _archived(population.take(np.zeros(0, np.int64)), population)
-        hurried = exact and budget.expired()
         finite = population.objectives[np.isfinite(population.objectives[:, 0])]
         reference = finite.max(axis=0) if len(finite) else low + 1
         state = State(0, population, *_ranked(population), archive, reference, [], random)
@@ -136,6 +138,9 @@ def explore(
         changed = state.archive is not before
         volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
         state.trace.append(volume)
+        if changed:
+            finishing_s = finish_s * min(len(state.archive.binding), options.front)
+            budget.keep_back(reserve_s + min(finishing_s, _FINISH_SHARE * (budget.time_limit_s or 0.0)))
         best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
         budget.report(
             best=best,
@@ -193,14 +198,18 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     n, cores = options.population, len(instance.core_tile)
     actors, channels, multicasts = len(instance.tau), len(instance.src), len(instance.feeding)
     binding = np.empty((n, actors), np.int64)
+    kinds: dict[bytes, int] = {}  # actors that can run on the same cores draw from the same ones
+    kind = np.array([kinds.setdefault(able.tobytes(), len(kinds)) for able in instance.able], np.int64)
+    able_cores = [np.frombuffer(able, np.int64) for able in kinds]
     for i in range(n):
         allowed = random.permutation(cores)[: 1 if i < 2 else random.integers(1, min(actors, cores) + 1)]
         if i < 2:
             allowed = np.array([int(np.argmin(instance.core_cost))])
-        for a in range(actors):
-            choice = np.intersect1d(allowed, instance.able[a])
-            choice = choice if len(choice) else instance.able[a]
-            binding[i, a] = random.choice(choice)
+        choices = [np.intersect1d(allowed, able) for able in able_cores]
+        choices = [choice if len(choice) else able for choice, able in zip(choices, able_cores, strict=True)]
+        drawn = random.integers(0, np.array([len(choice) for choice in choices])[kind])
+        for number, choice in enumerate(choices):
+            binding[i, kind == number] = choice[drawn[kind == number]]
     share = random.random((n, 1))
     share[0], share[1] = 1.0, 0.0
     if options.strategy != "mrb-explore":
@@ -212,6 +221,21 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     if options.start != "evolve":
         compact[:] = options.start == "compact"
     return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
+
+
+def _decoded(population: Individuals, decoder: GenotypeDecoder, step: int, budget: Budget) -> bool:
+    """Fill the objectives, ``step`` individuals at a time; True if time ran out and the rest counts as unschedulable.
+
+    Until one can be scheduled, the search goes on.
+    """
+    objectives = np.full((len(population.binding), 3), np.inf)
+    population.objectives = objectives
+    for first in range(0, len(objectives), step):
+        if budget.expired() and np.isfinite(objectives).any():
+            return True
+        some = population.take(slice(first, first + step))
+        objectives[first : first + step] = decoder.objectives(some.compact, some.xi, some.decision, some.binding)
+    return False
 
 
 def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:

@@ -47,11 +47,13 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import Plan, Point
-from shorthaul.dataflow.polishing import polished
+from shorthaul.dataflow.polishing import polishable, polished
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
 #: Share of a time limit that is kept for the polishing of the front.
 _POLISH_SHARE = 0.15
+#: Seconds per task that a point takes in the end: to be written out, bounded and replayed.
+_FINISH_S = 5e-5
 
 
 def plan(
@@ -83,8 +85,13 @@ def plan(
     with budget:
         decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
         polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"}
-        budget.keep_back(_POLISH_SHARE * (budget.time_limit_s or 0.0) if polish else 0.0)
-        state = explore(instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed)
+        reserve_s = _POLISH_SHARE * (budget.time_limit_s or 0.0) if polish and polishable(instance) else 0.0
+        budget.keep_back(reserve_s)
+        finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
+        state = explore(
+            instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
+            reserve_s=reserve_s, finish_s=finish_s,
+        )  # fmt: skip
         budget.keep_back(0.0)
         archive = state.archive
         if not len(archive.objectives):

@@ -23,6 +23,12 @@ _MOST_TASKS = 1000
 _LEAST_S, _MOST_S = 0.01, 0.25
 
 
+def polishable(instance: Instance) -> bool:
+    """True if some mapping of the instance has few enough tasks, all multicasts replaced."""
+    kept = instance.multicast_of < 0
+    return int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum()) <= _MOST_TASKS
+
+
 def polished(
     instance: Instance, points: Sequence[Point], options: PlanOptions, budget: Budget, low: FloatArray,
     reference: FloatArray,

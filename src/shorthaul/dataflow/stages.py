@@ -36,18 +36,18 @@ def staged(
     from scipy.sparse import coo_array
 
     names = {name: i for i, name in enumerate(net.network.actors)}
-    reads = net.read_tasks()
+    reads, writes = net.read_tasks(), net.write_tasks()
     rows: list[tuple[list[tuple[int, int]], int]] = []
     buffers = net.network.buffers
     cost = np.zeros(len(names) + len(buffers))
     bounds: list[tuple[float, float | None]] = [(0.0, None)] * len(names)
     for number, buffer in enumerate(buffers):
-        write = net.write_task(buffer)
+        write = writes[buffer.id]
         tokens = len(names) + number
         cost[tokens] = buffer.token_bytes + 1
-        own = tokens_to_itself(net, buffer, atomic=atomic)
+        own = tokens_to_itself(net, buffer, write, atomic=atomic)
         bounds.append((float(own), max(own, capacities[buffer.id]) if buffer.id in capacities else None))
-        held_from = held_since(net, starts, buffer, atomic=atomic)
+        held_from = held_since(net, starts, write, atomic=atomic)
         for task in reads[buffer.id]:
             u, v = names[buffer.writer], names[task.actor]
             end, start = written(net, starts, buffer, write), read(starts, task)
@@ -89,14 +89,14 @@ def settled(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
     return placed
 
 
-def tokens_to_itself(net: MappedNetwork, buffer: Buffer, *, atomic: bool) -> int:
+def tokens_to_itself(net: MappedNetwork, buffer: Buffer, write: Task, *, atomic: bool) -> int:
     """Return the least tokens that a buffer holds in any schedule: one more than the delay for some actors' own."""
     if buffer.writer not in buffer.readers:
         return max(1, buffer.delay)
     accesses = sum(task.duration for task in (*net.reads[buffer.writer], *net.writes[buffer.writer]))
     if atomic:
         return buffer.delay + (net.execution[buffer.writer] + accesses > 0)
-    return buffer.delay + (net.execution[buffer.writer] > 0 and not net.write_task(buffer).duration)
+    return buffer.delay + (net.execution[buffer.writer] > 0 and not write.duration)
 
 
 def serial_schedule(

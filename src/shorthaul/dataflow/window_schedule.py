@@ -39,9 +39,9 @@ def window_schedule(net: MappedNetwork, least: int, allowance: Allowance) -> tup
             cp.add(start[task.name] + task.duration <= start[name])
         for task in net.writes[name]:
             cp.add(start[name] + net.execution[name] <= start[task.name])
-    reads = net.read_tasks()
+    reads, writes = net.read_tasks(), net.write_tasks()
     for buffer in net.network.buffers:
-        write = net.write_task(buffer)
+        write = writes[buffer.id]
         for task in reads[buffer.id]:
             cp.add(start[write.name] + write.duration <= start[task.name] + period * buffer.delay)
     cores = set(net.binding.values())
