@@ -215,3 +215,19 @@ def test_maximum_cycle_ratio_against_every_cycle() -> None:
                     ratios.append(Fraction(sum(t for t, _ in chosen), sum(d for _, d in chosen)))
         found = maximum_cycle_ratio(nodes, edges)
         assert (Fraction(-1) if found is None else found.ratio) == max(ratios)
+        for above in range(10):
+            found = maximum_cycle_ratio(nodes, edges, above=above)
+            assert (found is None) == (max(ratios) <= above)
+            assert found is None or found.ratio == max(ratios)
+
+
+def test_maximum_cycle_ratio_of_a_long_ring_in_any_order() -> None:
+    """Edges against the direction of the paths: one pass of Bellman-Ford must still follow a path to its next token."""
+    n = 3000
+    nodes = [str(i) for i in range(n)]
+    ring = [(str(i), str((i + 1) % n), 1 + i % 3, 1 if i == n - 1 else 0) for i in range(n)]
+    for edges in (ring, ring[::-1]):
+        found = maximum_cycle_ratio(nodes, edges)
+        assert found is not None
+        assert found.ratio == 2 * n
+        assert len(found.actors) == n

@@ -165,6 +165,21 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
     assert documents(resumed) == documents(straight)
 
 
+def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(tmp_path) -> None:
+    class Stopping(Budget):
+        def expired(self) -> bool:
+            return True
+
+    file = tmp_path / "state.npz"
+    stopped = plan(generators.sobel4(), checkpoint=file, polish_seconds=0, search=Stopping())
+    assert stopped.check.ok
+    assert stopped.extra["generations"] == 0
+    assert not file.exists()  # going on from there would not be as if never stopped
+    whole = plan(generators.sobel4(), generations=0, polish_seconds=0)
+    assert len(stopped.plan.front) < len(whole.plan.front)
+    assert stopped.cost["core_cost"] == whole.cost["core_cost"] == 0.5  # the cheapest mappings come first
+
+
 def test_polishing_adds_volume_and_counts_its_work() -> None:
     """Whatever else the machine does, on one process or several: the same points, none lost but to better ones."""
     options = {"generations": 60, "population": 30}
