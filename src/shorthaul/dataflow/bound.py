@@ -148,11 +148,11 @@ def period_bound(net: MappedNetwork) -> Bound:
 def _edges(net: MappedNetwork) -> list[tuple[str, str, int, int]]:
     """Execution, write and read one after the other, per pair of actors that a buffer joins."""
     reads, writes = net.read_tasks(), net.write_tasks()
-    return [
-        (buffer.writer, task.actor, net.execution[buffer.writer] + writes[buffer.id].duration + task.duration, buffer.delay)
-        for buffer in net.network.buffers
-        for task in reads[buffer.id]
-    ]
+    edges = []
+    for buffer in net.network.buffers:
+        done = net.execution[buffer.writer] + writes[buffer.id].duration
+        edges += [(buffer.writer, task.actor, done + task.duration, buffer.delay) for task in reads[buffer.id]]
+    return edges
 
 
 @dataclass(frozen=True, slots=True)

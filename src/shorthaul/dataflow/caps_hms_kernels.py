@@ -426,7 +426,8 @@ def decode_batch(
             xi[i], decision[i], binding[i], rank, compact[i] != 0, atomic, common, tolerance, tau, multicast_of,
             feeding, src, dst, token_bytes, delay, ticks, core_type, core_tile, limits, root, live, capacity, need,
             memory, duration, offset, execution, total, start, crossings, crossed, best_start, load, into, into_at,
-            outof, outof_at, readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on, block, block_at,
+            outof, outof_at, readers, readers_at, sequence, consumer, used, busy_from, busy_to, busy, tau_on, block,
+            block_at,
         )  # fmt: skip
         if period < 0:
             objectives[i, :] = np.inf
