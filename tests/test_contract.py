@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from importlib import import_module
@@ -78,6 +79,18 @@ def test_same_seed_same_plan(contract: Contract, tmp_path: Path) -> None:
         shorthaul_json(contract.engine, "plan", *contract.plan, "--seed", "3", cwd=tmp_path) for _ in range(2)
     )
     assert (first["cost"], first["plan"]) == (second["cost"], second["plan"])
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=by_engine)
+def test_verbs_in_python_have_the_same_form(contract: Contract) -> None:
+    engine = import_module(f"shorthaul.{contract.engine}")
+    for verb in ("plan", "bound", "check", "sweep"):
+        parameters = list(inspect.signature(getattr(engine, verb)).parameters.values())
+        assert parameters[0].name in {"workload", "problem", "program", "cdag"}, "the workload comes first"
+        assert parameters[0].default is inspect.Parameter.empty
+        search = next(parameter for parameter in parameters if parameter.name == "search")
+        assert search.kind is inspect.Parameter.KEYWORD_ONLY
+        assert search.default is None
 
 
 @pytest.mark.parametrize("contract", CONTRACTS, ids=by_engine)

@@ -138,7 +138,7 @@ def test_every_violation_is_found() -> None:
         "wrong-size": Layout(good.parent[:2], good.x[:2], good.y[:2], good.grid),
     }
     for rule, layout in broken.items():
-        result = engine.check(layout, tree)
+        result = engine.check(tree, layout)
         assert result.status == "invalid"
         assert {violation.rule for violation in result.check.violations} == {rule}
 

@@ -93,7 +93,7 @@ def test_one_matmul_streams_both_operands():
 )
 def test_contest_instances(instance, compute, traffic, least):
     path = DATA / f"mlsys-2026-{instance}.json"
-    problem = load_problem(path, path.read_bytes())
+    problem = load_problem(path)
     bound = lower_bound(problem, CONTEST)
     assert bound.details["compute"] == pytest.approx(compute)
     assert bound.details["boundary_traffic"] == pytest.approx(traffic, abs=0.5)

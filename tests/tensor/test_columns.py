@@ -26,7 +26,7 @@ PLAN = {
 
 
 def load(path: Path, problem: Problem):
-    return load_plan(path, path.read_bytes(), problem)
+    return load_plan(path, problem)
 
 
 def test_random_plans_come_back_from_columns(tmp_path):

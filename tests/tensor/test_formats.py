@@ -17,6 +17,7 @@ from shorthaul.tensor.formats import (
     load_plan,
     load_problem,
     plan_document,
+    plan_from_bytes,
     plan_from_document,
     problem_document,
     problem_from_document,
@@ -71,7 +72,7 @@ def test_every_case_is_a_file(case, tmp_path):
     problem = case.build(**{name: parameter.default for name, parameter in case.parameters.items()})
     path = tmp_path / "problem.json"
     save_problem(path, problem)
-    assert load_problem(path, path.read_bytes()) == problem
+    assert load_problem(str(path)) == problem
 
 
 def test_random_plans_come_back(tmp_path):
@@ -80,7 +81,7 @@ def test_random_plans_come_back(tmp_path):
         problem = random_problem(rng)
         plan = random_plan(rng, problem, RULES["spec"])
         save_plan(tmp_path / "plan.json", plan)
-        assert load_plan(tmp_path / "plan.json", (tmp_path / "plan.json").read_bytes(), problem) == plan
+        assert load_plan(tmp_path / "plan.json", problem) == plan
 
 
 @pytest.mark.parametrize("orders", [None, "absent"])
@@ -94,7 +95,7 @@ def test_traversal_orders_may_be_left_out(orders):
 
 def test_a_result_document_stands_for_its_plan():
     data = json.dumps({"kind": "shorthaul/tensor-result", "version": 1, "plan": PLAN}).encode()
-    assert plan_document(load_plan(Path("result.json"), data, problem_from_document(PROBLEM))) == PLAN
+    assert plan_document(plan_from_bytes(Path("result.json"), data, problem_from_document(PROBLEM))) == PLAN
 
 
 def test_other_keys_of_a_problem_are_let_be():
@@ -288,7 +289,7 @@ class TestPlanErrors:
 
     def test_the_file_is_named(self):
         with pytest.raises(InputError, match=r"^plan.json: subgraphs: is missing"):
-            load_plan(Path("plan.json"), b"{}", problem_from_document(PROBLEM))
+            plan_from_bytes(Path("plan.json"), b"{}", problem_from_document(PROBLEM))
 
 
 def corrupted(rng, document):
@@ -329,7 +330,7 @@ def test_corrupted_files_are_used_or_refused_never_a_traceback(seed):
     }
     for name, document, load in (
         ("problem.json", problem_document(problem), load_problem),
-        ("plan.json", plan, lambda path, data: load_plan(path, data, problem)),
+        ("plan.json", plan, lambda path, data: plan_from_bytes(path, data, problem)),
     ):
         data = corrupted(rng, document).encode()
         with contextlib.suppress(InputError):

@@ -26,7 +26,7 @@ BASELINE = {1: 419_430, 5: 990_686, 9: 48_318_382, 13: 22_165_914, 17: 5_081_851
 
 def instance(number):
     path = DATA / f"mlsys-2026-{number}.json"
-    return load_problem(path, path.read_bytes())
+    return load_problem(path)
 
 
 def serial():

@@ -101,7 +101,7 @@ def check(
     from shorthaul.spatial.planning import check as replay
 
     found, path, given = load_layout(layout)
-    result = replay(found, source.workload, search=search.budget(), source=source)
+    result = replay(source.workload, found, search=search.budget(), source=source)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))

@@ -55,9 +55,10 @@ def bound(workload: Input, options: RuleOptions, search: Search, output: Answer)
 def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
     """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
     from shorthaul.tensor import planning
+    from shorthaul.tensor.formats import load_plan
 
     source = planning.case(workload)
-    given = planning.read_plan(plan_file, source.workload)
+    given = load_plan(plan_file, source.workload)
     result = planning.check(source.workload, given, options, search=search.budget(), source=source)
     _print_subgraphs(result, output)
     _finish(result, output)
@@ -68,9 +69,10 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor import planning
+    from shorthaul.tensor.formats import load_plan
 
     source = planning.case(workload)
-    given = planning.read_plan(plan_file, source.workload)
+    given = load_plan(plan_file, source.workload)
     result = planning.run(source.workload, given, options, search=search.budget(), source=source)
     outcome = result.extra.get("run")
     if outcome is not None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import Budget
@@ -58,15 +60,26 @@ def sizes_from_text(text: str) -> list[int]:
 
 
 def sweep(
-    sources: Sequence[Source[Tree]], options: SweepOptions | None = None, *, search: Budget | None = None
+    workload: Tree | npt.ArrayLike | Sequence[Source[Tree]],
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    **fields: Any,
 ) -> Result[Any]:
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
 
+    ``workload`` is a :class:`Tree`, a parent array, or the sources of several trees (of :func:`case`); ``fields`` are
+    those of :class:`SweepOptions`, of which ``sizes`` is for the command line, which makes the trees.
     The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
-    ``extra["fits"]``.
+    ``extra["fits"]``. Raises :class:`InputError` for an unknown order, curve or method.
+
+    >>> point = sweep([-1, 0, 1, 2], orders="bfs", treefix=False).extra["points"][0]
+    >>> point["what"], point["energy_hops"], point["bound"]
+    ('bfs + hilbert', 3, 3)
     """
-    options = SweepOptions() if options is None else options
+    options = chosen(options, SweepOptions, fields)
     budget = Budget() if search is None else search
+    sources = _sources(workload)
     orders = _names(options.orders, ORDERS, "--orders")
     curves = _names(options.curves, CURVES, "--curves")
     methods = _names(options.methods, METHODS, "--methods")
@@ -106,6 +119,12 @@ def sweep(
             views.comparison("All points", points),
         ),
     )
+
+
+def _sources(workload: Tree | npt.ArrayLike | Sequence[Source[Tree]]) -> Sequence[Source[Tree]]:
+    if isinstance(workload, Sequence) and workload and isinstance(workload[0], Source):
+        return cast("Sequence[Source[Tree]]", workload)
+    return [Source(as_tree(cast("Tree | npt.ArrayLike", workload)), "", "")]
 
 
 def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -49,7 +49,11 @@ def case(text: str, *, forest: bool = False) -> Source[Tree]:
 
 
 def cases() -> tuple[Case[Tree], ...]:
-    """Return the built-in trees."""
+    """Return the built-in trees.
+
+    >>> "yule" in [case.name for case in cases()]
+    True
+    """
     return CASES
 
 
@@ -76,7 +80,7 @@ def plan(
     source: Source[Tree] | None = None,
     **fields: Any,
 ) -> Result[Layout]:
-    """Lay a tree out on a grid: an order along a space-filling curve, then ``refine`` seconds of local search.
+    """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
 
     ``workload`` is a :class:`Tree` or a parent array; ``fields`` are those of :class:`PlanOptions`. The cost is that
     of one message from every parent to each of its children. Raises :class:`InputError` and
@@ -185,6 +189,9 @@ def bound(
 ) -> Result[Layout]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
+    ``fields`` are those of :class:`PlacingOptions`, of which only the grid matters. Raises :class:`InputError`, and
+    :class:`InfeasibleError` if the grid is too small.
+
     >>> bound([-1, *[0] * 12]).bound.value
     20
     """
@@ -203,13 +210,23 @@ def bound(
 
 
 def check(
+    workload: Tree | npt.ArrayLike | None,
     layout: Layout,
-    workload: Tree | npt.ArrayLike | None = None,
     *,
     search: Budget | None = None,
     source: Source[Tree] | None = None,
 ) -> Result[Layout]:
-    """Replay a layout: every violation found, and its cost as recounted. Without a tree, the layout's own is used."""
+    """Return what a replay of ``layout`` finds: every violation, and the cost as recounted.
+
+    ``workload`` is a :class:`Tree` or a parent array; for None, the tree that the layout itself holds. The status is
+    ``invalid`` if a rule is broken. Raises :class:`InputError` for a parent array that is no tree.
+
+    >>> layout = plan([-1, 0, 1, 2]).plan
+    >>> check([-1, 0, 1, 2], layout).cost["energy_hops"]
+    3
+    >>> check([-1, 0, 1, 1], layout).check.violations[0].rule
+    'wrong-parent'
+    """
     budget = Budget() if search is None else search
     tree = tree_from_parents(layout.parent, forest=True) if workload is None else as_tree(workload)
     report = check_layout(layout, tree)

@@ -18,7 +18,7 @@ from shorthaul.core.columns import (
     read_columns,
     write_columns,
 )
-from shorthaul.core.document import convert, decode_text, parse_json, save_json
+from shorthaul.core.document import convert, decode_text, parse_json, read_bytes, save_json
 from shorthaul.core.errors import InputError, nearest_name, unknown_name
 from shorthaul.tensor.model import Machine, Operator, OperatorType, Problem, Tensor
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
@@ -59,19 +59,38 @@ _COLUMNS: Final = (
 _LARGEST_NUMBER: Final = 2**62
 
 
-def load_problem(path: Path, data: bytes) -> Problem:
-    """Return the problem in the bytes of a contest file; raises :class:`InputError` that names file and place."""
+def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
+    """Return the problem in a contest file, whose content may be given as ``data``.
+
+    Raises :class:`InputError` that names file, place, value and cure.
+
+    >>> load_problem("no.json")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
+    """
+    data = read_bytes(path) if data is None else data
     try:
         return problem_from_document(parse_json(decode_text(data)))
     except InputError as error:
         raise error.in_file(path) from None
 
 
-def load_plan(path: Path, data: bytes, problem: Problem) -> Plan:
-    """Return the plan for ``problem`` in the bytes of a contest file, of columns, or of a result document.
+def load_plan(path: str | Path, problem: Problem) -> Plan:
+    """Return the plan for ``problem`` in a contest file, in columns, or in a result document.
 
-    A result document carries its plan, or names its columns.
+    A result document carries its plan, or names its columns. Raises :class:`InputError` that names file, place, value
+    and cure.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> load_plan("no.json", example_3())
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
     """
+    return plan_from_bytes(Path(path), read_bytes(path), problem)
+
+
+def plan_from_bytes(path: Path, data: bytes, problem: Problem) -> Plan:
+    """Return the plan for ``problem`` in the content of the file ``path``; see :func:`load_plan`."""
     try:
         if is_archive(data):
             return plan_from_columns(data, problem)
@@ -316,16 +335,29 @@ def _from_companion(path: Path, document: Mapping[str, Any], problem: Problem) -
     return plan
 
 
-def save_problem(path: Path, problem: Problem) -> None:
-    """Write ``problem`` as a contest file, whole or not at all."""
+def save_problem(path: str | Path, problem: Problem) -> None:
+    """Write ``problem`` as a contest file, whole or not at all; raises :class:`InputError` if it cannot be written.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> save_problem("nowhere/problem.json", example_3())
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: nowhere/problem.json: its folder does not exist
+      do:      make nowhere first
+    """
     save_json(path, problem_document(problem), indent=None)
 
 
-def save_plan(path: Path, plan: Plan) -> None:
+def save_plan(path: str | Path, plan: Plan) -> None:
     """Write ``plan`` as a contest file, whole or not at all; a long one in columns beside it too.
 
     A path that ends in ``.npz`` takes the columns alone. Raises :class:`InputError` if a file cannot be written.
+
+    >>> save_plan("nowhere/plan.json", Plan(()))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+      do:      make nowhere first
     """
+    path = Path(path)
     if path.suffix == ".npz" or entries(plan) > MOST_JSON_ENTRIES:
         write_columns(path, PLAN_KIND, plan_columns(plan))
     if path.suffix != ".npz":

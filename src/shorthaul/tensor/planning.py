@@ -23,8 +23,6 @@ from shorthaul.tensor.search import improve
 from shorthaul.tensor.views import figures
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from shorthaul.core.cases import Case, Source
 
 _KIND: Final = "shorthaul/tensor-result"
@@ -43,16 +41,12 @@ def case(text: str) -> Source[Problem]:
 
 
 def cases() -> tuple[Case[Problem], ...]:
-    """Return the built-in operator graphs."""
+    """Return the built-in operator graphs.
+
+    >>> [case.name for case in cases()][:2]
+    ['example-1', 'example-2']
+    """
     return CASES
-
-
-def read_plan(path: Path, problem: Problem) -> Plan:
-    """Return the plan for ``problem`` that the file holds; raises :class:`InputError`."""
-    from shorthaul.core.document import read_bytes
-    from shorthaul.tensor.formats import load_plan
-
-    return load_plan(path, read_bytes(path), problem)
 
 
 def plan(
@@ -98,7 +92,15 @@ def bound(
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
-    """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan."""
+    """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
+
+    ``fields`` are those of :class:`RuleOptions`; raises :class:`InputError` for one that is not.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> found = bound(example_3()).bound
+    >>> found.of, found.value, found.method
+    ('latency', 4500.0, 'compute')
+    """
     options = chosen(options, RuleOptions, fields)
     budget = search or Budget()
     return Result(
@@ -121,7 +123,12 @@ def check(
 ) -> Result[Plan]:
     """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
 
-    The status is ``invalid`` if a rule is broken.
+    The status is ``invalid`` if a rule is broken. ``fields`` are those of :class:`RuleOptions`; raises
+    :class:`InputError` for one that is not.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> [violation.rule for violation in check(example_3(), Plan(())).check.violations][:1]
+    ['operator-missing']
     """
     options = chosen(options, RuleOptions, fields)
     budget = search or Budget()
@@ -167,10 +174,15 @@ def run(
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
-    """Execute ``plan`` on random arrays and compare every graph output with the direct evaluation of the graph.
+    """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
 
     The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
-    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree.
+    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree, and
+    :class:`InputError` for a field that is none of :class:`RuleOptions`.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> run(example_3(), plan(example_3()).plan).extra["run"]["largest_error"] < 1e-9
+    True
     """
     from shorthaul.tensor.run import execute
 
@@ -193,7 +205,13 @@ def sweep(
     """Return the best latency and its bound over a range of capacities, or of bandwidths.
 
     The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
-    evenly by the points.
+    evenly by the points. ``fields`` are those of :class:`SweepOptions`; raises :class:`InputError` for one that is not,
+    or that is out of range.
+
+    >>> from shorthaul.tensor.cases import example_3
+    >>> points = sweep(example_3(), over="bandwidth", points=2).extra["points"]
+    >>> [point["latency"] >= point["bound"] for point in points]
+    [True, True]
     """
     options = chosen(options, SweepOptions, fields)
     rules = RULES[options.rules]
