@@ -13,6 +13,7 @@ from shorthaul.dataflow.multirate import (
     check_live,
     dependences,
     expand,
+    phases,
     repetition_vector,
 )
 
@@ -36,6 +37,26 @@ def random_graph(rng: np.random.Generator) -> SdfGraph:
     return graph(*channels)
 
 
+def random_cyclo_static_graph(rng: np.random.Generator) -> SdfGraph:
+    """Consistent and live: the rates of every port in a round of its actor's phases add up to what balances."""
+    n = int(rng.integers(2, 5))
+    q, rounds = rng.integers(1, 4, n), rng.integers(1, 4, n)
+
+    def rate(actor: int, total: int) -> tuple[int, ...]:
+        cuts = np.sort(rng.integers(0, total + 1, rounds[actor] - 1))
+        return tuple(int(v) for v in np.diff([0, *cuts, total]))
+
+    channels = []
+    for number in range(int(rng.integers(1, 6))):
+        a, b = (int(v) for v in rng.integers(0, n, 2))
+        common = int(np.lcm(q[a], q[b]))
+        tokens = int(rng.integers(0, 4)) + (common if a >= b else 0)
+        rates = rate(a, common // int(q[a])), rate(b, common // int(q[b]))
+        channels.append(SdfChannel(f"c{number}", f"a{a}", rates[0], f"a{b}", rates[1], tokens, 10))
+    times = [tuple(int(v) for v in rng.integers(1, 9, count)) for count in rounds]
+    return SdfGraph("g", tuple(SdfActor(f"a{i}", {"t": time}) for i, time in enumerate(times)), tuple(channels))
+
+
 def simulated(sdf: SdfGraph, iterations: int) -> Counter[tuple[object, ...]]:
     """Play the queues token by token; every token remembers the firing that wrote it."""
     q = repetition_vector(sdf)
@@ -49,10 +70,11 @@ def simulated(sdf: SdfGraph, iterations: int) -> Counter[tuple[object, ...]]:
             if fired[actor] >= count * iterations:
                 continue
             reads = [c for c in sdf.channels if c.target == actor]
-            if any(len(queues[c.id]) < c.consumption for c in reads):
+            need = {c.id: phases(c.consumption)[fired[actor] % len(phases(c.consumption))] for c in reads}
+            if any(len(queues[c.id]) < need[c.id] for c in reads):
                 continue
             for c in reads:
-                for _ in range(c.consumption):
+                for _ in range(need[c.id]):
                     written = queues[c.id].popleft()
                     if written is not None and fired[actor] >= count * (iterations - 1):
                         source = c.source
@@ -60,7 +82,8 @@ def simulated(sdf: SdfGraph, iterations: int) -> Counter[tuple[object, ...]]:
                         found[c.id, (source, written % q[source]), (actor, fired[actor] % count), delay] += 1
             for c in sdf.channels:
                 if c.source == actor:
-                    queues[c.id].extend([fired[actor]] * c.production)
+                    rate = phases(c.production)
+                    queues[c.id].extend([fired[actor]] * rate[fired[actor] % len(rate)])
             fired[actor] += 1
             progress = True
     assert all(fired[actor] == count * iterations for actor, count in q.items()), "deadlock"
@@ -73,6 +96,18 @@ def test_expansion_agrees_with_the_queues(seed: int) -> None:
     _, found = dependences(sdf)
     expected = simulated(sdf, iterations=12)
     assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_expansion_of_phases_agrees_with_the_queues(seed: int) -> None:
+    sdf = random_cyclo_static_graph(np.random.default_rng(seed))
+    repetitions, found = dependences(sdf)
+    assert all(repetitions[actor] % count == 0 for actor, count in sdf.phase_counts().items())
+    expected = simulated(sdf, iterations=12)
+    assert Counter({(e.channel, e.source, e.target, e.delay): e.count for e in found}) == expected
+    marked = expand(sdf)
+    assert not marked.is_cyclo_static
+    assert len(marked.actors) == sum(repetitions.values())
 
 
 @pytest.mark.parametrize("seed", range(50))

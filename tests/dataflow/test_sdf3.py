@@ -6,10 +6,11 @@ import pytest
 
 from shorthaul.bridges.conversion import convert
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.expansion import marked_graph
+from shorthaul.dataflow.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.formats import load_application
 from shorthaul.dataflow.loading import case
 from shorthaul.dataflow.multirate import repetition_vector
+from shorthaul.dataflow.planning import bound
 from shorthaul.dataflow.sdf3 import read_sdf3, sdf3_text
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
@@ -57,7 +58,8 @@ def test_round_trip() -> None:
     ("change", "says"),
     [
         (("<sdf3 type", "<sdf4 type"), "is not XML"),
-        (('type="sdf" version', 'type="csdf" version'), "another type"),
+        (('type="sdf" version', 'type="sadf" version'), "another type"),
+        (('type="sdf" version', 'type="csdf" version'), "has no element csdf"),
         (('rate="2"', 'rate="0"'), "out of range"),
         (('rate="2"', 'rate="two"'), "is not an integer"),
         (('srcActor="A" srcPort="o"', 'srcActor="C" srcPort="o"'), "names something that does not exist"),
@@ -95,6 +97,80 @@ def test_wrong_files(change: tuple[str, str], says: str) -> None:
         read(FILE.replace(*change, 1))
     assert says in str(caught.value)
     assert "app.xml" in str(caught.value)
+
+
+CYCLO_STATIC = """<sdf3 type="csdf" version="1.0"><applicationGraph name="phases"><csdf name="phases" type="P">
+  <actor name="A" type="a"><port type="out" name="o" rate="3, 0,1"/></actor>
+  <actor name="B" type="b"><port type="in" name="i" rate="2"/><port type="out" name="t" rate="1"/><port type="in" name="s" rate="1,1"/></actor>
+  <channel name="ab" srcActor="A" srcPort="o" dstActor="B" dstPort="i"/>
+  <channel name="bb" srcActor="B" srcPort="t" dstActor="B" dstPort="s" initialTokens="1"/>
+  </csdf><csdfProperties>
+    <actorProperties actor="A"><processor type="arm" default="true"><executionTime time="7"/></processor></actorProperties>
+    <actorProperties actor="B"><processor type="arm" default="true"><executionTime time="5,11"/></processor></actorProperties>
+    <channelProperties channel="ab"><tokenSize sz="64"/></channelProperties>
+  </csdfProperties></applicationGraph></sdf3>"""
+
+
+def test_cyclo_static_graphs_have_an_actor_per_phase() -> None:
+    graph = read(CYCLO_STATIC)
+    assert (graph.channels[0].production, graph.channels[0].consumption) == ((3, 0, 1), 2)
+    assert repetition_vector(graph) == {"A": 3, "B": 2}
+    application = load_application(Path("app.xml"), CYCLO_STATIC.encode())
+    assert [(actor.id, dict(actor.tau)) for actor in application.actors] == [
+        *((f"A#{k}", {"arm": 7}) for k in range(3)),
+        ("B#0", {"arm": 5}),
+        ("B#1", {"arm": 11}),
+    ]
+    assert [(c.src, c.dst, c.delay, c.token_bytes) for c in application.channels] == [
+        ("A#0", "B#0", 0, 16),
+        ("A#0", "B#1", 0, 8),
+        ("A#2", "B#1", 0, 8),
+        ("B#1", "B#0", 1, 1),
+        ("B#0", "B#1", 0, 1),
+    ]
+    assert marked_graph(application) == application
+
+
+def test_sdf3s_example_of_buffer_sizing_for_cyclo_static_graphs() -> None:
+    """A writes 3, 1 for B, which reads 4, 2 and writes 2, 4 for C, which reads 6, 6; each fires alone."""
+    rounds = {"A": ("1,3", 3), "B": ("2,2", 2), "C": ("2,3", 1)}
+    ports = {"A": (("out", "3,1"),), "B": (("in", "4,2"), ("out", "2,4")), "C": (("in", "6,6"),)}
+    actors, channels, properties = "", "", ""
+    for name, (times, _) in rounds.items():
+        ends = "".join(f'<port type="{way}" name="{way}" rate="{rate}"/>' for way, rate in ports[name])
+        own = '<port type="out" name="o" rate="1,1"/><port type="in" name="i" rate="1,1"/>'
+        actors += f'<actor name="{name}">{ends}{own}</actor>'
+        channels += (
+            f'<channel name="{name}" srcActor="{name}" srcPort="o" dstActor="{name}" dstPort="i" initialTokens="1"/>'
+        )
+        properties += f'<actorProperties actor="{name}"><processor type="p"><executionTime time="{times}"/></processor></actorProperties>'
+    for source, target in ("AB", "BC"):
+        ends = f'srcActor="{source}" srcPort="out" dstActor="{target}" dstPort="in"'
+        channels += f'<channel name="{source}{target}" {ends}/>'
+    text = f"<applicationGraph><csdf>{actors}{channels}</csdf><csdfProperties>{properties}</csdfProperties></applicationGraph>"
+    graph = read(f'<sdf3 type="csdf">{text}</sdf3>')
+    assert repetition_vector(graph) == {name: 2 * count for name, (_, count) in rounds.items()}
+    least = bound(from_sdf(graph))
+    assert least.bound is not None
+    assert least.bound.value == 12  # A: three rounds of 1 + 3 ticks
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (('rate="3, 0,1"', 'rate="3,,1"'), "actor A, port o: rate: is not an integer"),
+        (('rate="3, 0,1"', 'rate="0,0"'), "actor A, port o: rate: never moves a token"),
+        (('rate="2"', 'rate="0"'), "actor B, port i: rate: never moves a token"),
+        (('time="5,11"', 'time="5;11"'), "processor arm: executionTime: is not an integer"),
+        (('dstPort="s" initialTokens="1"', 'dstPort="s"'), "the graph deadlocks"),
+        (('rate="1,1"', 'rate="1,2"'), "B writes 1, B reads 1,2"),
+    ],
+)
+def test_wrong_phases(change: tuple[str, str], says: str) -> None:
+    assert change[0] in CYCLO_STATIC
+    with pytest.raises(InputError) as caught:
+        load_application(Path("app.xml"), CYCLO_STATIC.replace(*change, 1).encode())
+    assert says in str(caught.value)
 
 
 def test_without_any_execution_time_all_take_one_tick() -> None:

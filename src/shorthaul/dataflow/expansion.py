@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from shorthaul.dataflow.model import Actor, Application, Channel
-from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph, check_live, expand, repetition_vector
+from shorthaul.dataflow.multirate import (
+    SdfActor,
+    SdfChannel,
+    SdfGraph,
+    check_live,
+    expand,
+    phases,
+    repetition_vector,
+)
 
 
 def from_sdf(graph: SdfGraph) -> Application:
-    """Return an SDF graph as an application, rates and all; raises :class:`InputError` if it makes no sense."""
+    """Return an SDF graph as an application, rates and all; a cyclo-static one expanded, with an actor per firing.
+
+    Raises :class:`InputError` if it makes no sense.
+    """
+    if graph.is_cyclo_static:
+        graph = expand(graph)
     return Application(
         graph.name,
-        tuple(Actor(actor.id, dict(actor.times)) for actor in graph.actors),
+        tuple(Actor(actor.id, {kind: phases(time)[0] for kind, time in actor.times.items()}) for actor in graph.actors),
         tuple(
             Channel(
                 c.id,
@@ -19,8 +32,8 @@ def from_sdf(graph: SdfGraph) -> Application:
                 c.token_bytes,
                 c.tokens,
                 max(1, c.tokens, c.capacity or 1),
-                c.production,
-                c.consumption,
+                phases(c.production)[0],
+                phases(c.consumption)[0],
             )
             for c in graph.channels
         ),

@@ -1,10 +1,16 @@
-"""Multirate synchronous data-flow graphs: consistency, repetition vector, liveness, expansion to a marked graph."""
+"""Synchronous and cyclo-static data-flow graphs: consistency, repetition vector, liveness, expansion to a marked graph.
+
+A cyclo-static actor goes through phases, one per firing, each with its own rates and execution times (Bilsen et al.,
+*Cyclo-static dataflow*, IEEE Trans. Signal Processing 1996); a synchronous one has one phase.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from math import gcd, lcm
 from typing import Final
 
@@ -13,13 +19,21 @@ from shorthaul.core.errors import InputError
 #: An expansion above this many firings in one iteration is refused.
 MOST_FIRINGS: Final = 100_000
 
+#: An amount of every firing, or of the firings in turn.
+PerPhase = int | tuple[int, ...]
+
+
+def phases(amount: PerPhase) -> tuple[int, ...]:
+    """Return the amounts of the firings in turn."""
+    return amount if isinstance(amount, tuple) else (amount,)
+
 
 @dataclass(frozen=True, slots=True)
 class SdfActor:
     """An actor and its execution time in ticks on every core type that can run it."""
 
     id: str
-    times: Mapping[str, int]
+    times: Mapping[str, PerPhase]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +45,9 @@ class SdfChannel:
 
     id: str
     source: str
-    production: int
+    production: PerPhase
     target: str
-    consumption: int
+    consumption: PerPhase
     tokens: int
     token_bytes: int
     capacity: int | None = None
@@ -41,11 +55,24 @@ class SdfChannel:
 
 @dataclass(frozen=True, slots=True)
 class SdfGraph:
-    """A synchronous data-flow graph."""
+    """A synchronous or cyclo-static data-flow graph."""
 
     name: str
     actors: tuple[SdfActor, ...]
     channels: tuple[SdfChannel, ...]
+
+    @property
+    def is_cyclo_static(self) -> bool:
+        """True if some actor has several phases."""
+        return any(count > 1 for count in self.phase_counts().values())
+
+    def phase_counts(self) -> dict[str, int]:
+        """Return after how many firings the rates and times of every actor repeat."""
+        counts = {actor.id: lcm(*(len(phases(time)) for time in actor.times.values())) for actor in self.actors}
+        for channel in self.channels:
+            for actor, rate in ((channel.source, channel.production), (channel.target, channel.consumption)):
+                counts[actor] = lcm(counts[actor], len(phases(rate)))
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +92,15 @@ class Dependence:
 def repetition_vector(graph: SdfGraph) -> dict[str, int]:
     """Return how often each actor fires in one iteration: the smallest positive solution of the balance equations.
 
-    Raises :class:`InputError` naming the channel at which the rates contradict each other (Lee and Messerschmitt's
-    consistency).
+    Every actor ends with its last phase. Raises :class:`InputError` naming the channel at which the rates contradict
+    each other (Lee and Messerschmitt's consistency).
 
     >>> a, b = SdfActor("a", {"t": 1}), SdfActor("b", {"t": 1})
     >>> repetition_vector(SdfGraph("g", (a, b), (SdfChannel("c", "a", 2, "b", 3, 0, 4),)))
     {'a': 3, 'b': 2}
     """
-    rate: dict[str, Fraction] = {}
+    rate: dict[str, Fraction] = {}  # firings; an iteration has whole rounds of phases
+    round_of = graph.phase_counts()
     around: dict[str, list[SdfChannel]] = {actor.id: [] for actor in graph.actors}
     for channel in graph.channels:
         around[channel.source].append(channel)
@@ -83,10 +111,10 @@ def repetition_vector(graph: SdfGraph) -> dict[str, int]:
             continue
         rate[actor.id] = Fraction(1)
         component = _propagate(actor.id, around, rate)
-        scale = lcm(*(rate[member].denominator for member in component))
-        counts = {member: int(rate[member] * scale) for member in component}
-        common = gcd(*counts.values())
-        result.update({member: count // common for member, count in counts.items()})
+        rounds = {member: rate[member] / round_of[member] for member in component}
+        scale = lcm(*(count.denominator for count in rounds.values()))
+        common = gcd(*(int(count * scale) for count in rounds.values()))
+        result.update({member: int(rounds[member] * scale) // common * round_of[member] for member in component})
     return {actor.id: result[actor.id] for actor in graph.actors}
 
 
@@ -98,7 +126,7 @@ def _propagate(root: str, around: Mapping[str, list[SdfChannel]], rate: dict[str
         for channel in around[here]:
             forward = channel.source == here
             other = channel.target if forward else channel.source
-            ratio = Fraction(channel.production, channel.consumption)
+            ratio = _mean(channel.production) / _mean(channel.consumption)
             expected = rate[here] * (ratio if forward else 1 / ratio)
             if other not in rate:
                 rate[other] = expected
@@ -108,11 +136,20 @@ def _propagate(root: str, around: Mapping[str, list[SdfChannel]], rate: dict[str
                 raise InputError(
                     "the rates are inconsistent: no number of firings brings this channel back to its initial tokens",
                     place=f"channel {channel.id}",
-                    value=f"{channel.source} writes {channel.production}, {channel.target} reads {channel.consumption}",
+                    value=f"{channel.source} writes {_shown(channel.production)},"
+                    f" {channel.target} reads {_shown(channel.consumption)}",
                     allowed=f"rates for which {other} fires {expected} times for every firing of {root}",
                     cure="change a rate of this channel or of the others between these actors",
                 )
     return component
+
+
+def _mean(rate: PerPhase) -> Fraction:
+    return Fraction(sum(phases(rate)), len(phases(rate)))
+
+
+def _shown(rate: PerPhase) -> str:
+    return ",".join(map(str, phases(rate)))
 
 
 def _iteration(graph: SdfGraph) -> dict[str, int]:
@@ -132,21 +169,22 @@ def _iteration(graph: SdfGraph) -> dict[str, int]:
 def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
     """Return the repetition vector and the channels of the equivalent marked graph, one iteration a period.
 
-    Token k of a channel (the initial ones first) is read by firing k div consumption and was written by firing
-    (k - tokens) div production. Raises :class:`InputError` if the graph is inconsistent or too large.
+    The tokens of a channel, the initial ones first, are read in the order in which they are written. Raises
+    :class:`InputError` if the graph is inconsistent or too large.
     """
     repetitions = _iteration(graph)
     found: list[Dependence] = []
     for channel in graph.channels:
         writes = repetitions[channel.source]
+        written, read = _Stream(channel.production), _Stream(channel.consumption)
         for reader in range(repetitions[channel.target]):
             counts: dict[tuple[int, int], int] = {}
-            low = reader * channel.consumption - channel.tokens
-            high = low + channel.consumption
-            for firing in range(low // channel.production, (high - 1) // channel.production + 1):
+            low, high = read.before(reader) - channel.tokens, read.before(reader + 1) - channel.tokens
+            for firing in range(written.firing(low), written.firing(high - 1) + 1) if low < high else ():
                 key = firing % writes, -(firing // writes)
-                written = firing * channel.production
-                counts[key] = min(high, written + channel.production) - max(low, written) + counts.get(key, 0)
+                count = min(high, written.before(firing + 1)) - max(low, written.before(firing))
+                if count:
+                    counts[key] = count + counts.get(key, 0)
             found += [
                 Dependence(channel.id, (channel.source, writer), (channel.target, reader), delay, count)
                 for (writer, delay), count in counts.items()
@@ -154,32 +192,51 @@ def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
     return repetitions, found
 
 
+class _Stream:
+    """The tokens that an actor writes or reads, numbered through all its firings, also the negative ones."""
+
+    def __init__(self, rate: PerPhase) -> None:
+        self._sums = [0, *accumulate(phases(rate))]
+        self._phases, self._total = len(self._sums) - 1, self._sums[-1]
+
+    def before(self, firing: int) -> int:
+        """Return the number of the first token of a firing."""
+        rounds, phase = divmod(firing, self._phases)
+        return rounds * self._total + self._sums[phase]
+
+    def firing(self, token: int) -> int:
+        """Return the firing of a token."""
+        rounds, rest = divmod(token, self._total)
+        return rounds * self._phases + bisect_right(self._sums, rest) - 1
+
+
 def check_live(graph: SdfGraph) -> None:
     """Raise :class:`InputError` naming actors that wait for each other if the graph cannot finish one iteration.
 
     So are graphs that are inconsistent or too large.
     """
-    left = _iteration(graph)
+    repetitions = _iteration(graph)
     tokens = {channel.id: channel.tokens for channel in graph.channels}
-    reads: dict[str, list[SdfChannel]] = {actor.id: [] for actor in graph.actors}
-    writes: dict[str, list[SdfChannel]] = {actor.id: [] for actor in graph.actors}
+    reads: dict[str, list[tuple[str, tuple[int, ...]]]] = {actor.id: [] for actor in graph.actors}
+    writes: dict[str, list[tuple[str, tuple[int, ...], str]]] = {actor.id: [] for actor in graph.actors}
     for channel in graph.channels:
-        reads[channel.target].append(channel)
-        writes[channel.source].append(channel)
+        reads[channel.target].append((channel.id, phases(channel.consumption)))
+        writes[channel.source].append((channel.id, phases(channel.production), channel.target))
+    fired = dict.fromkeys(repetitions, 0)
     todo = [actor.id for actor in graph.actors]
     while todo:
         here = todo.pop()
-        ready = min((tokens[channel.id] // channel.consumption for channel in reads[here]), default=left[here])
-        firings = min(left[here], ready)
-        if firings <= 0:
-            continue
-        left[here] -= firings
-        for channel in reads[here]:
-            tokens[channel.id] -= firings * channel.consumption
-        for channel in writes[here]:
-            tokens[channel.id] += firings * channel.production
-            todo.append(channel.target)
-    stuck = [actor for actor, count in left.items() if count > 0]
+        count = fired[here]
+        while count < repetitions[here] and all(tokens[name] >= rate[count % len(rate)] for name, rate in reads[here]):
+            for name, rate in reads[here]:
+                tokens[name] -= rate[count % len(rate)]
+            for name, rate, _ in writes[here]:
+                tokens[name] += rate[count % len(rate)]
+            count += 1
+        if count > fired[here]:
+            fired[here] = count
+            todo += [target for *_, target in writes[here]]
+    stuck = [actor for actor, count in repetitions.items() if fired[actor] < count]
     if stuck:
         raise InputError(
             "the graph deadlocks: these actors wait for each other's tokens",
@@ -193,8 +250,8 @@ def expand(graph: SdfGraph) -> SdfGraph:
     """Return the equivalent marked graph: one actor per firing (``a#0``, ``a#1``, ...), every rate 1.
 
     A channel of the expansion carries all tokens that one firing hands to another in one token of their joint size.
-    Graphs whose rates are all 1 are returned unchanged. Raises :class:`InputError` for inconsistent, dead or too
-    large graphs.
+    Graphs of one phase whose rates are all 1 are returned unchanged. Raises :class:`InputError` for inconsistent,
+    dead or too large graphs.
 
     >>> a, b = SdfActor("a", {"t": 1}), SdfActor("b", {"t": 1})
     >>> marked = expand(SdfGraph("g", (a, b), (SdfChannel("c", "a", 1, "b", 2, 0, 4),)))
@@ -202,7 +259,8 @@ def expand(graph: SdfGraph) -> SdfGraph:
     (['a#0', 'a#1', 'b'], [('a#0', 'b', 0), ('a#1', 'b', 0)])
     """
     check_live(graph)
-    if all(channel.production == channel.consumption == 1 for channel in graph.channels):
+    rates = {rate for channel in graph.channels for rate in (channel.production, channel.consumption)}
+    if rates <= {1} and not graph.is_cyclo_static:
         return graph
     repetitions, found = dependences(graph)
 
@@ -222,7 +280,10 @@ def expand(graph: SdfGraph) -> SdfGraph:
         size = edge.count * sizes[edge.channel]
         channels.append(SdfChannel(identity, name(edge.source), 1, name(edge.target), 1, edge.delay, size))
     actors = tuple(
-        SdfActor(name((actor.id, number)), actor.times)
+        SdfActor(
+            name((actor.id, number)),
+            {kind: phases(time)[number % len(phases(time))] for kind, time in actor.times.items()},
+        )
         for actor in graph.actors
         for number in range(repetitions[actor.id])
     )

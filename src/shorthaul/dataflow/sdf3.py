@@ -1,4 +1,4 @@
-"""SDF3 XML, the field's exchange format: application graphs of type ``sdf``, read and written."""
+"""SDF3 XML, the field's exchange format: application graphs of types ``sdf`` and ``csdf`` read, of ``sdf`` written."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from pathlib import Path
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import ABSENT, InputError, nearest_name
 from shorthaul.dataflow.model import MOST_BYTES, MOST_TICKS, MOST_TOKENS
-from shorthaul.dataflow.multirate import SdfActor, SdfChannel, SdfGraph
+from shorthaul.dataflow.multirate import PerPhase, SdfActor, SdfChannel, SdfGraph, phases
 
 #: SDF3 counts token sizes in bits.
 _BITS = 8
 #: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
 _DEFAULT_TYPE = "default"
+#: The types of graphs that are read; the second is cyclo-static: rates and times are lists, an entry per phase.
+_TYPES = ("sdf", "csdf")
 
 
 def read_sdf3(path: Path, data: bytes) -> SdfGraph:
@@ -53,23 +55,25 @@ def _parse(text: str) -> ET.Element:
             cure="give a file that SDF3 wrote, or an application document (JSON)",
         )  # fmt: skip
     kind = root.get("type", "sdf")
-    if kind != "sdf":
+    if kind not in _TYPES:
         raise InputError(
-            "is an SDF3 graph of another type", place="sdf3", value=kind, allowed="sdf",
-            cure="give every actor one rate per port and one execution time, instead of one per phase",
+            "is an SDF3 graph of another type", place="sdf3", value=kind, allowed=", ".join(_TYPES),
+            cure="give the graph of one scenario: rates and times that repeat from the start",
         )  # fmt: skip
     return root
 
 
 def _graph(root: ET.Element) -> SdfGraph:
     application = _only(root, "applicationGraph", "sdf3")
-    sdf = _only(application, "sdf", "applicationGraph")
-    properties = application.findall("sdfProperties")
-    times: dict[str, dict[str, int]] = {}
+    graph_type = root.get("type", "sdf")
+    sdf = _only(application, graph_type, "applicationGraph")
+    properties = application.findall(f"{graph_type}Properties")
+    phased = graph_type == "csdf"
+    times: dict[str, dict[str, PerPhase]] = {}
     sizes: dict[str, ET.Element] = {}
     for entry in (entry for group in properties for entry in group.iterfind("actorProperties")):
         name = _new(_required(entry, "actor"), times, "actorProperties of {}")
-        times[name] = _times(entry, name)
+        times[name] = _times(entry, name, phased=phased)
     for entry in (entry for group in properties for entry in group.iterfind("channelProperties")):
         sizes[_new(_required(entry, "channel"), sizes, "channelProperties of {}")] = entry
     ports: dict[str, dict[str, _Port]] = {}
@@ -77,15 +81,17 @@ def _graph(root: ET.Element) -> SdfGraph:
         name = _new(_required(element, "name"), ports, "actor {}")
         ports[name] = {}
         for port in element.iterfind("port"):
-            ports[name][_new(_required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(port, name)
+            ports[name][_new(_required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(
+                port, name, phased
+            )
     if not ports:
-        raise InputError("has no actor", place="sdf", allowed="one or more", cure="add <actor> elements")
+        raise InputError("has no actor", place=graph_type, allowed="one or more", cure="add <actor> elements")
     for name in times:
         _known(name, ports, "actorProperties")
     timeless = [name for name in ports if not times.get(name)]
     if 0 < len(timeless) < len(ports):
         raise InputError(
-            "an actor has no execution time, while others have", place="sdfProperties", value=timeless[0],
+            "an actor has no execution time, while others have", place=f"{graph_type}Properties", value=timeless[0],
             cure="add actorProperties with a processor and its executionTime, or leave out those of all actors",
         )  # fmt: skip
     channels: dict[str, SdfChannel] = {}
@@ -103,7 +109,7 @@ def _graph(root: ET.Element) -> SdfGraph:
 @dataclass(frozen=True, slots=True)
 class _Port:
     kind: str
-    rate: int
+    rate: PerPhase
 
 
 def _only(parent: ET.Element, tag: str, place: str) -> ET.Element:
@@ -111,7 +117,7 @@ def _only(parent: ET.Element, tag: str, place: str) -> ET.Element:
     if not found:
         raise InputError(
             f"has no element {tag}", place=place, value=", ".join(child.tag for child in parent) or ABSENT,
-            allowed=f"one <{tag}>", cure="add it; graphs of other types than sdf are not read",
+            allowed=f"one <{tag}>", cure=f"add it; the type of a file is one of {', '.join(_TYPES)}",
         )  # fmt: skip
     if len(found) > 1:
         raise InputError(
@@ -130,8 +136,8 @@ def _new(name: str, known: Container[str], place: str) -> str:
     return name
 
 
-def _times(properties: ET.Element, actor: str) -> dict[str, int]:
-    times: dict[str, int] = {}
+def _times(properties: ET.Element, actor: str, *, phased: bool) -> dict[str, PerPhase]:
+    times: dict[str, PerPhase] = {}
     for processor in properties.iterfind("processor"):
         place = f"actor {actor}, processor {{}}"
         kind = _new(_required(processor, "type"), times, place)
@@ -143,18 +149,24 @@ def _times(properties: ET.Element, actor: str) -> dict[str, int]:
                 allowed="one", cure="keep the one of the worst case",
             )  # fmt: skip
         if found:
-            times[kind] = _integer(_required(found[0], "time"), place, least=0, most=MOST_TICKS)
+            times[kind] = _amounts(_required(found[0], "time"), place, least=0, most=MOST_TICKS, phased=phased)
     return times
 
 
-def _port(port: ET.Element, actor: str) -> _Port:
+def _port(port: ET.Element, actor: str, phased: bool) -> _Port:
     place = f"actor {actor}, port {_required(port, 'name')}"
     kind = _required(port, "type")
     if kind not in {"in", "out"}:
         raise InputError(
             "unknown port type", place=place, value=kind, allowed="in, out", nearest=nearest_name(kind, ("in", "out"))
         )
-    return _Port(kind, _integer(port.get("rate", "1"), f"{place}: rate", least=1, most=MOST_TOKENS))
+    rate = _amounts(port.get("rate", "1"), f"{place}: rate", least=0 if phased else 1, most=MOST_TOKENS, phased=phased)
+    if not any(phases(rate)):
+        raise InputError(
+            "never moves a token", place=f"{place}: rate", value=port.get("rate"),
+            allowed="a rate above 0 in some phase", cure="leave the port and its channel out",
+        )  # fmt: skip
+    return _Port(kind, rate)
 
 
 def _channel(
@@ -205,6 +217,14 @@ def _required(element: ET.Element, attribute: str) -> str:
             cure=f'write <{element.tag} {attribute}="..."',
         )  # fmt: skip
     return value
+
+
+def _amounts(text: str, place: str, *, least: int, most: int, phased: bool) -> PerPhase:
+    """Return an integer or, if ``phased``, as many as stand between commas."""
+    if not phased:
+        return _integer(text, place, least=least, most=most)
+    found = tuple(_integer(part, place, least=least, most=most) for part in text.split(","))
+    return found if len(found) > 1 else found[0]
 
 
 def _integer(text: str, place: str, *, least: int, most: int) -> int:
