@@ -42,8 +42,10 @@ def test_several_results_stand_side_by_side() -> None:
     page = render([sample().document(), sample().document()], names=["a.json", "b.json"])
     assert "Side by side" in page
     assert 'id="result-2"' in page
+    document = sample().document()
     other = {
-        **sample().document(),
+        **document,
+        "provenance": {**document["provenance"], "command": "other verb"},
         "kind": "shorthaul/other-result",
         "cost": {"energy_hops": 4},
         "bound": None,
@@ -52,6 +54,9 @@ def test_several_results_stand_side_by_side() -> None:
     mixed = render([sample().document(), other], names=["a.json", "b.json"])
     assert '<th class="number">loads</th>' not in mixed
     assert '<td class="number">energy_hops</td>' in mixed
+    # results of one input are told apart by their command
+    assert f"<td>{document['provenance']['input']}</td><td>other verb</td>" in mixed
+    assert '<h1>sample.json <small class="soft">other verb</small></h1>' in mixed
 
 
 NO_AXES = {"figure": "scatter", "title": "S", "axes": [], "points": []}

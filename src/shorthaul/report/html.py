@@ -38,7 +38,7 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
         subtitle=first["kind"] if len(results) == 1 else ", ".join(sorted({result["kind"] for result in results})),
         results=results,
         overview=[_figure(figure, f"overview-{number}") for number, figure in enumerate(overview)],
-        comparison=_comparison(documents, [result["name"] for result in results]),
+        comparison=_comparison(documents, results),
         plotly_js=Markup(get_plotlyjs()),
         version=VERSION,
     )
@@ -87,6 +87,7 @@ def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: st
     shown = ("rule", "place", "message")
     return {
         "name": str(provenance.get("input") or file),
+        "command": str(provenance.get("command") or kind),
         "kind": kind,
         "cards": _cards(document, check),
         "violations": [
@@ -154,19 +155,21 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
     return body
 
 
-def _comparison(documents: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
+def _comparison(documents: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One row per result; results of several kinds share only the entry of the cost that their bound is on."""
     alike = len({document["kind"] for document in documents}) == 1
     columns = (
         list(dict.fromkeys(name for document in documents for name in document.get("cost") or {})) if alike else []
     )
     rows = []
-    for document, name in zip(documents, names, strict=True):
+    for document, result in zip(documents, results, strict=True):
         cost, bound, gap = document.get("cost") or {}, document.get("bound") or {}, document.get("gap")
         cells = [amount(cost.get(column)) for column in columns]
         if not alike:
             of = bound.get("of") or next(iter(cost), "")
             cells = [of, amount(cost.get(of))]
         gap_text = "-" if gap is None else f"{gap:.2%}"
-        rows.append([name, *cells, amount(bound.get("value")), gap_text, document.get("status") or "-"])
-    return {"columns": [*(columns if alike else ["amount", "cost"]), "bound", "gap", "status"], "rows": rows}
+        texts = [result["name"], result["command"], document.get("status") or "-"]
+        rows.append([*texts, *cells, amount(bound.get("value")), gap_text])
+    numbers = [*(columns if alike else ["amount", "cost"]), "bound", "gap"]
+    return {"texts": ["input", "command", "status"], "numbers": numbers, "rows": rows}
