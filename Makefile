@@ -33,7 +33,7 @@ docs: .venv/ready-docs
 	$(BIN)/mkdocs build --strict
 
 bench: .venv/ready-core
-	for script in affine dataflow dataflow_commands pebble pebble_sparse pebble_structured spatial tensor table; do $(BIN)/python benchmarks/$$script.py || exit 1; done
+	for script in affine affine_oracle dataflow dataflow_commands pebble pebble_sparse pebble_structured spatial tensor table; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 clean:
 	rm -rf .venv build site out
