@@ -16,6 +16,8 @@ LARGEST_SIZE: Final = 2**31 - 1
 LARGEST_TENSOR: Final = 2**50
 #: The largest base cost, capacity and bandwidth.
 LARGEST_AMOUNT: Final = 1e15
+#: Capacities and bandwidths below this would make times overflow.
+SMALLEST_AMOUNT: Final = 1e-9
 
 
 class OperatorType(StrEnum):
@@ -213,6 +215,8 @@ def _check_amount(value: float, place: str, *, zero: bool = False) -> None:
     low = "at least 0" if zero else "above 0"
     if not (value >= 0 if zero else value > 0):  # also refuses NaN
         raise InputError(f"must be {low}", place=place, value=value, allowed=f"numbers {low}")
+    if not zero and value < SMALLEST_AMOUNT:
+        raise InputError("is too small", place=place, value=value, allowed=f"numbers from {SMALLEST_AMOUNT:g}")
     if value > LARGEST_AMOUNT:
         raise InputError("is too large", place=place, value=value, allowed=f"numbers up to {LARGEST_AMOUNT:g}")
 
