@@ -186,6 +186,7 @@ class TestProblemErrors:
         assert problem_error(native_granularity=[128, value]).startswith("native_granularity[1]: must be positive")
         assert problem_error(fast_memory_capacity=value).startswith("fast_memory_capacity: must be above 0")
         assert problem_error(slow_memory_bandwidth=value).startswith("slow_memory_bandwidth: must be above 0")
+
     assert problem_error(slow_memory_bandwidth=1e-320).startswith("slow_memory_bandwidth: is too small")
 
     def test_a_negative_cost(self):
