@@ -51,6 +51,23 @@ def test_tiered_kernels_are_compiled_for_large_arguments_only(tmp_path: Path) ->
         assert ("compiling the kernels of sample_kernels: about 3 s" in done.stderr) is compiled
 
 
+def test_plain_python_that_takes_too_long_is_given_up_and_compiled(tmp_path: Path) -> None:
+    tmp_path.joinpath("sample_kernels.py").write_text(
+        "from shorthaul.core.jit import subroutine, tiered\n\n@subroutine\ndef one(a: int) -> int:\n    return a % 7\n\n"
+        "@tiered(seconds=1)\ndef add(a: int, b: int) -> int:\n"
+        "    for i in range(10**8):\n        a += one(i)\n    return a + b\n"
+    )
+    code = CODE.replace('jit.announce("sample_kernels", 3)\n', "") + "print(0 < jit.compiling_s() < 60)\n"
+    code = (
+        "import sys\nsys.setprofile(print_nothing := lambda *_: None)\n"
+        + code
+        + "print(sys.getprofile() is print_nothing)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    total = sum(i % 7 for i in range(10**8 // 7 * 7, 10**8)) + 10**8 // 7 * 21 + 3
+    assert done.stdout.splitlines() == ["warm before False", str(total), "warm after True", "True", "True"]
+
+
 def test_the_off_switch(tmp_path: Path) -> None:
     tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
     done = run(tmp_path, SHORTHAUL_JIT="0")

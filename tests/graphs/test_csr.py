@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shorthaul.graphs.csr import find_cycle, from_edges, layers, topological_order
+from shorthaul.graphs.csr import component_of, find_cycle, from_edges, layers, topological_order
 
 edges = st.integers(1, 8).flatmap(
     lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
@@ -45,3 +45,16 @@ def test_layers_are_longest_paths(graph: tuple[int, list[tuple[int, int]]]) -> N
     for node in range(n):
         expected = max((int(depth[v]) + 1 for v, w in forward if w == node), default=0)
         assert depth[node] == expected
+
+
+@settings(deadline=None)  # the first call imports SciPy
+@given(edges)
+def test_components(graph: tuple[int, list[tuple[int, int]]]) -> None:
+    n, pairs = graph
+    label = list(range(n))
+    for _ in range(n):
+        for v, w in pairs:
+            label[v] = label[w] = min(label[v], label[w])
+    sources, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    found = component_of(n, sources, targets).tolist()
+    assert [found.index(one) for one in found] == [label.index(one) for one in label]

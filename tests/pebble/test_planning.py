@@ -40,32 +40,12 @@ def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool
     assert pebble.bound(cdag, budget=budget, recompute=recompute).bound.value <= optimum
 
 
-@pytest.mark.parametrize("is_warm", [False, True])
-def test_a_short_limit_has_annealing_compiled_before_the_bounds(is_warm: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-
-    def noted(name: str) -> None:
-        def called(*_: object, **__: object) -> None:
-            calls.append(name)
-            raise KeyboardInterrupt  # what comes first is all that matters
-
-        monkeypatch.setattr(methods, name, called)
-
-    noted("_annealed")
-    noted("_computed_bound")
-    monkeypatch.setattr(methods.jit, "is_ready", lambda _: is_warm)
-    monkeypatch.setattr(methods.annealing, "improve", lambda _, __, start, **___: start)  # what comes before, plain
-    cdag = generators.random_cdag(n=30, degree=3, window=20, most=1, seed=1)
-    with pytest.raises(KeyboardInterrupt):
-        pebble.plan(cdag, budget=cdag.least_budget(), search=Budget(time_limit_s=600))
-    assert calls == ["_computed_bound" if is_warm else "_annealed"]
-
-
 @pytest.mark.parametrize("method", ["auto", "local-search"])
 def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(methods.jit, "is_ready", lambda _: False)
     monkeypatch.setattr(methods.jit, "expected_s", lambda _: 1e6)
     monkeypatch.setattr(methods.jit, "affordable", lambda *_: False)
+    monkeypatch.setattr(methods.compiling, "begin", lambda *_: False)
     monkeypatch.setattr(annealing_kernels, "anneal", jit.interpreted(annealing_kernels.anneal))
     cdag = generators.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
     start = belady.plan(cdag, cdag.least_budget())

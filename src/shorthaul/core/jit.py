@@ -1,4 +1,4 @@
-"""Compiled kernels: a typed ``njit(cache=True)``, the warm-up message, and an off switch.
+"""Compiled kernels: a typed ``njit(cache=True)``, the warm-up message, plain Python until then, and an off switch.
 
 Set ``SHORTHAUL_JIT=0`` to run every kernel as plain Python (slow; for debugging).
 """
@@ -9,8 +9,10 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
@@ -23,9 +25,12 @@ _LEAN: Final = {"no_cfunc_wrapper": True}
 
 #: How many processes per core a compilation shares the machine with at most, for all that is assumed.
 _MOST_WAITING: Final = 4.0
-#: How long a tiered kernel stays plain Python in all, in seconds, and up to which size of its arguments.
-_PLAIN_S: Final = 0.5
+#: How long a tiered kernel stays plain Python in all, as a part of what its compilation takes, and up to which size of
+#: its arguments.
+_PLAIN: Final = 0.25
 _SMALL: Final = 20_000
+#: Seconds between two looks whether a process beside this one is ready.
+_NAP_S: Final = 0.05
 
 _kernels: dict[str, list[Any]] = {}
 #: For every compiled kernel, by identity, the files of its code: its own and those of the kernels imported there.
@@ -33,6 +38,11 @@ _sources: dict[int, frozenset[str]] = {}
 _announced: set[str] = set()
 #: Modules whose compiled code has no place on disk.
 _uncached: set[str] = set()
+#: Modules whose kernels a process beside this one is about to compile.
+compiled_elsewhere: set[str] = set()
+#: When the compilations under way began, callers first, and the seconds that those before them took.
+_began: list[float] = []
+_compiled_s = 0.0
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
@@ -48,6 +58,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
         return function
     import numba
 
+    _watch_compilations()
     # A function made at a prompt has no file to keep a cache beside.
     cacheable = Path(function.__code__.co_filename).is_file()
     compiled = numba.njit(nogil=True, **_LEAN)(function)
@@ -90,6 +101,8 @@ def tiered(seconds: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Compile a kernel only when it pays: small arguments are worked on in plain Python for the first moments.
 
     ``seconds`` is roughly how long the compilation takes, which is announced. What was compiled before is used at once.
+    Plain Python that takes too long is given up, at the next call in it, and done again by compiled code: what a kernel
+    finds must not depend on what it writes into its arguments.
 
     >>> @tiered(seconds=1)
     ... def half(x: int) -> int:
@@ -102,7 +115,7 @@ def tiered(seconds: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         compiled = kernel(function)
         if compiled is function:
             return function
-        left_s = _PLAIN_S
+        left_s = _PLAIN * seconds
 
         @functools.wraps(function)
         def called(*args: P.args, **options: P.kwargs) -> R:
@@ -112,15 +125,84 @@ def tiered(seconds: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     left_s = 0.0
                     return compiled(*args, **options)
                 began = time.perf_counter()
-                result = function(*args, **options)
-                left_s -= time.perf_counter() - began
-                return result
+                try:
+                    with _given_up_after(left_s):
+                        return function(*args, **options)
+                except _TooSlowError:
+                    left_s = 0.0
+                finally:
+                    left_s -= time.perf_counter() - began
             announce(function.__module__, seconds)
             return compiled(*args, **options)
 
         return called
 
     return decorated
+
+
+class _TooSlowError(Exception):
+    """Plain Python took longer than it may."""
+
+
+@contextmanager
+def _given_up_after(seconds: float) -> Iterator[None]:
+    """Raise :class:`_TooSlowError` at the first call of a function inside that comes after so many seconds."""
+    end = time.perf_counter() + seconds
+    # Python tells profilers of every call, in any thread and on any system; whoever listens already is heard again.
+    listening = sys.getprofile()
+
+    def watch(_frame: FrameType, event: str, _argument: object) -> None:
+        if time.perf_counter() > end and event == "call":
+            raise _TooSlowError
+
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(listening)
+
+
+def compiling_s() -> float:
+    """Return how many seconds compilations have taken in this process so far.
+
+    >>> compiling_s() >= 0
+    True
+    """
+    return _compiled_s + (time.monotonic() - _began[0] if _began else 0.0)
+
+
+def _await(module: str) -> None:
+    """Wait until a process beside this one has compiled a module, which takes time as compiling here does."""
+    _note_begin()
+    while module in compiled_elsewhere:
+        time.sleep(_NAP_S)
+    _note_end()
+
+
+def _note_begin() -> None:
+    _began.append(time.monotonic())
+
+
+def _note_end() -> None:
+    global _compiled_s  # noqa: PLW0603
+    began = _began.pop()
+    if not _began:
+        _compiled_s += time.monotonic() - began
+
+
+@functools.cache
+def _watch_compilations() -> None:
+    """Have Numba tell when it compiles, once."""
+    from numba.core import event
+
+    class Watch(event.Listener):  # type: ignore[misc]
+        def on_start(self, _event: object) -> None:
+            _note_begin()
+
+        def on_end(self, _event: object) -> None:
+            _note_end()
+
+    event.register("numba:compile", Watch())
 
 
 def interpreted(function: Callable[P, R]) -> Callable[P, R]:
@@ -194,9 +276,20 @@ def is_ready(module: str) -> bool:
     >>> is_ready("shorthaul.core.search")
     True
     """
-    # As in announce: a module some of whose kernels were compiled before has little left to compile.
     kernels = _kernels.get(module, ())
-    return not ENABLED or not kernels or any(map(_kernel_is_warm, kernels))
+    if module in compiled_elsewhere:
+        return False
+    # The longest kernel takes most of the time.
+    return not ENABLED or not kernels or _kernel_is_warm(max(kernels, key=_length))
+
+
+def _length(compiled: Any) -> int:
+    return len(compiled.py_func.__code__.co_code)
+
+
+def has_cache() -> bool:
+    """True if compiled code has a place on disk, as far as is known."""
+    return not _uncached
 
 
 def expected_s(seconds: float) -> float:
@@ -212,13 +305,22 @@ def expected_s(seconds: float) -> float:
 def affordable(module: str, seconds: int, remaining_s: float, what: str) -> bool:
     """True if the kernels of ``module`` are compiled, or can be in the time left; else said once, naming ``what``.
 
+    Those that a process beside this one is compiling are left to it, and waited for where time is endless.
+
     ``seconds`` is roughly how long the compilation takes. A search that has other ways to a plan asks this before it
     takes one whose first compilation would not fit into the time limit.
 
     >>> affordable("shorthaul.core.jit", 5, 60.0, "the search")
     True
     """
-    if is_ready(module) or remaining_s >= 1.5 * expected_s(seconds):
+    if is_ready(module):
+        return True
+    if module in compiled_elsewhere and remaining_s == float("inf"):
+        _await(module)
+        return True
+    if module in compiled_elsewhere:
+        return False
+    if remaining_s >= 1.5 * expected_s(seconds):
         return True
     if remaining_s > 0 and what not in _announced:
         _announced.add(what)

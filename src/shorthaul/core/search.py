@@ -10,6 +10,7 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
+from shorthaul.core import jit
 from shorthaul.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Budget:
         self.started = time.monotonic() if started is None else started
         self._stopped = False
         self._whole: Budget | None = None
+        self._waits = False
+        self._compiled_s = jit.compiling_s()
         self._kept_back_s = 0.0
         self._progress = progress
         self._previous: object = None
@@ -107,8 +110,8 @@ class Budget:
     def part(self, share: float, *, endless_s: float | None = None) -> Budget:
         """Return the budget of a part of the search: this share of the time left, from now.
 
-        Without a time limit it lasts ``endless_s`` (None: no limit). It ends with Ctrl-C as this one does, and tells
-        the same progress line.
+        Without a time limit it lasts ``endless_s`` (None: no limit), not counting what is compiled meanwhile. It ends
+        with Ctrl-C as this one does, and tells the same progress line.
 
         >>> Budget(time_limit_s=10).part(0.5).time_limit_s <= 5
         True
@@ -116,6 +119,7 @@ class Budget:
         limit = endless_s if self.time_limit_s is None else max(share * self.remaining_s(), 0.02)
         part = Budget(time_limit_s=limit, seed=self.seed, workers=self.workers, cluster=self.cluster)
         part._whole = self
+        part._waits = self._waits or self.time_limit_s is None
         return part
 
     @property
@@ -123,7 +127,8 @@ class Budget:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
         if self.time_limit_s is None:
             return float("inf")
-        return self.started + self.time_limit_s - self._kept_back_s
+        waited_s = jit.compiling_s() - self._compiled_s if self._waits else 0.0
+        return self.started + self.time_limit_s - self._kept_back_s + waited_s
 
     def keep_back(self, seconds: float) -> None:
         """End the search this long before the time limit, for what has to be done with its plan."""
@@ -132,6 +137,10 @@ class Budget:
     def elapsed_s(self) -> float:
         """Seconds since the budget was made (since the process started, on the command line)."""
         return time.monotonic() - self.started
+
+    def searching_s(self) -> float:
+        """Seconds since the budget was made that were not spent compiling: what a search measures its own steps by."""
+        return self.elapsed_s() - (jit.compiling_s() - self._compiled_s)
 
     def remaining_s(self) -> float:
         """Seconds left, 0 when there are none or Ctrl-C was pressed."""

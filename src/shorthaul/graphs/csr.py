@@ -121,3 +121,18 @@ def layers(graph: Csr, order: Sequence[int] | IntArray) -> IntArray:
         for target in targets[starts[node] : starts[node + 1]]:
             depth[target] = max(depth[target], depth[node] + 1)
     return np.array(depth, dtype=np.int64)
+
+
+def component_of(n: int, sources: IntArray, targets: IntArray) -> IntArray:
+    """Return the number of each node's connected component, edges taken in both directions, shape (n,).
+
+    >>> component_of(4, np.array([2, 1]), np.array([0, 3])).tolist()
+    [0, 1, 0, 1]
+    """
+    # Imported here, for it takes longer than planning a small graph does.
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(sources), dtype=np.int32), (sources, targets)), shape=(n, n))
+    label: IntArray = connected_components(graph, directed=False)[1].astype(np.int64)
+    return label

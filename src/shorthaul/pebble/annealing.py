@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import cycle, pairwise
-from typing import Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar, cast
 
 import numpy as np
 
@@ -73,6 +73,9 @@ class Schedule:
         )  # fmt: skip
         self._held = np.empty(len(order), np.int64)
         self._mark = np.empty(n, np.int64)
+        if plain:  # Python reads and writes views faster than arrays
+            self.state = kernels.State(*map(_viewed, self.state))
+            self._held, self._mark = _viewed(self._held), _viewed(self._mark)
         self.traffic = int(cdag.weights[cdag.outputs()].sum()) + self._callable(kernels.set_up)(self.state, budget)
 
     def anneal(self, steps: int, *, penalty: float, hot: float, cold: float, seed: int) -> None:
@@ -91,6 +94,11 @@ class Schedule:
 
     def _callable(self, function: Callable[P, R]) -> Callable[P, R]:
         return jit.interpreted(function) if self._plain else function
+
+
+def _viewed(array: IntArray) -> IntArray:
+    """Return a view that is indexed like ``array`` and gives Python's own integers."""
+    return cast("IntArray", memoryview(array.data))
 
 
 def _lists(cdag: Cdag, plan: Plan, position: IntArray) -> tuple[IntArray, IntArray, int]:
@@ -133,13 +141,14 @@ def improve(
     goal: int = 0,
     patience: int | None = PATIENCE,
     plain: bool = False,
+    until: Callable[[], bool] = lambda: False,
 ) -> Plan:
     """Return the best schedule met when annealing ``start``, which computes no value twice, until ``search`` expires.
 
     Every round anneals the best schedule so far; rounds grow while they fail, and fit into the time that is left. It
-    ends after ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The
-    result is never worse than ``start``; the same seed gives the same plan when the search ends by itself. With
-    ``plain`` nothing is compiled, for graphs of some thousand nodes in a short time.
+    ends after ``patience`` rounds of failure (None: never), when ``until`` says so, and always at a traffic of ``goal``
+    (a lower bound). The result is never worse than ``start``; the same seed gives the same plan when the search ends by
+    itself. With ``plain`` nothing is compiled, for graphs of some thousand nodes in a short time.
 
     >>> from shorthaul.pebble import belady
     >>> from shorthaul.pebble.generators import fft
@@ -160,9 +169,9 @@ def improve(
     moves, idle, size = _FIRST * count, 0, max(10, moves_at_once(cdag) // (_SLOWER if plain else 1))
     rate = 0.0  # moves per second
     for hot, penalty in cycle(_ROUNDS):
-        if search.expired() or traffic <= goal or (patience is not None and idle >= patience):
+        if until() or search.expired() or traffic <= goal or (patience is not None and idle >= patience):
             break
-        began, done = search.elapsed_s(), 0
+        began, done = search.searching_s(), 0
         # Against a limit the first round is short, to tell how fast moves are: heat must fall before time is up.
         left = moves if search.time_limit_s is None else int(rate * search.remaining_s())
         slices = max(4, min(moves, left) // size)
@@ -171,9 +180,9 @@ def improve(
         for warm, cool in pairwise(np.geomspace(heat * unit, _COLD * unit, slices + 1).tolist()):
             schedule.anneal(size, penalty=penalty, hot=warm, cold=cool, seed=int(random.integers(2**31)))
             done += size
-            if search.expired():
+            if search.expired() or until():
                 break
-        rate = done / max(search.elapsed_s() - began, 1e-6)
+        rate = done / max(search.searching_s() - began, 1e-6)
         if schedule.traffic < traffic:
             best, traffic, idle = schedule.plan(), schedule.traffic, 0
             search.report(best=traffic, bound=goal, what="annealing")

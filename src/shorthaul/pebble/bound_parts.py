@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from shorthaul.core.search import Budget
-from shorthaul.graphs.csr import Csr, layers
+from shorthaul.graphs.csr import Csr, component_of, layers
 from shorthaul.pebble import parts, recomputation, wavefront
 from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
 from shorthaul.pebble.packing import FloatArray, Packing, packed
@@ -116,16 +114,16 @@ class Pool:
                 self._value(self._cones(up=number % 3 == 2, most=_LARGEST_CONE), _CONE_TIME)
         packing = best = self._packing()
         size = _FIRST_SIZE
-        improved_s = self._search.elapsed_s()
+        improved_s = self._search.searching_s()
         while not self._search.expired() and (goal is None or best.total < goal):
             self._grow_batch(packing, size)
             packing = self._packing()
             if packing.total > best.total:
-                best, improved_s = packing, self._search.elapsed_s()
+                best, improved_s = packing, self._search.searching_s()
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.elapsed_s() > _PATIENCE * improved_s + _PATIENCE_S:
+            if self._search.searching_s() > _PATIENCE * improved_s + _PATIENCE_S:
                 break
         return self._found(self._packing())
 
@@ -217,9 +215,7 @@ class Pool:
         """Return the connected components of the graph on some nodes that are neither too small nor too large."""
         edges = inside[self._sources] & inside[self._targets]
         sources, targets = self._sources[edges], self._targets[edges]
-        n = self._cdag.n
-        graph = coo_matrix((np.ones(len(sources), dtype=np.int8), (sources, targets)), shape=(n, n))
-        _, label = connected_components(graph, directed=False)
+        label = component_of(self._cdag.n, sources, targets)
         order = np.argsort(label, kind="stable")
         most = self._largest if self._recompute else _LARGEST_CUT
         groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
+from shorthaul.graphs.csr import component_of
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 
@@ -65,8 +64,7 @@ def contractions(cdag: Cdag) -> list[Contraction]:
         return []
     ends = np.concatenate([operands[:, 1], cdag.n + total[terms]])  # a sum that is an operand elsewhere joins nothing
     starts = np.concatenate([operands[:, 0], operands[:, 0]])
-    links = coo_matrix((np.ones(len(ends), dtype=np.int8), (starts, ends)), shape=(2 * cdag.n,) * 2)
-    family = connected_components(links, directed=False)[1][operands[:, 0]]
+    family = component_of(2 * cdag.n, starts, ends)[operands[:, 0]]
     found = []
     for label in np.unique(family).tolist():
         chosen = _oriented(cdag, terms[family == label], operands[family == label], total, is_sum)
@@ -130,8 +128,7 @@ def _duplicates(left: IntArray, right: IntArray, sums: IntArray) -> int | None:
     Loomis and Whitney's inequality bounds the terms by the faces.
     """
     rights, results = int(right.max()) + 1, int(sums.max()) + 1
-    graph = coo_matrix((np.ones(len(right), dtype=np.int8), (right, rights + sums)), shape=(rights + results,) * 2)
-    j = connected_components(graph, directed=False)[1]
+    j = component_of(rights + results, right, rights + sums)
     k, i = _by_neighbours(right, left), _by_neighbours(sums, left)
     if not (_differ(k, j[:rights]) and _differ(i, j[rights:])):
         return None

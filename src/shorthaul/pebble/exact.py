@@ -235,12 +235,12 @@ class _Solver:
         if self._rising is None or self._target <= self.bound:
             self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
             self._rising = self._layers(self._target)
-        started = part.elapsed_s()
+        started = part.searching_s()
         outcome = self._rising.run(part)
         if outcome.plan is not None and outcome.complete:
             self._take(outcome)
         elif outcome.finished and outcome.complete:
-            is_short = part.elapsed_s() - started < short_s
+            is_short = part.searching_s() - started < short_s
             self._step = 2 * max(self._step, unit) if is_short else unit
             self.raise_to(self._target)
             self._rising = None

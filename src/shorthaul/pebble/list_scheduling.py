@@ -176,7 +176,7 @@ def plan(
         idle += given is None
         if traffic <= goal or search.remaining_s() < run_s or (patience is not None and idle > patience):
             break
-        began = search.elapsed_s()
+        began = search.searching_s()
         current = given or drawn(best_rules, random)
         order = scheduler.order(current, int(random.integers(2**31)))
         for penalty in belady.PENALTIES:
@@ -187,6 +187,6 @@ def plan(
                 scheduler.start_from(best)
             if search.expired():
                 break
-        run_s = max(run_s, search.elapsed_s() - began)
+        run_s = max(run_s, search.searching_s() - began)
         search.report(best=traffic, bound=goal, what="list scheduling")
     return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from shorthaul.pebble import (
     annealing_kernels,
     beam,
     belady,
+    compiling,
     composition,
     downset_kernels,
     downsets,
@@ -48,11 +50,11 @@ MOST_FOR_LOCAL_SEARCH = 50_000
 _MOST_FOR_PROOFS = 100
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
-#: Which part of its time ``auto`` anneals at first where that has to be compiled: in plain Python, on graphs of up to
-#: so many nodes and edges, then compiled, if so many times the time for that is left.
-_SHARE_AT_FIRST = 0.05
+#: Up to so many nodes and edges annealing is plain Python until it is compiled, which it is at once where so many times
+#: the time for that is left and no process beside this one compiles it; seconds that larger graphs wait at a time.
 _MOST_FOR_PLAIN = 20_000
 _ROOM_TO_COMPILE = 1.2
+_NAP_S = 0.05
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
 _BOUND_S = 1.5
 #: Seconds that the first compilation of the bounds' kernels takes.
@@ -204,14 +206,18 @@ def _tiles(request: Request) -> Found:
 
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
-    given = Found(start, "local-search", algorithmic_bound(request.cdag))
+    given = _annealed_meanwhile(request, Found(start, "local-search", algorithmic_bound(request.cdag)))
     return _annealed(request, given, request.search.part(1.0, endless_s=AUTO_S))
 
 
 def _beam(request: Request) -> Found:
     """Beams without recomputation; with it, their plan is annealed for the second half of the time."""
     cdag, search = request.cdag, request.search.part(1.0, endless_s=AUTO_S)
-    start = belady.plan(cdag, request.budget, search=search.part(0.2))
+    given = _belady(replace(request, search=search.part(0.2)))
+    given = _annealed_meanwhile(request, given, needed=downset_kernels.__name__)
+    if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
+        return given
+    start = given.plan
     share = 0.5 if request.recompute else 1.0
     found = beam.plan(cdag, request.budget, search=search.part(share), incumbent=start)
     best = Found(found, "beam", algorithmic_bound(cdag))
@@ -235,7 +241,9 @@ def _composition(request: Request) -> Found:
 
 def _exact(request: Request) -> Found:
     """The search begins at once: many small graphs are solved sooner than bounded."""
-    cdag, start = request.cdag, _quick(request)
+    cdag, start = request.cdag, _annealed_meanwhile(request, _quick(request), needed=downset_kernels.__name__)
+    if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
+        return start
     if request.recompute:
         given = Found(start.plan, "exact", _computed_bound(request, start.plan))
         return _searched(request, given, request.search.part(1.0))
@@ -264,7 +272,7 @@ def _auto(request: Request) -> Found:
     best = _quick(request)
     if _is_met(cdag, best) or request.search.expired():
         return best
-    best = _annealed_at_first(request, best)
+    best = _annealed_meanwhile(request, best)
     if _is_met(cdag, best) or request.search.expired():
         return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
@@ -296,35 +304,56 @@ def _auto(request: Request) -> Found:
     return _annealed(request, best, search)
 
 
-def _annealed_at_first(request: Request, best: Found) -> Found:
-    """Return the plan annealed for a moment if the kernels for that are not compiled yet and time is limited.
+def _annealed_meanwhile(request: Request, best: Found, *, needed: str | None = None) -> Found:
+    """Return the plan annealed while a process beside this one compiles the searches, where time is limited.
 
-    A short limit has room for the compilation of one search only; annealing is the one that most graphs gain from. It
-    begins in plain Python, and stays there to the end where not even this compilation fits.
+    Annealing is compiled first, for most graphs gain from it; until then it is plain Python. It goes on until all
+    searches are compiled, but leaves them half of the time; or until the module ``needed`` is.
     """
-    cdag, search, module = request.cdag, request.search, annealing_kernels.__name__
-    if search.time_limit_s is None or cdag.n > MOST_FOR_LOCAL_SEARCH or jit.is_ready(module):
+    cdag, search = request.cdag, request.search
+    is_small = cdag.n <= MOST_FOR_EXACT or needed is not None
+    missing = compiling.missing(is_small=is_small, recompute=request.recompute)
+    is_done = not missing if needed is None else needed not in missing
+    if is_done or cdag.n > MOST_FOR_LOCAL_SEARCH or _is_met(cdag, best):
         return best
-    fits = _fits(request)
+    if search.time_limit_s is None:
+        compiling.begin(compiling.share(missing), "others are compiled here")
+        return best
+    if not compiling.begin(missing, "until then searches are slow, or left out"):
+        return _annealed(request, best, search) if _is_plain(request) else best
     if cdag.n + cdag.edges <= _MOST_FOR_PLAIN:
-        part = search.part(_SHARE_AT_FIRST if fits else 1.0)
-        goal = int(best.bound.value)
-        found = annealing.improve(cdag, request.budget, best.plan, search=part, goal=goal, patience=None, plain=True)
-        best = _cheaper(cdag, best, Found(found, "local-search", best.bound))
-    if not fits or request.recompute or _is_met(cdag, best):
+        best = _annealed_until(request, best, search, _annealing_is_compiled, plain=True)
+    while not _annealing_is_compiled() and not search.expired():
+        time.sleep(_NAP_S)
+    if _is_met(cdag, best) or not _annealing_is_compiled():
         return best
-    return _annealed(request, best, search.part(_SHARE_AT_FIRST))
+    if needed is not None:
+        return _annealed_until(request, best, search, lambda: jit.is_ready(needed))
+    return _annealed_until(request, best, search.part(0.5), lambda: not jit.compiled_elsewhere)
 
 
-def _fits(request: Request) -> bool:
-    """True if annealing can be compiled in the time left."""
-    return request.search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
+def _annealing_is_compiled() -> bool:
+    return jit.is_ready(annealing_kernels.__name__)
+
+
+def _annealed_until(
+    request: Request, best: Found, search: Budget, until: Callable[[], bool], *, plain: bool = False
+) -> Found:
+    """Return the plan annealed for as long as it takes; in plain Python if that is asked for."""
+    found = annealing.improve(
+        request.cdag, request.budget, best.plan, search=search, goal=int(best.bound.value), patience=None, plain=plain,
+        until=until,
+    )  # fmt: skip
+    return _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
 
 
 def _is_plain(request: Request) -> bool:
     """True if annealing stays plain Python: the graph is not too large, and compiling would take too long."""
-    is_small = request.cdag.n + request.cdag.edges <= _MOST_FOR_PLAIN
-    return is_small and not jit.is_ready(annealing_kernels.__name__) and not _fits(request)
+    module, search = annealing_kernels.__name__, request.search
+    if jit.is_ready(module) or request.cdag.n + request.cdag.edges > _MOST_FOR_PLAIN:
+        return False
+    fits = search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
+    return module in jit.compiled_elsewhere or not fits
 
 
 def _share_of_annealing(request: Request) -> float:
@@ -345,6 +374,8 @@ def _share_of_orders(cdag: Cdag) -> float:
 
 def _ordered(request: Request, best: Found, search: Budget) -> Found:
     """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
+    if request.cdag.n <= MOST_FOR_EXACT and list_scheduling_kernels.__name__ in jit.compiled_elsewhere:
+        return best  # small graphs gain so little from it that it is not waited for
     best = _list_scheduled(request, best, search.part(0.3), first=True)
     if not _is_met(request.cdag, best):
         best = _tiled(request, best, search.part(0.5))

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
+from shorthaul.graphs.csr import component_of
 from shorthaul.pebble.belady_kernels import levels
 from shorthaul.pebble.model import Cdag, IntArray, build
 
@@ -105,8 +104,7 @@ def _connected(cdag: Cdag, band: IntArray, name: str, *, shared: bool) -> Decomp
         above = np.concatenate([above, cdag.n + which])
         below = np.concatenate([below, targets[~inside]])
         vertices += len(pairs)
-    graph = coo_array((np.ones(len(above), np.int8), (above, below)), (vertices, vertices))
-    _, label = connected_components(graph, directed=False)
+    label = component_of(vertices, above, below)
     _, numbered = np.unique(label[: cdag.n][~is_input], return_inverse=True)
     of = np.full(cdag.n, -1, dtype=np.int64)
     of[~is_input] = numbered

@@ -6,10 +6,8 @@ Each function returns a guess, which is right if the graph is such a network at 
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
-from shorthaul.graphs.csr import layers
+from shorthaul.graphs.csr import component_of, layers
 from shorthaul.pebble.model import Cdag, IntArray
 
 
@@ -102,9 +100,7 @@ class _Butterfly:
         found = []
         for level in range(len(self._rows)):
             inner = depth[targets] <= level
-            ones = np.ones(int(inner.sum()), dtype=np.int8)
-            graph = coo_matrix((ones, (sources[inner], targets[inner])), shape=(cdag.n, cdag.n))
-            found.append(connected_components(graph, directed=False)[1].astype(np.int64))
+            found.append(component_of(cdag.n, sources[inner], targets[inner]))
         return found
 
     def numbers(self) -> IntArray | None:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linprog
-from scipy.sparse import csc_matrix
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -41,6 +39,9 @@ def packed(n: int, parts: Sequence[Sequence[int]], values: Sequence[int], *, uni
     """
     if not parts:
         return Packing(0, (), 1, np.zeros(n))
+    from scipy.optimize import linprog
+    from scipy.sparse import csc_matrix
+
     sizes = np.array([len(part) for part in parts])
     rows = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
     columns = np.concatenate([[0], np.cumsum(sizes)])

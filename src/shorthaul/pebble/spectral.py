@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import eigvalsh
 
 from shorthaul.pebble.model import Cdag
 
@@ -20,6 +19,8 @@ def excess(cdag: Cdag, budget: int) -> int:
     so the crossing edges, a quadratic form of the Laplacian at least n / k times the sum of its k least eigenvalues,
     less 2 (k - 1) budgets, bound the traffic. Inputs are left out: they are never stored.
     """
+    from scipy.linalg import eigvalsh
+
     computed = np.flatnonzero(~cdag.is_input())
     n = len(computed)
     if not 2 <= n <= _MOST_NODES:

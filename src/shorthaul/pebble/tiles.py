@@ -200,7 +200,7 @@ def plan(
     leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
     idle = 0
     while traffic > goal and (patience is None or idle < patience) and search.remaining_s() >= run_s:
-        began = search.elapsed_s()
+        began = search.searching_s()
         shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
         idle += 1
         order = tiler.order(shape)
@@ -213,6 +213,6 @@ def plan(
                 best, traffic = found, cost
             if search.expired() or cost > _HOPELESS * leading[0]:
                 break
-        run_s = max(run_s, search.elapsed_s() - began)
+        run_s = max(run_s, search.searching_s() - began)
         search.report(best=traffic, bound=goal, what="tiles")
     return best

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.jit import announce
 from shorthaul.pebble import tree_kernels
 from shorthaul.pebble.forest import Forest, require_forest
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
-
-_COMPILE_S = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +33,6 @@ def recursion(cdag: Cdag, *, largest: int | None = None, method: str = "tree") -
     Raises :class:`InputError` if ``cdag`` is no forest.
     """
     forest = require_forest(cdag, method)
-    announce("shorthaul.pebble.tree_kernels", _COMPILE_S)
     top = int(forest.needs.max() + cdag.weights.sum()) if largest is None else largest
     arrays = tree_kernels.step_functions(
         forest.order, forest.parents.starts, forest.parents.targets, cdag.weights, forest.needs, top

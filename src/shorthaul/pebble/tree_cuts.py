@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Budget
 from shorthaul.pebble import tree, tree_cuts_kernels
 from shorthaul.pebble.forest import Forest, require_forest
@@ -86,7 +85,6 @@ class _Problem:
 
 def _problem(cdag: Cdag, forest: Forest, budget: int) -> _Problem:
     found = tree.recursion(cdag, largest=budget)
-    announce("shorthaul.pebble.tree_cuts_kernels", COMPILE_S)
     is_root = np.zeros(cdag.n, dtype=np.int64)
     is_root[forest.roots] = 1
     # The recursion's answer with the node spilled after all is better than whatever costs more.
@@ -135,7 +133,6 @@ def least_memory(cdag: Cdag) -> int:
     10
     """
     forest = require_forest(cdag, "tree-cuts")
-    announce("shorthaul.pebble.tree_cuts_kernels", COMPILE_S)
     operands, twin_needs = _needs(cdag, forest)
     no_cut = np.zeros(cdag.n, dtype=np.int64)
     common = (forest.order, forest.parents.starts, forest.parents.targets)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel, subroutine
+from shorthaul.core.jit import subroutine, tiered
 
 IntArray = npt.NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def dominates(
     return i == a_size
 
 
-@kernel
+@tiered(seconds=7)
 def cut_states(
     order: IntArray,
     parent_starts: IntArray,
@@ -268,7 +268,7 @@ def cut_states(
     return starts, costs[:states].copy(), spilled[:states].copy(), choice_starts[:states].copy(), choices, complete
 
 
-@kernel
+@tiered(seconds=1)
 def chosen_cuts(
     order: IntArray,
     parent_starts: IntArray,
@@ -294,7 +294,7 @@ def chosen_cuts(
     return cut
 
 
-@kernel
+@tiered(seconds=3)
 def liu_order(
     order: IntArray,
     parent_starts: IntArray,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel, subroutine
+from shorthaul.core.jit import subroutine, tiered
 
 IntArray = npt.NDArray[np.int64]
 
@@ -220,7 +220,7 @@ def choose(
     return best_choice_ordered(parents, weights, starts, stops, bounds, costs, budget, need, choice)
 
 
-@kernel
+@tiered(seconds=4)
 def step_functions(
     order: IntArray, parent_starts: IntArray, parents: IntArray, weights: IntArray, needs: IntArray, largest: int
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -272,7 +272,7 @@ def step_functions(
     return starts, stops, bounds[:used].copy(), costs[:used].copy()
 
 
-@kernel
+@tiered(seconds=4)
 def emit(
     roots: IntArray,
     budget: int,
