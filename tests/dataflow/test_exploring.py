@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from tests.commands import shorthaul_json
+from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Budget
 from shorthaul.dataflow import generators
+from shorthaul.dataflow.formats import application_document
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
 from shorthaul.dataflow.nsga2_kernels import entering, rank_and_crowd
 from shorthaul.dataflow.planning import bound, plan, sweep
@@ -144,6 +145,23 @@ def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
     assert document["check"]["ok"] is True
     bound_to = document["plan"]["front"][0]["binding"]
     assert set(bound_to) == {*(f"in#{k}" for k in range(4)), "fft#0", "fft#1", *(f"out#{k}" for k in range(3))}
+
+
+def test_a_mapping_speaks_of_all_firings_of_an_actor(tmp_path) -> None:
+    actors = (Actor("in", {"t1": 3}), Actor("fft", {"t1": 9, "t2": 4}))
+    application = Application("chain", actors, (Channel("x", "in", "fft", 64, 0, 4, 1, 2),))
+    mapping = {"binding": {"in": "p1", "in#1": "p2", "fft": "p3"}, "channel_decision": {"x": "GLOBAL", "x#0": "PROD"}}
+    tmp_path.joinpath("app.json").write_text(json.dumps(application_document(application)))
+    tmp_path.joinpath("map.json").write_text(json.dumps({**mapping, "application": "app.json"}))
+    point = shorthaul_json("dataflow", "schedule", "map.json", cwd=tmp_path)["plan"]["front"][0]
+    assert point["binding"] == {"in#0": "p1", "in#1": "p2", "fft": "p3"}
+    assert point["channel_decision"] == {"x#0": "PROD", "x#1": "GLOBAL"}
+    del mapping["binding"]["in"]
+    tmp_path.joinpath("map.json").write_text(json.dumps(mapping))
+    incomplete = shorthaul("dataflow", "bound", "app.json", "--mapping", "map.json", cwd=tmp_path)
+    assert incomplete.returncode == 2
+    assert "map.json: binding: an actor is not bound to a core" in incomplete.stderr
+    assert "'in#0'" in incomplete.stderr
 
 
 def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +102,25 @@ def prepared(
     return problem, problem.application, machine_of(problem), search or Budget()
 
 
-def mapping_of(problem: Problem, path: Path | None, point: int) -> Decisions | None:
-    """Return the mapping on file (of a plan, that point's), or without a file the problem's own."""
-    if path is None:
-        return problem.mapping
-    return mapping_from(load_json(path), point=point, file=path)
+def mapping_of(problem: Problem, mapping: Decisions | None, path: Path | None, point: int) -> Decisions | None:
+    """Return the mapping given, on file (of a plan, that point's), or the problem's own, for the firings of its actors.
+
+    Where an actor or a channel was expanded, what is said of it holds for all its firings but those named themselves.
+    """
+    found = mapping
+    if found is None:
+        found = problem.mapping if path is None else mapping_from(load_json(path), point=point, file=path)
+    if found is None:
+        return None
+    actors = [actor.id for actor in problem.application.actors]
+    channels = [channel.id for channel in problem.application.channels]
+    return Decisions(_for_firings(found.binding, actors), found.xi, _for_firings(found.channel_decision, channels))
+
+
+def _for_firings(said: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:
+    firings: dict[str, list[str]] = {}
+    for name in names:
+        firings.setdefault(name.rpartition("#")[0], []).append(name)
+    general = {name for name in said if name not in names and name in firings}
+    spread = {firing: said[name] for name in said if name in general for firing in firings[name]}
+    return {**spread, **{name: value for name, value in said.items() if name not in general}}

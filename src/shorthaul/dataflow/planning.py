@@ -158,7 +158,7 @@ def schedule(
     """
     options = dataclasses.replace(options or ScheduleOptions(), **fields)
     problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
-    decisions = mapping or mapping_of(problem, options.mapping, options.point)
+    decisions = mapping_of(problem, mapping, options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
     with naming(options.mapping or (None if source is None else source.name)):
@@ -211,7 +211,7 @@ def bound(
     """
     options = dataclasses.replace(options or BoundOptions(), **fields)
     problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
-    decisions = mapping or mapping_of(problem, options.mapping, 0)
+    decisions = mapping_of(problem, mapping, options.mapping, 0)
     extra: dict[str, Any] = {}
     if decisions is None:
         bounds = _bounds(application, machine, options.strategy)
