@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shorthaul.core.errors import InputError
 from shorthaul.core.jit import announce
 from shorthaul.dataflow import caps_hms_kernels as kernels
-from shorthaul.dataflow.instance import DECISION_CODE, Instance, exact_cost, genes, memory_shortage
+from shorthaul.dataflow.instance import Instance, exact_cost, genes, memory_shortage
 from shorthaul.dataflow.model import DECISIONS, Application, Decisions, crossbar
 from shorthaul.dataflow.model import NOC as NOC_NAME
 from shorthaul.dataflow.options import Decoding
@@ -278,18 +278,3 @@ def accesses(instance: Instance, space: Scratch) -> Iterator[tuple[str, int, int
             key = f"({name},{actors[instance.dst[e]]})"
             seen[key] = seen.get(key, 0) + 1
             yield key if seen[key] == 1 else f"{key}#{seen[key]}", channels + e, int(instance.dst[e])
-
-
-__all__ = [
-    "DECISION_CODE",
-    "Decoder",
-    "Scratch",
-    "accesses",
-    "decisions_of",
-    "effective_decision",
-    "make_decoder",
-    "phenotype",
-    "scratch",
-    "topological_rank",
-    "unschedulable",
-]

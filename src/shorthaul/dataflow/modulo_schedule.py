@@ -176,8 +176,11 @@ class _Search:
         n = len(self.best)
         self.trees = {period: tree for period, tree in self.trees.items() if self.least <= period < self.period}
         if target not in self.trees:
+            closing_s = 2e-9 * n**3
+            if closing_s > max(_CALL_S, self.allowance.left_s):  # nothing would be left, not even soon
+                return
             self.trees[target] = _Tree(self.graph, target)
-            self.allowance.spend(2e-9 * n**3)
+            self.allowance.spend(closing_s)
         tree = self.trees[target]
         cost = 1e-6 + 1e-8 * n**2 + 1.5e-9 * tree.triples
         while nodes > 0 and self.open() and tree.outcome == branching_kernels.PAUSED:

@@ -106,18 +106,7 @@ def explore(
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
     exact = options.decoder in {"modulo", "window"}
-    hurried = False
-    if resumed is not None:
-        state = resumed
-    else:
-        random = budget.generator()
-        population = _initial(instance, options, random)
-        hurried = _decoded(population, decoder, options.offspring, budget) or (exact and budget.expired())
-        archive = _archived(population.take(np.zeros(0, np.int64)), population)
-        finite = population.objectives[np.isfinite(population.objectives[:, 0])]
-        reference = finite.max(axis=0) if len(finite) else low + 1
-        state = State(0, population, *_ranked(population), archive, reference, [], random)
-        state.trace.append(hypervolume(archive.objectives, low, reference))
+    state, hurried = (resumed, False) if resumed is not None else _begun(instance, decoder, options, budget, low)
     while state.generation < options.generations and not budget.expired():
         drawn = state.random.bit_generator.state
         children = _offspring(state, options, able, able_count)
@@ -127,14 +116,7 @@ def explore(
             state.random.bit_generator.state = drawn
             break
         before = state.archive
-        state.archive = _archived(before, children)
-        both = Individuals.join(state.population, children)
-        both_rank, both_crowd = _ranked(both)
-        keep = np.empty(options.population, np.int64)
-        kernels.survivors(both_rank, both_crowd, keep)
-        state.population = both.take(keep)
-        state.rank, state.crowd = both_rank[keep], both_crowd[keep]
-        state.generation += 1
+        _replace(state, children, options.population)
         changed = state.archive is not before
         volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
         state.trace.append(volume)
@@ -152,6 +134,33 @@ def explore(
     if options.checkpoint is not None and not hurried:
         _save(options.checkpoint, state, fingerprint)
     return state
+
+
+def _begun(
+    instance: Instance, decoder: GenotypeDecoder, options: PlanOptions, budget: Budget, low: FloatArray
+) -> tuple[State, bool]:
+    """Return the first state, and whether it was hurried: cut short by the time limit."""
+    random = budget.generator()
+    population = _initial(instance, options, random)
+    hurried = _decoded(population, decoder, options.offspring, budget)
+    hurried = hurried or (options.decoder in {"modulo", "window"} and budget.expired())
+    archive = _archived(population.take(np.zeros(0, np.int64)), population)
+    finite = population.objectives[np.isfinite(population.objectives[:, 0])]
+    reference = finite.max(axis=0) if len(finite) else low + 1
+    trace = [hypervolume(archive.objectives, low, reference)]
+    return State(0, population, *_ranked(population), archive, reference, trace, random), hurried
+
+
+def _replace(state: State, children: Individuals, size: int) -> None:
+    """Take a generation's children into the archive, and the best of them and the population into the next one."""
+    state.archive = _archived(state.archive, children)
+    both = Individuals.join(state.population, children)
+    rank, crowd = _ranked(both)
+    keep = np.empty(size, np.int64)
+    kernels.survivors(rank, crowd, keep)
+    state.population = both.take(keep)
+    state.rank, state.crowd = rank[keep], crowd[keep]
+    state.generation += 1
 
 
 def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> float:

@@ -27,7 +27,7 @@ from shorthaul.dataflow.formats import (
     application_document,
     platform_document,
 )
-from shorthaul.dataflow.instance import build, genes
+from shorthaul.dataflow.instance import Instance, build, genes
 from shorthaul.dataflow.loading import Workload, machine_of, mapping_of, naming, prepared, ready
 from shorthaul.dataflow.model import (
     Application,
@@ -37,7 +37,7 @@ from shorthaul.dataflow.model import (
     check_mapping,
 )
 from shorthaul.dataflow.mrb import substitute_mrbs
-from shorthaul.dataflow.nsga2 import FloatArray, explore, hypervolume, load_checkpoint, reduced
+from shorthaul.dataflow.nsga2 import FloatArray, State, explore, hypervolume, load_checkpoint, reduced
 from shorthaul.dataflow.options import (
     STRATEGIES,
     BoundOptions,
@@ -80,30 +80,9 @@ def plan(
     problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
-    tied = _fingerprint(problem, options, budget.seed)
-    resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
     with budget:
-        decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
-        polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"}
-        reserve_s = _POLISH_SHARE * (budget.time_limit_s or 0.0) if polish and polishable(instance) else 0.0
-        budget.keep_back(reserve_s)
-        finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
-        state = explore(
-            instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
-            reserve_s=reserve_s, finish_s=finish_s,
-        )  # fmt: skip
-        budget.keep_back(0.0)
-        archive = state.archive
-        if not len(archive.objectives):
-            raise _no_plan(problem, options)
-        low = np.array(bounds.ideal)
-        chosen = reduced(archive.objectives, options.front, low, state.reference)
-        points = [
-            decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
-            for i in chosen
-        ]
-        if polish:
-            points = polished(instance, points, options, budget, low, state.reference)
+        state, points = _searched(problem, instance, options, budget, bounds)
+    low = np.array(bounds.ideal)
     points = _undominated(points)
     kept = reduced(_objectives(points), options.front, low, state.reference)
     front = tuple(_bounded(application, machine, points[i]) for i in kept)
@@ -135,6 +114,35 @@ def plan(
             *point_figures(net, machine, best),
         ),
     )
+
+
+def _searched(
+    problem: Problem, instance: Instance, options: PlanOptions, budget: Budget, bounds: FrontBound
+) -> tuple[State, list[Point]]:
+    """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
+
+    Of a time limit, enough is kept back for what comes after the exploration.
+    """
+    tied = _fingerprint(problem, options, budget.seed)
+    resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
+    decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
+    polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"} and polishable(instance)
+    reserve_s = _POLISH_SHARE * (budget.time_limit_s or 0.0) if polish else 0.0
+    budget.keep_back(reserve_s)
+    finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
+    state = explore(
+        instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
+        reserve_s=reserve_s, finish_s=finish_s,
+    )  # fmt: skip
+    budget.keep_back(0.0)
+    archive, low = state.archive, np.array(bounds.ideal)
+    if not len(archive.objectives):
+        raise _no_plan(problem, options)
+    points = [
+        decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
+        for i in reduced(archive.objectives, options.front, low, state.reference)
+    ]
+    return state, polished(instance, points, options, budget, low, state.reference) if polish else points
 
 
 def schedule(
