@@ -79,3 +79,10 @@ def test_figures_come_back_from_their_documents():
     found = shorthaul.tensor.plan(example_3())
     for figure in found.figures:
         assert figure_from_document(figure_document(figure)) == figure
+
+
+def test_a_problem_shows_itself_in_a_notebook():
+    shown = example_5()._repr_html_()
+    assert "<td>2 (2 MatMul)</td>" in shown
+    assert "<th>inputs and outputs</th><td>3 and 1</td>" in shown
+    assert "<th>fast memory</th><td>45,000</td>" in shown

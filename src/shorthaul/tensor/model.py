@@ -122,6 +122,20 @@ class Problem:
         _check_producers(self)
         _check_acyclic(self)
 
+    def _repr_html_(self) -> str:
+        matmuls = sum(operator.is_matmul for operator in self.operators)
+        machine = self.machine
+        rows = [
+            ("operators", f"{len(self.operators):,} ({matmuls:,} MatMul)"),
+            ("tensors", f"{len(self.tensors):,}"),
+            ("inputs and outputs", f"{len(self.graph_inputs):,} and {len(self.graph_outputs):,}"),
+            ("fast memory", f"{machine.capacity:,g}"),
+            ("bandwidth", f"{machine.bandwidth:,g}"),
+            ("native tile", f"{machine.native_width:,} x {machine.native_height:,}"),
+        ]
+        cells = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in rows)
+        return f"<table><caption>operator graph</caption>{cells}</table>"
+
     @cached_property
     def producer(self) -> tuple[int | None, ...]:
         """For every tensor the operator that produces it, None for graph inputs."""
