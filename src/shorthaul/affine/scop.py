@@ -13,6 +13,7 @@ from pycparser import c_ast
 
 from shorthaul.affine.accesses import Access, count_operations, data_reads, subscripted
 from shorthaul.affine.delinearise import subscripts_of
+from shorthaul.affine.extents import refuse_outside
 from shorthaul.affine.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.loops import iterations
 from shorthaul.affine.model import Array, Program, Reference, Statement
@@ -292,7 +293,7 @@ class _Builder:
                     value=c_text(uses[0][0].node),
                     cure=f"declare it, for example as a parameter of the function: double {array}[...]",
                 )
-            declared = depth(self.region.declarations.get(array))
+            declared = depth(self.symbols.declared.get(array))
             if declared and counts != {declared}:
                 raise InputError(
                     f"{array} is declared with {declared} and used with {counts.pop()} subscripts",
@@ -301,7 +302,16 @@ class _Builder:
                     cure="subscript an array as it is declared",
                 )
             result.update(subscripts_of(uses))
+        self.within_extents(result)
         return result
+
+    def within_extents(self, elements: Mapping[int, tuple[isl.PwAff, ...]]) -> None:
+        """Refuse accesses that are outside of their array whatever the parameters are."""
+        universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
+        names = self.names(_Scope(universe, locals=self.symbols.constants))
+        for draft, access in self.accesses():
+            declared = self.symbols.declared.get(access.array)
+            refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators)
 
     def statement(
         self, number: int, draft: _Draft, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space
@@ -349,7 +359,7 @@ class _Builder:
         """Return every array and scalar that is accessed."""
         result: dict[str, Array] = {}
         for _, access in self.accesses():
-            declared = self.region.declarations.get(access.array)
+            declared = self.symbols.declared.get(access.array)
             dimensions = len(elements[id(access)])
             result[access.array] = Array(access.array, dimensions, extents(declared), element_bytes(declared))
         return dict(sorted(result.items()))

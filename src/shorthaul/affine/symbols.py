@@ -19,14 +19,14 @@ _BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1,
 class Symbols:
     """``written``: identifiers assigned in the region (loop iterators among them); ``data``: those that are no
     integers; ``constants``: integers with a value known before the region; ``loops``: loop iterators;
-    ``declared``: all that is declared in the file.
+    ``declared``: the types of all that is declared in the file.
     """
 
     written: frozenset[str]
     data: frozenset[str]
     constants: Mapping[str, Any]
     loops: frozenset[str]
-    declared: frozenset[str]
+    declared: Mapping[str, Any]
 
 
 def symbols(region: Region) -> Symbols:
@@ -65,7 +65,7 @@ def symbols(region: Region) -> Symbols:
     constants = {
         name: value for name, value in region.constants.items() if name not in written and _is_integer(declared[name])
     }
-    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), frozenset(declared))
+    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
 
 
 def depth(declared: Any) -> int:
