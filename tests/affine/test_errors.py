@@ -91,7 +91,7 @@ BODIES = {
     "constant subscript": ("double w[10]; w[12] = 1;", "line 3 column 17", "w[12]", "12 leaves the declared extent 10", "0 up to 10 - 1", "declare the array larger"),
     "negative subscript": ("for (int i = 0; i < n; i++) g[i][-1] = 0;", "line 3 column 35", "g[i][-1]", "declared extent n"),
     "subscript at the extent": ("for (int i = 0; i < n; i++) a[i] = g[n][i];", "line 3 column 38", "n leaves the declared extent n"),
-    "loop past a constant extent": ("double w[10]; for (int i = 0; i <= 10; i++) w[i] = 1;", "line 3 column 48", "i leaves the declared extent 10"),
+    "loop past a constant extent": ("double w[10]; for (int i = 0; i <= 10; i++) w[i] = 1;", "line 3 column 47", "i leaves the declared extent 10"),
     "flattened out of its wide row": ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[4 * n * i + 5 * j] = 0;", "line 3", "row of 4 * n"),
     "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j < 9; j++) a[i * n + j] = 0;", "line 3", "row of n"),
 }  # fmt: skip

@@ -13,8 +13,8 @@ from pycparser import c_ast
 
 from shorthaul.affine.accesses import Access, count_operations, data_reads, subscripted
 from shorthaul.affine.delinearise import subscripts_of
-from shorthaul.affine.extents import refuse_outside
 from shorthaul.affine.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
+from shorthaul.affine.extents import refuse_outside
 from shorthaul.affine.loops import iterations
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.affine.parser import Region, parse
