@@ -70,6 +70,23 @@ def test_small_parameters_choose_the_arguments() -> None:
     assert "(from 0), which take Q*R values" in bound.proof.text()
 
 
+def test_filters_whose_sides_are_parameters_unasked() -> None:
+    """At sizes where the filter is small, the value is that of the argument for small filters."""
+    text = (
+        "void f(int C, int K, int P, int Q, int R, int T, double in[C][P + R][Q + T], double w[K][C][R][T], double out[K][P][Q]) {\n"
+        "#pragma scop\nfor (int k = 0; k < K; k++) for (int p = 0; p < P; p++) for (int q = 0; q < Q; q++)\n"
+        "for (int c = 0; c < C; c++) for (int r = 0; r < R; r++) for (int t = 0; t < T; t++)\n"
+        "out[k][p][q] += in[c][p + r][q + t] * w[k][c][r][t];\n#pragma endscop\n}\n"
+    )
+    program = program_from_text(text)
+    bound, small = lower_bound(program), lower_bound(program, BoundOptions(small="R,T"))
+    sizes = {"C": 8, "K": 8, "P": 12, "Q": 12, "R": 3, "T": 3, "S": 48}
+    assert bound.value(sizes) == small.value(sizes) == 7968
+    large = {"C": 8, "K": 8, "P": 40, "Q": 40, "R": 40, "T": 40, "S": 48}
+    assert bound.value(large) > 1.5 * small.value(large)
+    checked(text, ((2, 2, 2, 1, 2, 2),))
+
+
 @pytest.mark.parametrize(("small", "leading"), [("NI,NJ", "NK*(NI + NJ)"), ("NI,NJ,NK", "NI*NJ + NI*NK + NJ*NK + 2")])
 def test_several_small_parameters(small: str, leading: str) -> None:
     made = affine_bound(kernel("gemm"), small=small, upper=False).bound

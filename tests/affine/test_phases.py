@@ -11,6 +11,7 @@ from shorthaul.affine.cases import kernel
 from shorthaul.affine.cdag import concrete_cdag
 from shorthaul.affine.dataflow import flow_dependences
 from shorthaul.affine.phases import phases
+from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.scop import program_from_text
 from shorthaul.graphs.replay import belady_loads, least_loads
 
@@ -88,3 +89,41 @@ def test_lines_that_share_vertices_are_not_added() -> None:
     )
     program = program_from_text(FRAME % text)
     assert compare(program, [{"N": 3, "M": 1}, {"N": 3, "M": 2}, {"N": 8, "M": 4}, {"N": 20, "M": 3}])
+
+
+RECURRENT = "void f(int T, int N, double W[N][N], double h[T + 1][N], double b[N], double x[N], double y[N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
+#: Recurrent products of a matrix and a vector: program, words of the matrix loaded again in every step.
+PRODUCTS = {
+    # what is on the diagonal or right of it passes in each step, all of it in every two
+    "a recurrence": (
+        ("for (int t = 0; t < T; t++) for (int i = 0; i < N; i++) { h[t + 1][i] = b[i];"
+        " for (int j = 0; j < N; j++) h[t + 1][i] += W[i][j] * h[t][j]; }"),
+        0.75,
+    ),
+    "through a function, in place": (
+        ("for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) { y[i] = 0.0;"
+        " for (int j = 0; j < N; j++) y[i] += W[i][j] * x[j]; } for (int i = 0; i < N; i++) x[i] = tanh(y[i]); }"),
+        0.75,
+    ),
+    "Gauss and Seidel": (
+        ("for (int t = 0; t < T; t++) for (int i = 0; i < N; i++) { s = b[i]; for (int j = 0; j < i; j++) s -= W[i][j] * x[j];"
+        " for (int j = i + 1; j < N; j++) s -= W[i][j] * x[j]; x[i] = s / W[i][i]; }"),
+        1,
+    ),
+    "Jacobi": (
+        ("for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) { y[i] = b[i];"
+        " for (int j = 0; j < N; j++) if (j < i || j > i) y[i] -= W[i][j] * x[j]; y[i] /= W[i][i]; }"
+        " for (int i = 0; i < N; i++) x[i] = y[i]; }"),
+        0.5,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_recurrent_products_of_a_matrix(name: str) -> None:
+    text, factor = PRODUCTS[name]
+    program = program_from_text(RECURRENT % text)
+    assert compare(program, [{"N": n, "T": t} for n, t in ((1, 2), (2, 1), (2, 3), (3, 4), (9, 5), (20, 7))])
+    bound = lower_bound(program)
+    assert float(bound.leading.subs({symbol("N"): 1000, symbol("T"): 1})) == factor * 10**6
+    assert "from each event to the next but one" in bound.proof.text() or factor == 1

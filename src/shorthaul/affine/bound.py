@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import sympy
 
-from shorthaul.affine import convex_body, crossing, intervals, layers, phases, stencil, wavefront
-from shorthaul.affine.combination import Candidate, Fixed, Instance, candidates, combinations, instances
+from shorthaul.affine import convex_body, crossing, intervals, layers, phases, stencil, successive, wavefront
+from shorthaul.affine.combination import (
+    Candidate,
+    Fixed,
+    Instance,
+    candidates,
+    combinations,
+    instances,
+)
 from shorthaul.affine.counting import Cardinality, card, total
 from shorthaul.affine.dataflow import DataFlow, flow_dependences
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S, leading_term
+from shorthaul.affine.merging import merged
 from shorthaul.affine.model import Program
 from shorthaul.affine.notation import shown
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.polynomial import Polynomial, symbol
 from shorthaul.affine.proof import Proof
 from shorthaul.affine.simple import Simple, simple_bound
+from shorthaul.affine.small_sizes import small_sets
 from shorthaul.core.errors import InputError
 
 
@@ -93,10 +102,10 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     flow = flow_dependences(program) if flow is None else flow
     inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
-    where = instances(small)
+    where = instances(small, () if small else small_sets(flow))
     parts, sums = combinations(_pool(flow, options, where), flow, where, symmetric=options.profile == "best")
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
-    formula = inputs + sympy.Max(*extra, evaluate=False) if len(extra) > 1 else inputs + sympy.Add(*extra)
+    formula = inputs + _largest(extra)
     listed = tuple(f"{item.name}: {item.text};  {shown(item.domain, program)}" for item in program.statements)
     listed += tuple(
         f"{item.reference.tag} reads {item.reference.text}: {shown(item.relation.reverse(), program)}"
@@ -113,12 +122,13 @@ def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) ->
     at = [item.sizes(flow.program.parameters) for item in where]
     levels = stencil.stencils(flow)
     covered = frozenset(name for item in levels if item.in_steps for name in item.statements)
-    pool: list[Candidate | Fixed] = [*candidates(flow, where, symmetric=symmetric, without=covered)]
+    single = candidates(flow, where, symmetric=symmetric, without=covered)
+    pool: list[Candidate | Fixed] = [*single, *merged(flow, single, where)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
     pool.extend(Fixed(layers.counted(item, flow), worths) for item, worths in steps if max(worths) > 0)
     crossed = crossing.crossings(flow) if symmetric else []
-    between = phases.phases(flow) if symmetric else []
+    between = [*phases.phases(flow), *successive.successive(flow)] if symmetric else []
     single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]
     pool.extend(Fixed(wavefront.counted(item, flow), worths) for item, worths in single if max(worths) > 0)
     joined = [(item, [item.at(sizes) for sizes in at]) for item in crossed]
@@ -134,6 +144,15 @@ def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) ->
         values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
         pool.append(Fixed(body, [float(body.value.subs(item)) for item in values]))
     return pool
+
+
+def _largest(sums: Sequence[sympy.Expr]) -> sympy.Expr:
+    """Return the largest of sums of parts that count where they are positive."""
+    if len(sums) == 1:
+        return sums[0]
+    if all(isinstance(item, sympy.Max) for item in sums):  # one part each: Max(0, a) and Max(0, b) are Max(0, a, b)
+        return sympy.Max(*dict.fromkeys(value for item in sums for value in item.args), evaluate=False)
+    return sympy.Max(*sums, evaluate=False)
 
 
 def _names_are_free(program: Program) -> None:

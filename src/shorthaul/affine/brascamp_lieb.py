@@ -15,7 +15,7 @@ The floating-point optimum is only a proposal: it is rounded to fractions and ev
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -23,7 +23,8 @@ from functools import lru_cache
 import numpy as np
 import sympy
 
-from shorthaul.affine.subspaces import Subspace, image_rank, integer_rows, lattice, span
+from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.subspaces import Subspace, image_rank, lattice, span
 
 _DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 24, 60)
 
@@ -41,9 +42,11 @@ class Limit:
     kernel: Subspace
     exponent: Fraction = Fraction(0)
 
-    def factor(self) -> float:
-        """Return the factor by which the inequality grows."""
-        return float(self.typical ** float(self.exponent))
+    def factor(self, sizes: Mapping[str, int] | None = None) -> float:
+        """Return the factor by which the inequality grows, at ``sizes`` or where arguments are compared."""
+        at = {} if sizes is None else {symbol(name): value for name, value in sizes.items()}
+        points = self.typical if sizes is None else max(1.0, float(self.points.subs(at)))
+        return float(points ** float(self.exponent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,7 @@ def constraining(
     """Return the subspaces that :func:`constraints` tests: a basis, the ranks of its images, and its own rank."""
     full = span([[int(row == column) for column in range(dimensions)] for row in range(dimensions)])
     spaces = dict.fromkeys((*(lattice(kernels, dimensions) or ()), full))
-    found = [
-        (integer_rows(space), tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in spaces
-    ]
+    found = [(space, tuple(image_rank(space, kernel) for kernel in kernels), len(space)) for space in spaces]
     return tuple(sorted(found, key=lambda item: (item[2], item[0])))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import islpy as isl
 import sympy
@@ -16,13 +16,11 @@ from shorthaul.affine.formulas import guarded, rational
 from shorthaul.affine.k_partition import BAND, Part, Partition, few_values, partition, sets_of, thickness, union_of
 from shorthaul.affine.leading import S
 from shorthaul.affine.limits import limited
-from shorthaul.affine.mirrored import away_from_diagonal
 from shorthaul.affine.notation import shown
 from shorthaul.affine.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.paths import Path, paths_into
 from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.proof import SubBound
-from shorthaul.affine.subspaces import Subspace, span
 
 _SET = isl.dim_type.set
 
@@ -40,17 +38,23 @@ class Instance:
 
     def sizes(self, parameters: Sequence[str]) -> dict[str, int]:
         """Return the value of every parameter and of S."""
-        values = {name: _SMALL_SIZE if name in self.small else self.size for name in parameters}
+        values = {name: SMALL_SIZE if name in self.small else self.size for name in parameters}
         return {**values, "S": self.fast_memory}
 
 
-def instances(small: tuple[str, ...] = ()) -> tuple[Instance, ...]:
-    """Return where arguments are compared: S small against every size, and S between a size and its square."""
-    return Instance(20_000, 400, small), Instance(20_000, 160_000, small)
+def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ()) -> tuple[Instance, ...]:
+    """Return where arguments are compared: S small against every size, and S between a size and its square.
+
+    And for every one of ``sets``, where its parameters are small too.
+    """
+    more = tuple(Instance(20_000, 400, tuple(dict.fromkeys((*small, *names)))) for names in sets)
+    return Instance(20_000, 400, small), Instance(20_000, 160_000, small), *more
 
 
-_SMALL_SIZE = 4
-_MOST_PER_STATEMENT = 12
+#: What a small parameter is where arguments are compared.
+SMALL_SIZE = 4
+#: Arguments kept for one statement.
+MOST_PER_STATEMENT = 12
 _MOST_EVALUATED = 40
 _MOST_PIECES = 12
 #: isl operations for one argument.
@@ -64,35 +68,41 @@ def nothing() -> isl.UnionSet:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A K-partition argument and the points of its domains at the instances."""
+    """A K-partition argument, and at the instances the points of its domains and what few values do to U.
+
+    ``factors`` are relative to those in the argument's own coefficient.
+    """
 
     argument: Partition
     points: tuple[int, ...]
+    factors: tuple[float, ...]
     instances: tuple[Instance, ...]
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``, to leading order."""
         power = self.instances[at].fast_memory ** float(1 - self.argument.exponents.sigma)
-        return float(self.points[at] * self.argument.coefficient() * power)
+        return float(self.points[at] * self.argument.coefficient() * power / self.factors[at])
 
 
 def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
     """Return the argument with the points of its domains at the instances."""
     counts = [card(part.domain) for part in argument.parts]
     at = [item.sizes(flow.program.parameters) for item in where]
-    return Candidate(argument, tuple(sum(count.at(sizes) for count in counts) for sizes in at), where)
+    points = tuple(sum(count.at(sizes) for count in counts) for sizes in at)
+    limit = argument.exponents.limit
+    factors = tuple(1.0 if limit is None else limit.factor(sizes) / limit.factor() for sizes in at)
+    return Candidate(argument, points, factors, where)
 
 
 def candidates(
     flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool, without: frozenset[str] = frozenset()
 ) -> list[Candidate]:
-    """Return K-partition arguments for every statement not in ``without``, best first, and merged ones over two."""
+    """Return K-partition arguments for every statement not in ``without``, best first."""
     found: list[Candidate] = []
     for statement in flow.program.statements:
         if statement.name in without:
             continue
         found.extend(_of_statement(flow, statement.name, where, symmetric=symmetric))
-    found.extend(_merged(flow, found, where))
     return sorted(found, key=lambda item: -item.worth(0))
 
 
@@ -101,11 +111,14 @@ def _of_statement(flow: DataFlow, statement: str, where: tuple[Instance, ...], *
     dimensions = domain.dim(_SET)
     if dimensions < 2:
         return []
-    usable = _usable(paths_into(flow, statement), dimensions)
+    usable = usable_paths(paths_into(flow, statement), dimensions)
     found = _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
-    limit = few_values(domain, where[0].small, where[0].sizes(flow.program.parameters))
-    if limit is not None and len(limit.coordinates) < dimensions:
-        found += _of_paths(flow, statement, usable, limit, where, symmetric=False)
+    known: set[tuple[int, ...]] = set()
+    for item in where:
+        limit = few_values(domain, item.small, item.sizes(flow.program.parameters))
+        if limit is not None and len(limit.coordinates) < dimensions and limit.coordinates not in known:
+            known.add(limit.coordinates)
+            found += _of_paths(flow, statement, usable, limit, where, symmetric=False)
     return found
 
 
@@ -148,10 +161,10 @@ def _of_paths(
         if argument is not None:
             found.append(candidate(argument, flow, where))
     found.sort(key=lambda item: -item.worth(0))
-    return found[:_MOST_PER_STATEMENT]
+    return found[:MOST_PER_STATEMENT]
 
 
-def _usable(paths: Sequence[Path], dimensions: int) -> list[Path]:
+def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:
     """Return the paths with a full domain and a kernel that leaves something, at most three per kernel and source."""
     kept: list[Path] = []
     for path in paths:
@@ -171,53 +184,6 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
             if path.is_chain:
                 for four in itertools.combinations(broadcasts, 4):
                     yield (path, *four)
-
-
-def _merged(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
-    """Return arguments over two statements that share vertices, put into one space."""
-    result: list[Candidate] = []
-    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
-    for first, second in itertools.combinations(single, 2):
-        one, other = first.argument.parts[0], second.argument.parts[0]
-        if (
-            one.statement == other.statement
-            or len(one.order) != len(other.order)
-            or len(one.order) > 3
-            or len(one.paths) != len(other.paths)
-            or first.argument.spill.intersect(second.argument.spill).is_empty()
-        ):
-            continue
-        best = _merge(one, other, flow, where)
-        if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
-            result.append(best)
-    result.sort(key=lambda item: -item.worth(0))
-    return result[:_MOST_PER_STATEMENT]
-
-
-def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
-    return span([[row[at] for at in order] for row in space])
-
-
-def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
-    best: Candidate | None = None
-    wanted = [(path.is_chain, path.kernel) for path in one.paths]
-    for order in itertools.permutations(one.order):
-        placed = {id(path): (path.is_chain, _turned(path.kernel, order)) for path in other.paths}
-        for paths in itertools.permutations(other.paths):
-            if [placed[id(path)] for path in paths] != wanted:
-                continue
-            parts = (one, Part(other.statement, other.domain, paths, order))
-            try:
-                with limited(EFFORT):
-                    argument = partition(parts, nothing(), symmetric=False)
-            except isl.Error:
-                continue
-            if argument is not None and len(argument.parts) == 2:
-                argument = replace(argument, far=away_from_diagonal(argument))
-                made = candidate(argument, flow, where)
-                if best is None or made.worth(0) > best.worth(0):
-                    best = made
-    return best
 
 
 @dataclass(frozen=True, slots=True)

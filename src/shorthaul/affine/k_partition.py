@@ -32,7 +32,7 @@ import sympy
 from shorthaul.affine.brascamp_lieb import Exponents, Limit, best_exponents
 from shorthaul.affine.counting import card
 from shorthaul.affine.paths import Path
-from shorthaul.affine.subspaces import Subspace, integer_rows, kernel, span
+from shorthaul.affine.subspaces import Subspace, kernel, span
 
 _SET = isl.dim_type.set
 #: The parameter that stands for the width of the band in which instances count less (see ``mirrored``).
@@ -76,6 +76,8 @@ class Partition:
     ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
     ``cliques`` the sets of families with disjoint vertices.
     ``sources`` and ``spill`` are the sets of the argument.
+    ``moved`` is a coordinate along which parts that meet are moved apart: it is in the kernel of every family of which
+    two parts have common vertices.
     Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see ``mirrored``).
     """
 
@@ -88,6 +90,7 @@ class Partition:
     spill: isl.UnionSet
     symmetry: Symmetry | None = None
     far: tuple[isl.Set, ...] = ()
+    moved: int | None = None
 
     @property
     def dimensions(self) -> int:
@@ -152,7 +155,10 @@ def partition(
     if symmetric and len(parts) == 1:
         parts = (_off_diagonal(parts[0]),)
     trimmed = _trimmed(tuple(_with_own_starts(part) for part in parts), forbidden)
-    if trimmed is None or not _disjoint(trimmed):
+    if trimmed is None:
+        return None
+    moved = None if _disjoint(trimmed) else _separating(trimmed, kernels)
+    if moved is None and not _disjoint(trimmed):
         return None
     folds = []
     for family in range(count):
@@ -172,7 +178,7 @@ def partition(
     exponents = replace(exponents, beta=weights)
     sources, kept = sources_and_spill(trimmed, vertices)
     spill = kept.coalesce()
-    result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill)
+    result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill, moved=moved)
     if symmetric and limited_by is None:
         return _symmetric(result, apart) or result
     return result
@@ -256,9 +262,24 @@ def _disjoint(parts: Sequence[Part]) -> bool:
     return all(a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
 
 
+def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | None:
+    """Return a coordinate in the kernel of every family of which two parts have common vertices."""
+    shared = []
+    for family, space in enumerate(kernels):
+        vertices = [vertices_of((part,), family) for part in parts]
+        if any(not a.intersect(b).is_empty() for a, b in itertools.combinations(vertices, 2)):
+            shared.append(space)
+    width = len(parts[0].order)
+    for at in range(width):
+        unit = [int(at == other) for other in range(width)]
+        if all(len(span([*space, unit])) == len(space) for space in shared):
+            return at
+    return None
+
+
 def _fold(parts: Sequence[Part], family: int) -> int | None:
     """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
-    rows = integer_rows(kernel(_placed(parts[0], family), len(parts[0].order)))
+    rows = kernel(_placed(parts[0], family), len(parts[0].order))
     classes = []
     for part in parts:
         classifier = part.embedding(rows)
@@ -438,7 +459,7 @@ def _mirrored(part: Part, a: int, b: int) -> bool:
     meeting = first.apply_range(second.reverse())  # p -> q with a(p) = b(q)
     same = f"{part.statement}[{', '.join(f'x{at}' for at in range(dimensions))}]"
     other = f"{part.statement}[{', '.join(f'y{at}' for at in range(dimensions))}]"
-    rows = integer_rows(kernel(together, dimensions))
+    rows = kernel(together, dimensions)
     equal = [f"{_combination(row, 'x')} = {_combination(row, 'y')}" for row in rows]
     slices = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {same} -> {other} : {' and '.join(equal)} }}")
     swapped = meeting.intersect(meeting.reverse())  # a(p) = b(q) and b(p) = a(q)

@@ -23,6 +23,7 @@ from shorthaul.affine.counting import card
 from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.k_partition import sets_of
 from shorthaul.affine.leading import S
+from shorthaul.affine.polynomial import symbol
 from shorthaul.affine.scan import points
 from shorthaul.affine.sizes import FAST_MEMORY, shown
 from shorthaul.affine.tile_order import best_origin
@@ -151,8 +152,9 @@ def _parts(bound: AffineBound, sizes: Mapping[str, int], cdag: ConcreteCdag, rem
         inside = ~_members(part.sources, sizes, cdag)
         inside[: cdag.inputs] = False
         for capacity in PART_CAPACITIES:
-            limit = int(part.facts["K"].subs(S, capacity))
-            most = float(part.facts["U"].subs(S, capacity))
+            at = {symbol(name): value for name, value in sizes.items()} | {S: capacity}
+            limit = int(part.facts["K"].subs(at))
+            most = float(part.facts["U"].subs(at))
             found, proven = largest_part(cdag.starts, cdag.operands, inside, counted, limit, seconds=PART_SECONDS)
             if proven and found > most + TOLERANCE:
                 message = f"part [{number}]: {found} instances fit into one segment of K = {limit}, U says {most:g}"

@@ -16,7 +16,6 @@ from shorthaul.affine.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, SEGMENTS, SYM
 from shorthaul.affine.model import Program
 from shorthaul.affine.notation import shown
 from shorthaul.affine.proof import Projection
-from shorthaul.affine.subspaces import integer_rows
 
 
 def lemmas_of(argument: Partition) -> tuple[Lemma, ...]:
@@ -44,7 +43,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
             Projection(
                 f"phi{family}: {path.kind()}, read as {reads}",
                 relation,
-                integer_rows(space),
+                space,
                 None if argument.symmetry or argument.far else rational(argument.exponents.s[family]),
                 None if argument.symmetry or argument.far else rational(argument.exponents.beta[family]),
             )
@@ -75,8 +74,15 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
 def _coordinates(argument: Partition) -> Iterator[str]:
     if len(argument.parts) > 1:
         places = [f"{part.statement}({', '.join(f'coordinate {at}' for at in part.order)})" for part in argument.parts]
+        apart = "in which their instances do not meet"
+        if argument.moved is not None:
+            apart = (
+                f"those of each statement moved along coordinate {argument.moved} until they do not meet; families of "
+                "which two statements have common vertices have this direction in their kernel, so that the classes "
+                "of these vertices stay what they are"
+            )
         yield (
-            "The statements are put into one space, in which their instances do not meet; their loops are, in order, "
+            f"The statements are put into one space, {apart}; their loops are, in order, "
             f"its coordinates: {', '.join(places)}. Kernels are those of this space."
         )
 
@@ -182,11 +188,11 @@ def _symmetric(argument: Partition, U: sympy.Expr) -> Iterator[str]:
             f"(no two instances p, q, nor p = q, have phi{a} of p where phi{b} of q is and the other way round), and "
             "vertices read in different slices differ; the relation between instances that share one was checked."
         )
-    together = integer_rows((*argument.kernels[pairs[0][0]], *argument.kernels[pairs[0][1]]))
+    together = (*argument.kernels[pairs[0][0]], *argument.kernels[pairs[0][1]])
     groups = len(pairs)
     used = ", ".join(f"V{a} and V{b}" for a, b in pairs)
     yield f"Slices: instances that differ by vectors spanned by {_listed(together)}; phi{chain} is injective on each,"
-    yield f"as its kernel, {_listed(integer_rows(argument.kernels[chain]))}, is independent of these."
+    yield f"as its kernel, {_listed(argument.kernels[chain])}, is independent of these."
     yield (
         f"V{chain} is disjoint of {used}{', and the pairs of one another' if groups > 1 else ''}: with c classes of "
         f"phi{chain} and v vertices of {used}, c + v <= K. Lemma (symmetric Loomis-Whitney), g = {groups}: "

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow, Flow
-from shorthaul.affine.subspaces import Subspace, integer_rows, kernel, span
+from shorthaul.affine.subspaces import Subspace, kernel, span
 
 _IN, _PARAM, _DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div
 
@@ -174,7 +174,7 @@ def _with_starts(flow: DataFlow, statement: str, reference: str) -> isl.UnionMap
 def _one_line_per_vertex(relation: isl.UnionMap, statement: str, delta: tuple[int, ...]) -> bool:
     """True if every vertex read is read by instances of one line along ``delta`` only."""
     names = [f"x{at}" for at in range(len(delta))]
-    rows = integer_rows(kernel([delta], len(delta)))
+    rows = kernel([delta], len(delta))
     values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, names, strict=True)) for row in rows]
     text = f"{{ {statement}[{', '.join(names)}] -> [{', '.join(values)}] }}"
     lines = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
@@ -242,4 +242,4 @@ def _unit(dimensions: int) -> tuple[tuple[int, ...], ...]:
 
 def projection(path: Path, dimensions: int) -> tuple[tuple[int, ...], ...]:
     """Return an integer matrix with the path's kernel."""
-    return integer_rows(kernel(path.kernel, dimensions)) if path.kernel else _unit(dimensions)
+    return kernel(path.kernel, dimensions) if path.kernel else _unit(dimensions)

@@ -176,7 +176,7 @@ def solved(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[
         pivot = next(at for at, value in enumerate(row) if value)
         if pivot == count:
             return None
-        result[pivot] = row[count]
+        result[pivot] = Fraction(row[count], row[pivot])
     return tuple(int(value) for value in result) if all(value.denominator == 1 for value in result) else None
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import gcd, lcm
 
-Row = tuple[Fraction, ...]
-#: A basis in reduced row echelon form; equal subspaces are equal tuples.
+Row = tuple[int, ...]
+#: A basis in reduced row echelon form, its rows scaled to integers without a common divisor, leading ones positive;
+#: equal subspaces are equal tuples.
 Subspace = tuple[Row, ...]
 
 
-def span(rows: Iterable[Sequence[int | Fraction]]) -> Subspace:
+def span(rows: Iterable[Sequence[int]]) -> Subspace:
     """Return the subspace spanned by ``rows``.
 
     >>> span([(2, 4), (1, 2)]) == span([(1, 2)])
@@ -22,8 +22,8 @@ def span(rows: Iterable[Sequence[int | Fraction]]) -> Subspace:
 
 
 @lru_cache(maxsize=1 << 16)
-def _span(rows: tuple[tuple[int | Fraction, ...], ...]) -> Subspace:
-    work = [[Fraction(value) for value in row] for row in rows]
+def _span(rows: tuple[tuple[int, ...], ...]) -> Subspace:
+    work = [list(row) for row in rows]
     width = len(work[0]) if work else 0
     done = 0
     for column in range(width):
@@ -31,27 +31,35 @@ def _span(rows: tuple[tuple[int | Fraction, ...], ...]) -> Subspace:
         if pivot is None:
             continue
         work[done], work[pivot] = work[pivot], work[done]
-        head = work[done][column]
-        work[done] = [value / head for value in work[done]]
+        top = work[done] = _reduced(work[done], work[done][column])
+        head = top[column]
         for at, row in enumerate(work):
             if at != done and row[column]:
                 factor = row[column]
-                work[at] = [value - factor * top for value, top in zip(row, work[done], strict=True)]
+                work[at] = [head * value - factor * above for value, above in zip(row, top, strict=True)]
         done += 1
-    return tuple(tuple(row) for row in work[:done])
+    leading = (next(value for value in row if value) for row in work[:done])
+    return tuple(tuple(_reduced(row, head)) for row, head in zip(work[:done], leading, strict=True))
 
 
-def kernel(rows: Sequence[Sequence[int | Fraction]], dimensions: int) -> Subspace:
+def _reduced(row: list[int], head: int) -> list[int]:
+    """Return the row without common divisors and with the sign that makes ``head`` positive."""
+    divisor = gcd(*row) if head > 0 else -gcd(*row)
+    return row if divisor == 1 else [value // divisor for value in row]
+
+
+def kernel(rows: Sequence[Sequence[int]], dimensions: int) -> Subspace:
     """Return the vectors of Q^dimensions that every row maps to 0."""
     echelon = span(rows)
     pivots = [next(at for at, value in enumerate(row) if value) for row in echelon]
+    scale = lcm(*(row[pivot] for row, pivot in zip(echelon, pivots, strict=True)))
     free = [at for at in range(dimensions) if at not in pivots]
     basis = []
     for chosen in free:
-        vector = [Fraction(0)] * dimensions
-        vector[chosen] = Fraction(1)
+        vector = [0] * dimensions
+        vector[chosen] = scale
         for row, pivot in zip(echelon, pivots, strict=True):
-            vector[pivot] = -row[chosen]
+            vector[pivot] = -row[chosen] * (scale // row[pivot])
         basis.append(vector)
     return span(basis)
 
@@ -59,15 +67,6 @@ def kernel(rows: Sequence[Sequence[int | Fraction]], dimensions: int) -> Subspac
 def image_rank(space: Subspace, kernel_space: Subspace) -> int:
     """Return the rank of the image of ``space`` under a map with the given kernel."""
     return len(span([*space, *kernel_space])) - len(kernel_space)
-
-
-def integer_rows(space: Subspace) -> tuple[tuple[int, ...], ...]:
-    """Return the basis with every row scaled to integers without a common divisor."""
-    rows = []
-    for row in space:
-        scale = lcm(*(value.denominator for value in row))
-        rows.append(tuple(int(value * scale) for value in row))
-    return tuple(rows)
 
 
 @lru_cache(maxsize=4096)

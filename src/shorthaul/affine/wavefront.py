@@ -11,7 +11,7 @@ are exact. Events are the vertices that many instances read, and the first verti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -56,17 +56,18 @@ def wavefronts(flow: DataFlow) -> list[Wavefront]:
     search = Search(flow)
     found: list[Wavefront] = []
     for statement in flow.program.statements:
-        try:
-            with limited(EFFORT):
-                found.extend(_of_events(flow, search, statement.name))
-        except isl.Error:
-            continue
+        for ways in (search.descendants, search.further_descendants):
+            try:
+                with limited(EFFORT):
+                    found.extend(_of_events(flow, search, statement.name, ways(statement.name)))
+            except isl.Error:
+                continue
     return found
 
 
-def _of_events(flow: DataFlow, search: Search, event: str) -> list[Wavefront]:
+def _of_events(flow: DataFlow, search: Search, event: str, ways: Iterable[tuple[str, isl.UnionMap]]) -> list[Wavefront]:
     found = []
-    for why, later in search.descendants(event):
+    for why, later in ways:
         known = search.ancestors(event)
         needed = [later.apply_range(item).intersect(known).coalesce() for item in search.references(later.range())]
         alive = disjoint_part(needed)
@@ -102,8 +103,34 @@ class Search:
         if statement not in self._closures:
             own = [item.relation for item in self.flow.into(statement) if item.source == statement]
             even = [item for item in own if item.deltas().is_singleton()]
-            self._closures[statement] = exact_closure(even) or exact_closure(even[:1])
+            self._closures[statement] = exact_closure(even) or exact_closure(even[:1]) or self._sum(statement)
         return self._closures[statement]
+
+    def _sum(self, name: str) -> isl.UnionMap | None:
+        """Return instance -> later ones that add to the same element, if each is read by the next one.
+
+        A function that is one-to-one, leads to later instances of the same line and is defined for all but the last
+        one of each line leads from every instance to the next one, so its closure is the order of the line.
+        """
+        statement = self.flow.program.by_name[name]
+        width = statement.domain.dim(isl.dim_type.set)
+        write = statement.write.relation
+        own = [
+            item.relation
+            for item in self.flow.into(name)
+            if item.source == name and item.reference.relation.is_equal(write)
+        ]
+        if len(own) != 1 or not (own[0].is_single_valued() and own[0].is_injective()):
+            return None
+        order = statement.schedule.lex_lt_map(statement.schedule).intersect(write.apply_range(write.reverse()))
+        for outer in range(width):
+            names = [f"{letter}{at}" for letter in "xy" for at in range(width)]
+            same = " and ".join(f"x{at} = y{at}" for at in range(outer)) or "true"
+            text = f"{{ {name}[{', '.join(names[:width])}] -> {name}[{', '.join(names[width:])}] : {same} }}"
+            line = order.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+            if own[0].is_subset(line) and line.domain().is_subset(own[0].domain()):
+                return isl.UnionMap.from_map(line)
+        return None
 
     def descendants(self, event: str) -> Iterator[tuple[str, isl.UnionMap]]:
         """Yield ways in which events of the statement have several descendants: event -> descendants."""
@@ -114,6 +141,30 @@ class Search:
         if closure is not None:
             first = closure.domain().subtract(closure.range())
             yield "first of its chain", closure.intersect_domain(first)
+
+    def further_descendants(self, event: str) -> Iterator[tuple[str, isl.UnionMap]]:
+        """Yield what a few flows and closures of chains lead to from the statement's events: event -> descendants."""
+        first = isl.UnionSet.from_set(self.flow.program.by_name[event].domain)
+        closure = self.closure(event)
+        if closure is not None:
+            first = closure.range().subtract(closure.domain())
+        reached = front = first.identity()
+        for _ in range(_DEPTH):
+            following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+            for name in sorted(names_of(front.range())):
+                for item in self.flow.out_of(name):
+                    following = following.union(front.apply_range(isl.UnionMap.from_map(item.relation)))
+            for name in sorted(names_of(following.range())):
+                closure = self.closure(name)
+                if closure is not None:
+                    following = following.union(following.apply_range(closure))
+            front = following.subtract(reached).coalesce()
+            reached = reached.union(front).coalesce()
+            if front.is_empty() or reached.n_map() > _MOST_MAPS:
+                break
+        reached = reached.subtract(first.identity())
+        if not reached.is_empty():
+            yield "all that follows it, as far as a few flows lead", reached
 
     def ancestors(self, event: str, only: isl.UnionSet | None = None, *, steps: int = _DEPTH) -> isl.UnionMap:
         """Return event -> ancestors, as far as a few compositions see; for the events ``only`` if given."""
