@@ -122,8 +122,8 @@ def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) ->
     at = [item.sizes(flow.program.parameters) for item in where]
     levels = stencil.stencils(flow)
     covered = frozenset(name for item in levels if item.in_steps for name in item.statements)
-    single = candidates(flow, where, symmetric=symmetric, without=covered)
-    pool: list[Candidate | Fixed] = [*single, *merged(flow, single, where)]
+    alone = candidates(flow, where, symmetric=symmetric, without=covered)
+    pool: list[Candidate | Fixed] = [*alone, *merged(flow, alone, where)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
     steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
     pool.extend(Fixed(layers.counted(item, flow), worths) for item, worths in steps if max(worths) > 0)
