@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.bound import maximum_cycle_ratio
 from shorthaul.dataflow.multirate import (
     SdfActor,
     SdfChannel,
@@ -153,3 +154,62 @@ def test_compact_disc_to_digital_audio_tape() -> None:
     chain = graph(*((f"s{i}", p, f"s{i + 1}", c, 0) for i, (p, c) in enumerate(rates)))
     assert list(repetition_vector(chain).values()) == [147, 147, 98, 28, 32, 160]
     assert len(expand(chain).actors) == 612
+
+
+# Graphs of the field: execution times, the actors that fire one at a time, channels (from, rate, to, rate, tokens).
+# Firings in an iteration and, with unlimited resources, ticks per iteration are those of a max-plus simulation.
+FIELD = {
+    "h263 decoder, QCIF": (
+        {"vld": 26018, "iq": 559, "idct": 486, "mc": 10958},
+        ("vld", "iq", "mc"),
+        (("vld", 594, "iq", 1, 0), ("iq", 1, "idct", 1, 0), ("idct", 1, "mc", 594, 0)),
+        1190,
+        332_046,
+    ),
+    "h263 encoder": (
+        {"me": 382_419, "mbe": 8409, "vlc": 26018, "mbd": 6264, "mc": 11356},
+        ("vlc", "mc"),
+        (
+            ("mc", 1, "me", 1, 1),
+            ("me", 99, "mbe", 1, 0),
+            ("mbe", 1, "vlc", 99, 0),
+            ("mbe", 1, "mbd", 1, 0),
+            ("mbd", 1, "mc", 99, 0),
+        ),
+        201,
+        408_448,
+    ),
+    "sample rate converter": (
+        {"a": 5, "b": 2, "c": 3, "d": 1, "e": 4, "f": 6},
+        "abcdef",
+        (("a", 1, "b", 1, 0), ("b", 2, "c", 3, 0), ("c", 2, "d", 7, 0), ("d", 8, "e", 7, 0), ("e", 5, "f", 1, 0)),
+        612,
+        960,
+    ),
+    "mp3 playback": (
+        {"mp3": 7510, "src": 10000, "app": 22, "dac": 22},
+        ("mp3", "src", "app", "dac"),
+        (("mp3", 1152, "src", 480, 0), ("src", 441, "app", 1, 0), ("app", 1, "dac", 1, 0), ("dac", 1, "app", 1, 2)),
+        10601,
+        120_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIELD)
+def test_graphs_of_the_field(name: str) -> None:
+    times, alone, channels, firings, period = FIELD[name]
+    ends = (*channels, *((actor, 1, actor, 1, 1) for actor in alone))
+    sdf = SdfGraph(
+        name,
+        tuple(SdfActor(actor, {"p": time}) for actor, time in times.items()),
+        tuple(SdfChannel(f"c{i}", a, p, b, c, d, 8) for i, (a, p, b, c, d) in enumerate(ends)),
+    )
+    assert sum(repetition_vector(sdf).values()) == firings
+    marked = expand(sdf)
+    assert len(marked.actors) == firings
+    ticks = {actor.id: phases(actor.times["p"])[0] for actor in marked.actors}
+    edges = [(c.source, c.target, ticks[c.source], c.tokens) for c in marked.channels]
+    found = maximum_cycle_ratio(list(ticks), edges)
+    assert found is not None
+    assert found.ratio == period
