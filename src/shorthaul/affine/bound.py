@@ -121,7 +121,7 @@ def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) ->
     symmetric = options.profile == "best"
     at = [item.sizes(flow.program.parameters) for item in where]
     levels = stencil.stencils(flow)
-    covered = frozenset(name for item in levels if item.in_steps for name in item.statements)
+    covered = frozenset(name for item in levels if item.covers for name in item.statements)
     alone = candidates(flow, where, symmetric=symmetric, without=covered)
     pool: list[Candidate | Fixed] = [*alone, *merged(flow, alone, where)]
     fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])

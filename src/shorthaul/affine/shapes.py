@@ -17,10 +17,14 @@ _MOST_PLACES = 12
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason."""
+    """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason.
+
+    ``whole``: c is that of the convex hull or near it.
+    """
 
     name: str
     because: str
+    whole: bool = True
 
 
 _LINE = (
@@ -47,6 +51,19 @@ Discrete isoperimetric problems, SIAM J. Appl. Math. 32). With m = r + 1/2 a bal
 4 m^2 + 4 m + 3 neighbours outside, and c ((4 m^3 + 5 m)/3)^(2/3) = 4 m^2 (1 + 5/(4 m^2))^(2/3) <= 4 m^2 + 10/3
 is no more than that. For sizes between two balls it is the inequality of Bollobas and Leader 1991
 (Isoperimetric inequalities and fractional set systems, J. Combin. Theory A 56)."""
+_TRIANGLE = """\
+(1) holds with n = 2 and c = sqrt(2): push every row of A to the left, then
+every column down. A row of A + N has at least as many places as the row of A below it, and one more than its own
+row of A if that is not empty; pushed rows reach that, and so do columns, so |A + N| does not grow. Now A has rows
+a_1 >= a_2 >= ... >= a_r > 0. Let a_(r+1) = 0, d_i = a_i - a_(i+1) and c_i = max(1, d_i). g = |A + N| - |A| is 1 +
+(sum of c_i), and |A| = sum of i d_i is at most the sum of i c_i. For r numbers c_i >= 1 of sum g - 1 this is at
+most r (r + 1)/2 + r (g - 1 - r), which grows up to r = g - 1: |A| <= g (g - 1)/2, and g >= sqrt(2 |A|)."""
+_LINES = (
+    "lines in each of the {n} directions: one with a > 0 places of A has at least a + g - 1 places of A + N, g being "
+    "the number of places of N on it. So |A + N| - |A| is in each direction at least g - 1 times the number of lines "
+    "that meet A, hence at least the geometric mean of these products; the product of the {n} numbers of lines is at "
+    "least |A|^{less} (Loomis and Whitney). (1) holds with n = {n} and c = {c}."
+)
 _CROSSES = {2: _CROSS, 3: _CROSS_IN_SPACE}
 
 
@@ -76,6 +93,11 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
             factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
             text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
             found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}"))
+        if n == 2:
+            text = f"N holds {origin} and {origin} + v for the edges v in {_listed(edges)}. {_COSETS} the triangle."
+            found.setdefault(sympy.sqrt(2), Shape("a triangle", f"{text} {_TRIANGLE}", whole=False))
+        counts = [_on_line(offsets, origin, edge) for edge in edges]
+        found.setdefault(sympy.root(sympy.prod(item - 1 for item in counts), n), _lines(origin, edges, counts))
     return max(found.items(), key=lambda item: float(item[0]), default=None)
 
 
@@ -113,6 +135,21 @@ def _largest_box(offsets: frozenset[Offset], origin: Offset, edges: Sequence[Off
         if all(_at(origin, edges, step) in offsets for step in itertools.product(*(range(k + 1) for k in sides)))
     )
     return max(boxes, key=lambda sides: (sympy.prod(sides), sides), default=None)
+
+
+def _on_line(offsets: frozenset[Offset], origin: Offset, edge: Offset) -> int:
+    """Return how many places are reached from ``origin`` by whole numbers of steps along ``edge``."""
+    axis = next(at for at, value in enumerate(edge) if value)
+    steps = ((item, (item[axis] - origin[axis]) // edge[axis]) for item in offsets)
+    return sum(item == tuple(a + count * b for a, b in zip(origin, edge, strict=True)) for item, count in steps)
+
+
+def _lines(origin: Offset, edges: Sequence[Offset], counts: Sequence[int]) -> Shape:
+    n = len(edges)
+    c = sympy.root(sympy.prod(item - 1 for item in counts), n)
+    held = ", ".join(f"{count} along {edge}" for count, edge in zip(counts, edges, strict=True))
+    text = f"N holds places on lines through {origin}: {held}. {_COSETS} lines,"
+    return Shape("lines", f"{text} {_LINES.format(n=n, less=n - 1, c=c)}", whole=False)
 
 
 def _listed(edges: Sequence[Offset]) -> str:

@@ -12,7 +12,7 @@ sides (Brunn and Minkowski), on the line for any N, and for the cross in the pla
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -58,9 +58,9 @@ class Stencil:
         return len(self.covector) - 1
 
     @property
-    def in_steps(self) -> bool:
-        """True if the levels are those of the first coordinate."""
-        return self.covector == _first(len(self.covector))
+    def covers(self) -> bool:
+        """True if no partition by projections is better: levels of the first coordinate, and all of a neighbourhood."""
+        return self.covector == _first(len(self.covector)) and self.shape.whole
 
 
 def stencils(flow: DataFlow) -> list[Stencil]:
@@ -116,12 +116,14 @@ def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil 
     width = len(covector)
     if len(names) > 1:  # statements after the first one read the same step
         drop = tuple(-value for value in _first(width))
-        common = frozenset.intersection(
-            frozenset(tuple(a - b for a, b in zip(shift, drop, strict=True)) for shift in reads[0]),
-            *(frozenset(item) for item in reads[1:]),
-        )
-        shifts = [tuple(tuple(a + b for a, b in zip(item, drop, strict=True)) for item in sorted(common))]
-        shifts += [tuple(sorted(common)) for _ in names[1:]]
+        common, moves = _moved(reads[0], drop), [drop]
+        for item in reads[1:]:
+            move = _best_move(common, frozenset(item))
+            common &= _moved(item, move)
+            moves.append(move)
+        shifts = [
+            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
+        ]
     else:
         common = frozenset(reads[0])
         shifts = [tuple(sorted(common))]
@@ -141,6 +143,17 @@ def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil 
     return Stencil(
         tuple(names), tuple(domains), covector, tuple(shifts), *rated, spill.coalesce(), sources, ends.coalesce()
     )
+
+
+def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
+    return frozenset(tuple(a - b for a, b in zip(item, move, strict=True)) for item in shifts)
+
+
+def _best_move(common: frozenset[Offset], shifts: frozenset[Offset]) -> Offset:
+    """Return the translation by which most of ``shifts`` are in ``common``, none if that is as good."""
+    moves = {tuple(a - b for a, b in zip(one, other, strict=True)) for one in shifts for other in common}
+    still = (0,) * len(next(iter(shifts), ()))
+    return max(sorted(moves | {still}), key=lambda move: (len(common & _moved(shifts, move)), move == still))
 
 
 def _borders(
@@ -225,8 +238,10 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
 
 def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     """Return the levels, the neighbourhood, the sets, and why inequality (1) holds."""
-    shifts = f"{{{', '.join(map(str, item.shifts[-1]))}}}"
-    first = f" (of {item.statements[0]}, with 1 less in the first coordinate)" if len(item.statements) > 1 else ""
+    shifts = "; ".join(
+        f"{{{', '.join(map(str, group))}}}{f' ({name})' if len(item.statements) > 1 else ''}"
+        for name, group in zip(item.statements, item.shifts, strict=True)
+    )
     number = " + ".join(
         f"{factor} {name}" if factor > 1 else name
         for factor, name in zip(item.covector, flow.program.by_name[item.statements[0]].iterators, strict=True)
@@ -235,7 +250,7 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     turns = f", in which {' and '.join(item.statements)} take turns" if len(item.statements) > 1 else ""
     return [
         (
-            f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}{first}, each "
+            f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}, each "
             f"by a read of its own. In a level, a plane of {item.dimensions} dimensions, N is this set of v up to "
             "a translation."
         ),
