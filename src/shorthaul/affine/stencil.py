@@ -6,7 +6,8 @@ D be the instances all of whose neighbours are computed, P a part of D in one se
     |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n.                                              (1)
 
 The lemmas on rows (``lemmas.ROWS``, ``lemmas.BALANCED``) turn (1) into a bound on |P|. (1) holds for a box of integer
-sides (Brunn and Minkowski), on the line for any N, and for the cross in the plane and in space; see ``shapes``.
+sides (Brunn and Minkowski), on the line for any N, for crosses, triangles and lines; see ``shapes``. N may be another
+translate of one set in every statement.
 """
 
 from __future__ import annotations
