@@ -84,10 +84,6 @@ class Replay:
         """Send one message from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
         tally(sender, receiver, self._x, self._y, self._loads, self._totals, self._clock, self._far)
 
-    def longest_message(self) -> int:
-        """Return the largest distance of one message."""
-        return int(self._totals[2])
-
     def cost(self) -> Cost:
         """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""
         far = int(self._far.max(initial=0))
