@@ -3,7 +3,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.commands import shorthaul
+
+from shorthaul.cli.demo import _run
 
 
 def test_demo_runs_every_engine_and_draws_a_report(tmp_path: Path) -> None:
@@ -23,3 +26,12 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     done = shorthaul("demo", "-o", "file/below", cwd=tmp_path)
     assert done.returncode == 2
     assert "file/below" in done.stderr
+
+
+def test_commands_take_no_modules_from_the_folder_they_are_called_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tmp_path.joinpath("json.py").write_text("raise SystemExit('not the json of Python')")
+    monkeypatch.chdir(tmp_path)
+    _run(["tensor", "cases"])
+    assert "example-1" in capfd.readouterr().out

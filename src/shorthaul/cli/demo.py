@@ -55,7 +55,8 @@ def demo(
 
 def _run(arguments: list[str]) -> None:
     print(f"$ shorthaul {shlex.join(arguments)}", flush=True)
-    done = subprocess.run([sys.executable, "-m", "shorthaul", *arguments], check=False)
+    # -P: a file called numpy.py in the folder of the call is none of ours
+    done = subprocess.run([sys.executable, "-P", "-m", "shorthaul", *arguments], check=False)
     print(flush=True)
     if done.returncode:
         raise typer.Exit(done.returncode)

@@ -20,7 +20,7 @@ class _Process:
 
     def __init__(self, program: str, modules: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", program, *modules],
+            [sys.executable, "-P", "-m", program, *modules],  # -P: no modules of the folder it is called in
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
