@@ -26,6 +26,8 @@ BitArray = npt.NDArray[np.int8]
 FloatArray = npt.NDArray[np.float64]
 #: Most of a time limit that is left over for what is done with the points afterwards.
 _FINISH_SHARE = 0.5
+#: Individuals of the first generation that are decoded between two looks at the clock, at least.
+_AT_ONCE = 8
 _CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 
 
@@ -142,7 +144,7 @@ def _begun(
     """Return the first state, and whether it was hurried: cut short by the time limit."""
     random = budget.generator()
     population = _initial(instance, options, random)
-    hurried = _decoded(population, decoder, options.offspring, budget)
+    hurried = _decoded(population, decoder, budget)
     hurried = hurried or (options.decoder in {"modulo", "window"} and budget.expired())
     archive = _archived(population.take(np.zeros(0, np.int64)), population)
     finite = population.objectives[np.isfinite(population.objectives[:, 0])]
@@ -232,13 +234,14 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
 
 
-def _decoded(population: Individuals, decoder: GenotypeDecoder, step: int, budget: Budget) -> bool:
-    """Fill the objectives, ``step`` individuals at a time; True if time ran out and the rest counts as unschedulable.
+def _decoded(population: Individuals, decoder: GenotypeDecoder, budget: Budget) -> bool:
+    """Fill the objectives, a few individuals at a time; True if time ran out and the rest counts as unschedulable.
 
     Until one can be scheduled, the search goes on.
     """
     objectives = np.full((len(population.binding), 3), np.inf)
     population.objectives = objectives
+    step = max(_AT_ONCE, 2 * budget.workers)
     for first in range(0, len(objectives), step):
         if budget.expired() and np.isfinite(objectives).any():
             return True
