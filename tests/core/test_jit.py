@@ -68,6 +68,20 @@ def test_plain_python_that_takes_too_long_is_given_up_and_compiled(tmp_path: Pat
     assert done.stdout.splitlines() == ["warm before False", str(total), "warm after True", "True", "True"]
 
 
+def test_kernels_are_plain_python_for_a_moment(tmp_path: Path) -> None:
+    sample = "from shorthaul.core.jit import kernel\n\n@kernel\ndef add(a: int, b: int) -> int:\n    return a + b\n"
+    code = (
+        "import sys, types, itertools\nfrom shorthaul.core import jit\n"
+        f"sample = types.ModuleType('shorthaul.sample')\nexec({sample!r}, vars(sample))\n"
+        "sys.modules['shorthaul.sample'] = sample\nbefore = sample.add\n"
+        "print(jit.interpreted_for(60.0, lambda: sample.add(1, 2)), len(before.signatures))\n"
+        "print(jit.interpreted_for(0.01, lambda: [sample.add(1, 2) for _ in itertools.count()]))\n"
+        "print(sample.add is before, sample.add(1, 2), len(before.signatures))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["3 0", "None", "True 3 1"]
+
+
 def test_the_off_switch(tmp_path: Path) -> None:
     tmp_path.joinpath("sample_kernels.py").write_text(KERNEL)
     done = run(tmp_path, SHORTHAUL_JIT="0")

@@ -13,7 +13,8 @@ import pytest
 from shorthaul import pebble
 from shorthaul.core import jit
 from shorthaul.core.search import Budget
-from shorthaul.pebble import compiling, generators, methods
+from shorthaul.pebble import annealing, cold_start, compiling, generators, methods
+from shorthaul.pebble.request import Request
 
 #: A plan against a limit with nothing compiled; the process beside it is ended, for it would compile for long.
 COLD = """
@@ -43,6 +44,12 @@ def test_trees_of_some_hundred_nodes_are_planned_before_anything_is_compiled(tmp
     )
     assert given[:2] == ["optimal", "tree-cuts"]
     assert given[3] == "0"
+    assert not said
+
+
+def test_small_graphs_are_proven_before_anything_is_compiled(tmp_path: Path) -> None:
+    given, said = cold(tmp_path, graph="pyramid(n=5, word=1)", budget=3, method="auto", limit=None)
+    assert given == ["optimal", "local-search", "25", "0"]
     assert not said
 
 
@@ -95,14 +102,15 @@ def test_larger_graphs_wait_for_annealing_and_then_for_what_is_needed(monkeypatc
         assert options["until"]()
         return start
 
-    monkeypatch.setattr(methods.jit, "is_ready", is_ready)
-    monkeypatch.setattr(methods.compiling, "begin", lambda *_: True)
-    monkeypatch.setattr(methods.annealing, "improve", improve)
-    monkeypatch.setattr(methods, "_MOST_FOR_PLAIN", 10)
+    monkeypatch.setattr(jit, "is_ready", is_ready)
+    monkeypatch.setattr(compiling, "begin", lambda *_: True)
+    monkeypatch.setattr(annealing, "improve", improve)
+    monkeypatch.setattr(cold_start, "_MOST_FOR_PLAIN", 10)
+    monkeypatch.setattr(cold_start, "_MOST_FOR_PROOF", 10)
     cdag = generators.fft(n=8, word=1)
-    best = methods._quick(methods.Request(cdag, 3, False, Budget()))
-    request = methods.Request(cdag, 3, False, Budget(time_limit_s=600))
+    best = methods._quick(Request(cdag, 3, False, Budget()))
+    request = Request(cdag, 3, False, Budget(time_limit_s=600))
     needed = "shorthaul.pebble.downset_kernels"
-    assert methods._annealed_meanwhile(request, best, needed=needed).plan is best.plan
+    assert cold_start.annealed_meanwhile(request, best, is_small=True, needed=needed).plan is best.plan
     assert asked[-1] == needed
     assert asked.count("shorthaul.pebble.annealing_kernels") > 4

@@ -16,10 +16,11 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import annealing_kernels, belady, generators, layer_by_layer, methods, mvm_tiling, sram
+from shorthaul.pebble import annealing_kernels, belady, compiling, generators, layer_by_layer, methods, mvm_tiling, sram
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
 from shorthaul.pebble.trade_off import parse_budgets
 
@@ -45,13 +46,13 @@ def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monke
     monkeypatch.setattr(methods.jit, "is_ready", lambda _: False)
     monkeypatch.setattr(methods.jit, "expected_s", lambda _: 1e6)
     monkeypatch.setattr(methods.jit, "affordable", lambda *_: False)
-    monkeypatch.setattr(methods.compiling, "begin", lambda *_: False)
+    monkeypatch.setattr(compiling, "begin", lambda *_: False)
     monkeypatch.setattr(annealing_kernels, "anneal", jit.interpreted(annealing_kernels.anneal))
     cdag = generators.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
     start = belady.plan(cdag, cdag.least_budget())
     goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
     monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
-    request = methods.Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
+    request = Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
     found = methods.find_plan(request, method)
     assert found.method == "local-search"
     assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
@@ -84,7 +85,7 @@ def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
     monkeypatch.setattr(methods, "_computed_bound", lambda *_: goal)
     monkeypatch.setattr(methods.beam, "plan", lambda *_, incumbent, **__: incumbent)
-    found = methods.find_plan(methods.Request(cdag, budget, True, Budget()), method)
+    found = methods.find_plan(Request(cdag, budget, True, Budget()), method)
     assert replay(cdag, found.plan, budget).ok
     assert found.plan.traffic(cdag.weights) < once
 

@@ -38,6 +38,8 @@ _sources: dict[int, frozenset[str]] = {}
 _announced: set[str] = set()
 #: Modules whose compiled code has no place on disk.
 _uncached: set[str] = set()
+#: True while kernels are plain Python for a moment.
+_is_interpreting = False
 #: Modules whose kernels a process beside this one is about to compile.
 compiled_elsewhere: set[str] = set()
 #: When the compilations under way began, callers first, and the seconds that those before them took.
@@ -120,6 +122,8 @@ def tiered(seconds: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def called(*args: P.args, **options: P.kwargs) -> R:
             nonlocal left_s
+            if _is_interpreting:
+                return function(*args, **options)
             if left_s > 0 and sum(getattr(array, "size", 1) for array in args) <= _SMALL:
                 if _kernel_is_warm(compiled):
                     left_s = 0.0
@@ -160,6 +164,37 @@ def _given_up_after(seconds: float) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(listening)
+
+
+def interpreted_for(seconds: float, search: Callable[[], R]) -> R | None:
+    """Return what ``search`` finds while every kernel is plain Python; None if that takes longer than so many seconds.
+
+    Other threads then run plain Python too, to the same result. The time is looked at when a function is called.
+
+    >>> interpreted_for(5.0, lambda: 6 * 7)
+    42
+    """
+    global _is_interpreting  # noqa: PLW0603
+    import numpy as np
+
+    found = [
+        (module, name, value)
+        for key, module in list(sys.modules.items())
+        for name, value in (list(vars(module).items()) if key.startswith("shorthaul.") else ())
+        if id(value) in _sources and hasattr(value, "py_func")
+    ]
+    for module, name, value in found:
+        setattr(module, name, value.py_func)
+    _is_interpreting = True
+    try:
+        with _given_up_after(seconds), np.errstate(over="ignore"):  # kernels reckon with hashes that wrap around
+            return search()
+    except _TooSlowError:
+        return None
+    finally:
+        _is_interpreting = False
+        for module, name, value in found:
+            setattr(module, name, value)
 
 
 def compiling_s() -> float:
@@ -256,7 +291,7 @@ def announce(module: str, seconds: int, *, group: str | None = None) -> None:
     Called by an engine just before its first kernel call; ``seconds`` is roughly how long the compilation takes.
     Modules that one command compiles together share a ``group``, for which it is said once, by its name.
     """
-    if {module, group} & _announced or not ENABLED:
+    if {module, group} & _announced or not ENABLED or _is_interpreting:
         return
     _announced.add(module)
     kernels = _kernels.get(module, ())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
@@ -14,7 +13,6 @@ from shorthaul.pebble import (
     annealing_kernels,
     beam,
     belady,
-    compiling,
     composition,
     downset_kernels,
     downsets,
@@ -36,10 +34,12 @@ from shorthaul.pebble import (
     tree_cuts_kernels,
     wavefront_kernels,
 )
-from shorthaul.pebble.bound import best_bound, exhausted
+from shorthaul.pebble.bound import best_bound
+from shorthaul.pebble.cold_start import annealed_meanwhile, is_plain
 from shorthaul.pebble.forest import as_forest, recursion_is_optimal
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 
 #: How long ``auto`` and ``beam`` search where there is no time limit, in seconds.
 AUTO_S = 20.0
@@ -50,34 +50,10 @@ MOST_FOR_LOCAL_SEARCH = 50_000
 _MOST_FOR_PROOFS = 100
 #: Up to this many nodes ``auto`` composes schedules of modules.
 MOST_FOR_COMPOSITION = 200_000
-#: Up to so many nodes and edges annealing is plain Python until it is compiled, which it is at once where so many times
-#: the time for that is left and no process beside this one compiles it; seconds that larger graphs wait at a time.
-_MOST_FOR_PLAIN = 20_000
-_ROOM_TO_COMPILE = 1.2
-_NAP_S = 0.05
 #: Seconds for bounding a graph that is searched exhaustively afterwards.
 _BOUND_S = 1.5
 #: Seconds that the first compilation of the bounds' kernels takes.
 _BOUND_COMPILE_S = 8
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
-    """What is asked for: a plan or a bound for ``cdag`` within ``budget``, in the time that ``search`` gives."""
-
-    cdag: Cdag
-    budget: int
-    recompute: bool
-    search: Budget
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """A plan, the method that found it, and the best lower bound met on the way."""
-
-    plan: Plan
-    method: str
-    bound: Bound
 
 
 def algorithmic_bound(cdag: Cdag) -> Bound:
@@ -136,13 +112,6 @@ def _computed_bound(request: Request, plan: Plan) -> Bound:
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
 
 
-def _better(first: Bound, value: float, *, proven: bool, recompute: bool) -> Bound:
-    """Return the higher of a bound and what a search has proven."""
-    if value <= first.value:
-        return first
-    return exhausted(int(value), proven_optimal=proven, recompute=recompute)
-
-
 Planner = Callable[[Request], Found]
 
 
@@ -196,7 +165,7 @@ def _list_scheduling(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.3))
     given = Found(start, "list-scheduling", algorithmic_bound(request.cdag))
     best = _list_scheduled(request, given, request.search.part(0.5), first=True)
-    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, request.search, first=False)
+    return best if is_met(request.cdag, best) else _list_scheduled(request, best, request.search, first=False)
 
 
 def _tiles(request: Request) -> Found:
@@ -206,7 +175,7 @@ def _tiles(request: Request) -> Found:
 
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
-    given = _annealed_meanwhile(request, Found(start, "local-search", algorithmic_bound(request.cdag)))
+    given = annealed_meanwhile(request, Found(start, "local-search", algorithmic_bound(request.cdag)), is_small=False)
     return _annealed(request, given, request.search.part(1.0, endless_s=AUTO_S))
 
 
@@ -214,7 +183,7 @@ def _beam(request: Request) -> Found:
     """Beams without recomputation; with it, their plan is annealed for the second half of the time."""
     cdag, search = request.cdag, request.search.part(1.0, endless_s=AUTO_S)
     given = _belady(replace(request, search=search.part(0.2)))
-    given = _annealed_meanwhile(request, given, needed=downset_kernels.__name__)
+    given = annealed_meanwhile(request, given, is_small=True, needed=downset_kernels.__name__)
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return given
     start = given.plan
@@ -241,7 +210,10 @@ def _composition(request: Request) -> Found:
 
 def _exact(request: Request) -> Found:
     """The search begins at once: many small graphs are solved sooner than bounded."""
-    cdag, start = request.cdag, _annealed_meanwhile(request, _quick(request), needed=downset_kernels.__name__)
+    cdag, start = (
+        request.cdag,
+        annealed_meanwhile(request, _quick(request), is_small=True, needed=downset_kernels.__name__),
+    )
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return start
     if request.recompute:
@@ -256,7 +228,7 @@ def _exact(request: Request) -> Found:
     search = request.search.part(1.0)
     found, value, proven = exact.solve(cdag, request.budget, search=search, incumbent=start.plan, bounding=bounding)
     best = max(bounds, key=lambda bound: bound.value)
-    return Found(found, "exact", _better(best, value, proven=proven, recompute=False))
+    return Found(found, "exact", better(best, value, proven=proven, recompute=False))
 
 
 def _liu(request: Request) -> Found:
@@ -270,90 +242,38 @@ def _auto(request: Request) -> Found:
     if forest is not None:
         return _tree(request) if recursion_is_optimal(cdag, forest) else _tree_cuts(request)
     best = _quick(request)
-    if _is_met(cdag, best) or request.search.expired():
+    if is_met(cdag, best) or request.search.expired():
         return best
-    best = _annealed_meanwhile(request, best)
-    if _is_met(cdag, best) or request.search.expired():
+    best = annealed_meanwhile(request, best, is_small=cdag.n <= MOST_FOR_EXACT)
+    if is_met(cdag, best) or request.search.expired():
         return best
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
-    if _is_met(cdag, best):
+    if is_met(cdag, best):
         return best
     search = request.search.part(1.0, endless_s=AUTO_S)
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
-    if _is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
+    if is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
         return best
     if not _is_affordable(annealing_kernels.__name__, annealing.COMPILE_S, request, "the local search"):
         return best
     composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.2)))
-    best = _cheaper(cdag, best, replace(composed, bound=best.bound))
-    if _is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
+    best = cheaper(cdag, best, replace(composed, bound=best.bound))
+    if is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(request)))
     most = recomputation.MOST_NODES if request.recompute else MOST_FOR_EXACT
-    if _is_met(cdag, best) or cdag.n > most:
+    if is_met(cdag, best) or cdag.n > most:
         return best
     if not _is_affordable(downset_kernels.__name__, downsets.COMPILE_S, request, "the exact search"):
         return _annealed(request, best, search)
     best = _searched(request, best, search.part(0.8 if cdag.n <= _MOST_FOR_PROOFS else 0.5))
-    if _is_met(cdag, best):
+    if is_met(cdag, best):
         return best
     # The exact solver's beams share its time with its proofs; wider ones of their own find more.
     goal = int(best.bound.value)
     found = beam.plan(cdag, request.budget, search=search.part(0.6), incumbent=best.plan, goal=goal)
-    best = _cheaper(cdag, best, Found(found, "beam", best.bound))
+    best = cheaper(cdag, best, Found(found, "beam", best.bound))
     return _annealed(request, best, search)
-
-
-def _annealed_meanwhile(request: Request, best: Found, *, needed: str | None = None) -> Found:
-    """Return the plan annealed while a process beside this one compiles the searches, where time is limited.
-
-    Annealing is compiled first, for most graphs gain from it; until then it is plain Python. It goes on until all
-    searches are compiled, but leaves them half of the time; or until the module ``needed`` is.
-    """
-    cdag, search = request.cdag, request.search
-    is_small = cdag.n <= MOST_FOR_EXACT or needed is not None
-    missing = compiling.missing(is_small=is_small, recompute=request.recompute)
-    is_done = not missing if needed is None else needed not in missing
-    if is_done or cdag.n > MOST_FOR_LOCAL_SEARCH or _is_met(cdag, best):
-        return best
-    if search.time_limit_s is None:
-        compiling.begin(compiling.share(missing), "others are compiled here")
-        return best
-    if not compiling.begin(missing, "until then searches are slow, or left out"):
-        return _annealed(request, best, search) if _is_plain(request) else best
-    if cdag.n + cdag.edges <= _MOST_FOR_PLAIN:
-        best = _annealed_until(request, best, search, _annealing_is_compiled, plain=True)
-    while not _annealing_is_compiled() and not search.expired():
-        time.sleep(_NAP_S)
-    if _is_met(cdag, best) or not _annealing_is_compiled():
-        return best
-    if needed is not None:
-        return _annealed_until(request, best, search, lambda: jit.is_ready(needed))
-    return _annealed_until(request, best, search.part(0.5), lambda: not jit.compiled_elsewhere)
-
-
-def _annealing_is_compiled() -> bool:
-    return jit.is_ready(annealing_kernels.__name__)
-
-
-def _annealed_until(
-    request: Request, best: Found, search: Budget, until: Callable[[], bool], *, plain: bool = False
-) -> Found:
-    """Return the plan annealed for as long as it takes; in plain Python if that is asked for."""
-    found = annealing.improve(
-        request.cdag, request.budget, best.plan, search=search, goal=int(best.bound.value), patience=None, plain=plain,
-        until=until,
-    )  # fmt: skip
-    return _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
-
-
-def _is_plain(request: Request) -> bool:
-    """True if annealing stays plain Python: the graph is not too large, and compiling would take too long."""
-    module, search = annealing_kernels.__name__, request.search
-    if jit.is_ready(module) or request.cdag.n + request.cdag.edges > _MOST_FOR_PLAIN:
-        return False
-    fits = search.remaining_s() >= _ROOM_TO_COMPILE * jit.expected_s(annealing.COMPILE_S)
-    return module in jit.compiled_elsewhere or not fits
 
 
 def _share_of_annealing(request: Request) -> float:
@@ -377,9 +297,9 @@ def _ordered(request: Request, best: Found, search: Budget) -> Found:
     if request.cdag.n <= MOST_FOR_EXACT and list_scheduling_kernels.__name__ in jit.compiled_elsewhere:
         return best  # small graphs gain so little from it that it is not waited for
     best = _list_scheduled(request, best, search.part(0.3), first=True)
-    if not _is_met(request.cdag, best):
+    if not is_met(request.cdag, best):
         best = _tiled(request, best, search.part(0.5))
-    return best if _is_met(request.cdag, best) else _list_scheduled(request, best, search, first=False)
+    return best if is_met(request.cdag, best) else _list_scheduled(request, best, search, first=False)
 
 
 def _list_scheduled(request: Request, best: Found, search: Budget, *, first: bool) -> Found:
@@ -391,7 +311,7 @@ def _list_scheduled(request: Request, best: Found, search: Budget, *, first: boo
     found = list_scheduling.plan(
         cdag, request.budget, search=search, incumbent=best.plan, goal=goal, rules=rules, patience=patience
     )
-    return _cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
+    return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
 def _tiled(request: Request, best: Found, search: Budget) -> Found:
@@ -400,7 +320,7 @@ def _tiled(request: Request, best: Found, search: Budget) -> Found:
         return best
     patience = _patience(request, tiles.PATIENCE)
     found = tiles.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal, patience=patience)
-    return _cheaper(cdag, best, Found(found, "tiles", best.bound))
+    return cheaper(cdag, best, Found(found, "tiles", best.bound))
 
 
 def _patience(request: Request, usual: int) -> int | None:
@@ -419,9 +339,9 @@ def _annealed(request: Request, best: Found, search: Budget) -> Found:
         patience = _patience(request, annealing.PATIENCE)
         found = local_search.improve(
             request.cdag, request.budget, best.plan, search=part, recompute=recompute, goal=goal, patience=patience,
-            plain=_is_plain(request),
+            plain=is_plain(request),
         )  # fmt: skip
-        best = _cheaper(request.cdag, best, Found(found, "local-search", best.bound))
+        best = cheaper(request.cdag, best, Found(found, "local-search", best.bound))
     return best
 
 
@@ -429,16 +349,12 @@ def _is_affordable(module: str, seconds: int, request: Request, what: str) -> bo
     return jit.affordable(module, seconds, request.search.remaining_s(), what)
 
 
-def _is_met(cdag: Cdag, found: Found) -> bool:
-    return found.bound.is_met_by(found.plan.traffic(cdag.weights))
-
-
 def _quick(request: Request) -> Found:
     """Return the best of the planners that take no search."""
     cdag = request.cdag
     best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))
     if mvm_tiling.recognise(cdag) is not None:
-        best = _cheaper(cdag, best, _mvm_tiling(request))
+        best = cheaper(cdag, best, _mvm_tiling(request))
     return best
 
 
@@ -452,17 +368,13 @@ def _searched(request: Request, best: Found, search: Budget) -> Found:
         found, value, proven = exact.solve(
             cdag, budget, search=search, incumbent=best.plan, known_bound=int(best.bound.value)
         )
-        bound = _better(best.bound, value, proven=proven, recompute=False)
-        return _cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
+        bound = better(best.bound, value, proven=proven, recompute=False)
+        return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact", bound))
     found, _, _ = exact.solve(cdag, budget, search=search.part(0.2), incumbent=best.plan)
-    best = _cheaper(cdag, best, Found(found, "exact", best.bound))
+    best = cheaper(cdag, best, Found(found, "exact", best.bound))
     found, value, proven = recomputation.solve(cdag, budget, search=search, incumbent=best.plan)
-    bound = _better(best.bound, value, proven=proven, recompute=True)
-    return _cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
-
-
-def _cheaper(cdag: Cdag, first: Found, second: Found) -> Found:
-    return second if second.plan.traffic(cdag.weights) < first.plan.traffic(cdag.weights) else first
+    bound = better(best.bound, value, proven=proven, recompute=True)
+    return cheaper(cdag, Found(best.plan, best.method, bound), Found(found, "exact, recomputing", bound))
 
 
 PLANNERS: dict[str, Planner] = {
@@ -492,7 +404,7 @@ def find_plan(request: Request, method: str) -> Found:
     Where values may be computed again, loads of the plan that this makes cheaper are replaced.
     """
     found = PLANNERS[method](request)
-    if not request.recompute or _is_met(request.cdag, found):
+    if not request.recompute or is_met(request.cdag, found):
         return found
     again = reloads.computed_again(request.cdag, found.plan, request.budget)
-    return _cheaper(request.cdag, found, replace(found, plan=again))
+    return cheaper(request.cdag, found, replace(found, plan=again))

@@ -17,10 +17,11 @@ from shorthaul.pebble import views
 from shorthaul.pebble.cases import CASES
 from shorthaul.pebble.check import replay
 from shorthaul.pebble.formats import load_cdag
-from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
+from shorthaul.pebble.methods import find_plan, lower_bound
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
 
 KIND = "shorthaul/pebble-result"

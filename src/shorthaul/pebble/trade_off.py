@@ -18,11 +18,12 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
 from shorthaul.pebble import layer_by_layer, least_memory, mvm_tiling, sram, tree, tree_cuts, views
 from shorthaul.pebble.forest import as_forest
-from shorthaul.pebble.methods import Found, Request, find_plan, lower_bound
+from shorthaul.pebble.methods import find_plan, lower_bound
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.planning import KIND, checked, cost_of, problem_document
+from shorthaul.pebble.request import Found, Request
 
 #: Graphs up to this size get the curve of budgets in ``memory``, and the baselines in ``sweep``.
 _MOST_FOR_CURVE = 20_000
