@@ -46,7 +46,8 @@ def run(folder: Path, code: str, **environment: str) -> subprocess.CompletedProc
     for name in ("first", "second"):
         folder.joinpath(f"{name}_kernels.py").write_text(KERNELS.format(name))
     folder.joinpath("program.py").write_text(PROGRAM)
-    together = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
+    path = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    together = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": path, **environment}
     return subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=together, capture_output=True, text=True, check=True
     )
