@@ -71,6 +71,8 @@ CONTRACT = Contract(
             'add "kind"',
         ),
         broken("no-keys", "{}", "names no kind", "an object without keys", "from each node to the list"),
+        broken("nothing", "null", "is no graph", "found:   None", "shorthaul/cdag"),
+        broken("a-number", "3", "is no graph", "shorthaul/cdag"),
         broken("a-list", "[1, 2]", "is no graph", "[1, 2]", "shorthaul/cdag"),
         broken("newer", document(version=9), "is of an unknown version", "use a newer shorthaul"),
         broken("not-json", "{", "is not JSON"),

@@ -43,9 +43,9 @@ _NAMES = ("load", "store", "compute", "delete")
 def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
     """Return the CDAG that a file holds: a document, a dependency dictionary, HyperDAG, DOT or MatrixMarket.
 
-    The content decides: JSON starts with a brace, DOT with ``digraph`` (or the suffix ``.dot`` or ``.gv``),
-    MatrixMarket with ``%%MatrixMarket matrix``; anything else is read as HyperDAG text. Raises :class:`InputError`
-    that names file, place, value and cure.
+    The content decides: JSON starts with a brace (or the file has its suffix), DOT with ``digraph`` (or the suffix
+    ``.dot`` or ``.gv``), MatrixMarket with ``%%MatrixMarket matrix``; anything else is read as HyperDAG text. Raises
+    :class:`InputError` that names file, place, value and cure.
     """
     path = Path(path)
     text = decode_text(read_bytes(path) if data is None else data, file=path)
@@ -58,7 +58,7 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
                 allowed=_CONTENTS,
                 cure="write the graph into it, or name a built-in case (see 'shorthaul pebble cases')",
             )
-        if start.startswith(("{", "[")):
+        if start.startswith(("{", "[")) or path.suffix == ".json":
             return cdag_from_document(parse_json(text, file=path), name=str(path))
         if path.suffix in {".dot", ".gv"} or start.startswith(("digraph", "strict digraph", "graph")):
             return read_dot(text, file=path)

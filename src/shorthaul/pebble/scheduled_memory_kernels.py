@@ -68,7 +68,6 @@ class State(NamedTuple):
     left_less: IntArray
     queue: IntArray
     stack: IntArray
-    sample: IntArray
     counters: IntArray
 
 
@@ -100,7 +99,7 @@ def new_state(graph: Graph, capacity: int) -> State:
         graph.child_starts[:-1].copy(), np.empty(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
         np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-        np.empty(64, np.int64), counters,
+        counters,
     )  # fmt: skip
 
 
