@@ -31,6 +31,21 @@ def limited(operations: int) -> Iterator[None]:
         context.reset_operations()
 
 
+def extend_within(operations: int, found: list[Made], items: Iterable[Made]) -> None:
+    """Add ``items`` to ``found``, as many as isl makes with so many operations.
+
+    >>> kept: list[bool] = []
+    >>> extend_within(10**6, kept, (isl.Set(text).is_empty() for text in ("{ : false }",)))
+    >>> kept
+    [True]
+    """
+    try:
+        with limited(operations):
+            found.extend(items)
+    except isl.Error:
+        pass
+
+
 def made_within(operations: int, items: Iterable[Item], make: Callable[[Item], Made | None]) -> list[Made]:
     """Return what ``make`` makes of each item, without None and without what costs isl more than ``operations``.
 

@@ -18,7 +18,7 @@ from itertools import combinations
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.placement import Loops, Placement, Read, Signs, placed
+from shorthaul.affine.placement import Placement, Read, Signs, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +124,3 @@ def is_private(read: Read, flow: DataFlow, placement: Placement, plane: Sequence
 def _still(width: int, at: int) -> isl.Set:
     names = ", ".join(f"x{k}" for k in range(width))
     return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{names}] : x{at} = 0 }}")
-
-
-def line_order(width: int, chosen: Panels, signs: frozenset[Signs]) -> tuple[int, ...] | None:
-    """Return a legal order of the coordinates inside of a block: k, other ones, then the plane; None if none is."""
-    rest = [at for at in range(width) if at not in chosen.plane and at != chosen.along]
-    first = [] if chosen.along is None else [chosen.along]
-    order = (*first, *rest, *chosen.plane)
-    return order if Loops((), (), order).legal(line_signs(signs, chosen.plane)) else None

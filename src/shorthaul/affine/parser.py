@@ -89,13 +89,11 @@ class _Chunk:
 
 def _top_level(done: Preprocessed) -> Iterator[_Chunk]:
     text = "\n".join(done.lines)
-    depth, start, brackets = 0, 0, 0
+    depth, start = 0, 0
     has_body = False
-    for match in re.finditer(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[(){};=]", text):
+    for match in re.finditer(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{};=]", text):
         token = match[0]
-        if token in "()":
-            brackets += 1 if token == "(" else -1
-        elif token == "{":
+        if token == "{":
             if depth == 0:
                 has_body = bool(re.search(r"\)\s*$", text[start : match.start()]))
             depth += 1

@@ -31,7 +31,7 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
 from shorthaul.affine.lemmas import PHASES, WAVEFRONT
-from shorthaul.affine.limits import limited
+from shorthaul.affine.limits import extend_within, limited
 from shorthaul.affine.model import Program
 from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, sum_over_events
@@ -101,11 +101,7 @@ def phases(flow: DataFlow) -> list[Phases]:
         except isl.Error:
             continue
         for axis in reversed(range(width)):
-            try:
-                with limited(EFFORT):
-                    found.extend(_of_events(flow, search, statement.name, axis))
-            except isl.Error:
-                continue
+            extend_within(EFFORT, found, _of_events(flow, search, statement.name, axis))
     return found
 
 

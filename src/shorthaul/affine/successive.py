@@ -13,13 +13,13 @@ from itertools import permutations
 import islpy as isl
 
 from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.limits import limited
+from shorthaul.affine.limits import extend_within
 from shorthaul.affine.phases import Phase, Phases, between_events, events_of, lines_apart, phase_of, phase_with
-from shorthaul.affine.wavefront import Search, names_of
+from shorthaul.affine.wavefront import Search
 
 _SET = isl.dim_type.set
 #: isl operations for one pair of statements; pairs tried.
-EFFORT, _MOST_PAIRS = 1_000_000, 12
+EFFORT, _MOST_PAIRS = 1_000_000, 20
 
 
 def successive(flow: DataFlow) -> list[Phases]:
@@ -27,16 +27,8 @@ def successive(flow: DataFlow) -> list[Phases]:
     search = Search(flow)
     chains = [item.name for item in flow.program.statements if search.closure(item.name) is not None]
     found: list[Phases] = []
-    tried = 0
-    for first, second in permutations(chains, 2):
-        try:
-            with limited(EFFORT):
-                pairs = _pairs(flow, search, first, second)
-                if pairs is not None and tried < _MOST_PAIRS:
-                    tried += 1
-                    found.extend(_of_pairs(flow, search, pairs))
-        except isl.Error:
-            continue
+    for first, second in list(permutations(chains, 2))[:_MOST_PAIRS]:
+        extend_within(EFFORT, found, _of_pairs(flow, search, first, second))
     return found
 
 
@@ -57,8 +49,10 @@ def _pairs(flow: DataFlow, search: Search, first: str, second: str) -> isl.Union
     return None
 
 
-def _of_pairs(flow: DataFlow, search: Search, pairs: isl.UnionMap) -> Iterator[Phases]:
-    first, second = names_of(pairs.domain()).pop(), names_of(pairs.range()).pop()
+def _of_pairs(flow: DataFlow, search: Search, first: str, second: str) -> Iterator[Phases]:
+    pairs = _pairs(flow, search, first, second)
+    if pairs is None:
+        return
     width = flow.program.by_name[first].domain.dim(_SET)
     same = pairs.domain().identity()
     between = phase_of(search, same, pairs, search.ancestors(first), between_events(flow, search, pairs))

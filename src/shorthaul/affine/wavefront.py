@@ -11,7 +11,7 @@ are exact. Events are the vertices that many instances read, and the first verti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -22,7 +22,7 @@ from shorthaul.affine.dataflow import DataFlow
 from shorthaul.affine.formulas import guarded
 from shorthaul.affine.leading import S
 from shorthaul.affine.lemmas import INTERVALS, WAVEFRONT
-from shorthaul.affine.limits import limited
+from shorthaul.affine.limits import extend_within
 from shorthaul.affine.notation import shown
 from shorthaul.affine.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.polynomial import Polynomial
@@ -57,23 +57,19 @@ def wavefronts(flow: DataFlow) -> list[Wavefront]:
     found: list[Wavefront] = []
     for statement in flow.program.statements:
         for ways in (search.descendants, search.further_descendants):
-            try:
-                with limited(EFFORT):
-                    found.extend(_of_events(flow, search, statement.name, ways(statement.name)))
-            except isl.Error:
-                continue
+            extend_within(EFFORT, found, _of_events(flow, search, statement.name, ways))
     return found
 
 
-def _of_events(flow: DataFlow, search: Search, event: str, ways: Iterable[tuple[str, isl.UnionMap]]) -> list[Wavefront]:
-    found = []
-    for why, later in ways:
+def _of_events(
+    flow: DataFlow, search: Search, event: str, ways: Callable[[str], Iterable[tuple[str, isl.UnionMap]]]
+) -> Iterator[Wavefront]:
+    for why, later in ways(event):
         known = search.ancestors(event)
         needed = [later.apply_range(item).intersect(known).coalesce() for item in search.references(later.range())]
         alive = disjoint_part(needed)
         if alive is not None:
-            found.append(argument(flow, event, why, alive))
-    return found
+            yield argument(flow, event, why, alive)
 
 
 class Search:
