@@ -80,7 +80,10 @@ CONTRACT = Contract(
             "nothing", "", "bad.json: is empty", "found:   'no bytes'", "HyperDAG text, DOT", "shorthaul pebble cases"
         ),
         broken("white-space", " \n", "is empty", "nothing but white space"),
-        broken("words", "hello world", "line 1", "is no line of integers"),
+        broken("words", "hello world", "line 1", "is not JSON"),
+        Broken(
+            "words-as-text", ("plan", "bad.hdag"), ("line 1", "is no line of integers"), {"bad.hdag": "hello world"}, 2
+        ),
         Broken("no-file", ("plan", "tre.json"), ("no such file", "did you mean 'tree.json'")),
         Broken("no-case", ("plan", "dtw"), ("unknown file or built-in case", "did you mean 'dwt'")),
         Broken("case-parameter", ("plan", "dwt:n=7,d=2"), ("dwt:n", "must be a multiple of 2^d")),
