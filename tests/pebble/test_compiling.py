@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core import jit
 from shorthaul.core.search import Budget
 from shorthaul.pebble import annealing, cold_start, compiling, generators, methods
+from shorthaul.pebble.check import replay
 from shorthaul.pebble.request import Request
 
 #: A plan against a limit with nothing compiled; the process beside it is ended, for it would compile for long.
@@ -64,6 +66,22 @@ def test_a_short_limit_compiles_nothing_itself(method: str, tmp_path: Path) -> N
     assert given[3] == "0"
     assert "compiling in a process beside this one" in said
     assert "until then searches are slow, or left out" in said
+
+
+def test_what_plain_python_proves_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cold_start, "_ANNEALING_S", 0.05)
+    proven = 0
+    for seed in range(24):
+        cdag = generators.random_cdag(n=11 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
+        budget = cdag.least_budget()
+        request = Request(cdag, budget, False, Budget())
+        start = methods.find_plan(request, "belady")
+        found = cold_start._proven_plainly(request, start)
+        assert replay(cdag, found.plan, budget, recompute=False).ok
+        optimum = least_traffic(cdag, budget, recompute=False)
+        assert found.bound.value <= optimum <= found.plan.traffic(cdag.weights)
+        proven += found.bound.value == optimum > start.bound.value
+    assert proven > 10
 
 
 def test_modules_to_compile_are_those_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
