@@ -130,6 +130,7 @@ class _Builder:
             self.statement(number, draft, elements, length, context.get_space())
             for number, draft in enumerate(self.drafts)
         )
+        self.within_extents(elements)  # last: isl drops redundant constraints of the sets it looks at
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
         return Program(self.region.function, parameters, context, statements, self.arrays(elements), defaults, text)
@@ -302,7 +303,6 @@ class _Builder:
                     cure="subscript an array as it is declared",
                 )
             result.update(subscripts_of(uses))
-        self.within_extents(result)
         return result
 
     def within_extents(self, elements: Mapping[int, tuple[isl.PwAff, ...]]) -> None:
