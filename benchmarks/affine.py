@@ -18,12 +18,12 @@ from typing import Any
 
 import sympy
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import POLYBENCH, kernel
-from shorthaul.affine.leading import S
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.upper import upper_bound
-from shorthaul.affine.upper_report import tightness
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.orders.upper_report import tightness
+from shorthaul.affine.workloads.cases import POLYBENCH, kernel
 
 #: All sizes but the time steps, the time steps, and S.
 SETTINGS = ((4000, 1000, 1024), (1000, 100, 256), (2000, 500, 32768))

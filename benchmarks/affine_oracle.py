@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import FURTHER, POLYBENCH, kernel
-from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import default_sizes, examine
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, kernel
 from shorthaul.core.search import Budget
 
 

@@ -21,14 +21,14 @@ import numpy as np
 
 from shorthaul.core.document import load_json, save_json
 from shorthaul.core.search import Budget
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.caps_hms import decisions_of, make_decoder
-from shorthaul.dataflow.decoders import Exact, decoder_for
-from shorthaul.dataflow.instance import build, genes
+from shorthaul.dataflow.caps_hms.heuristic import decisions_of, make_decoder
+from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
+from shorthaul.dataflow.exploration.nsga2 import hypervolume
+from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.model import Decisions
-from shorthaul.dataflow.nsga2 import hypervolume
 from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
-from shorthaul.dataflow.planning import plan
+from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.workloads import generators
 
 APPLICATIONS = {"sobel": generators.sobel, "sobel4": generators.sobel4, "multicamera": generators.multicamera}
 PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "dataflow" / "published_pareto_fronts.json"

@@ -30,22 +30,13 @@ import pebble_random
 
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import (
-    Cdag,
-    Plan,
-    belady,
-    case,
-    dwt,
-    exact,
-    layer_by_layer,
-    load_cdag,
-    mvm_tiling,
-    plan,
-    potentials,
-    tree,
-)
-from shorthaul.pebble.bound import best_bound
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import Cdag, Plan, case, load_cdag, plan
+from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.exact import solver
+from shorthaul.pebble.orders import belady, layer_by_layer
+from shorthaul.pebble.states import potentials
+from shorthaul.pebble.structured import matrix_vector, tree_recursion, wavelet
 
 HERE = Path(__file__).parent
 #: Case, budget, optimum.
@@ -139,8 +130,8 @@ def least_memory(name: str, weights: str, paper: int, ioopt: int | None, baselin
     cdag = case(f"{name},weights={weights},word=1").workload
     began = time.process_time()
     is_wavelet = name.startswith("dwt")
-    words = tree.least_memory(cdag, method="dwt") if is_wavelet else mvm_tiling.least_memory(cdag)
-    found = (dwt.plan if is_wavelet else mvm_tiling.plan)(cdag, words)
+    words = tree_recursion.least_memory(cdag, method="dwt") if is_wavelet else matrix_vector.least_memory(cdag)
+    found = (wavelet.plan if is_wavelet else matrix_vector.plan)(cdag, words)
     assert replayed(cdag, found, words) == cdag.algorithmic_bound()
     cpu_s = time.process_time() - began
     fair = layer_by_layer.least_memory(cdag, freeing=True)
@@ -180,7 +171,7 @@ def mean_reduction(weights: str, paper: float) -> dict[str, object]:
     ours, fair = [], []
     for n in range(2, 257, 2):
         cdag = case(f"dwt:n={n},d={(n & -n).bit_length() - 1},weights={weights}").workload
-        words = tree.least_memory(cdag)
+        words = tree_recursion.least_memory(cdag)
         ours.append(1 - words / layer_by_layer.least_memory(cdag))
         fair.append(1 - words / layer_by_layer.least_memory(cdag, freeing=True))
     return {
@@ -348,7 +339,7 @@ def main() -> None:
         time.monotonic = time.process_time
     target = HERE / "results" / "pebble.json"
     results: dict[str, object] = json.loads(target.read_text()) if target.exists() else {}
-    exact.solve(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=60))  # compiles the kernels
+    solver.solve(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=60))  # compiles the kernels
     best_bound(case("pyramid:n=10,word=1").workload, 9, search=Budget(time_limit_s=60), goal=18)
     prices = potentials.begun(case("fft:n=4,word=1").workload, 3)
     assert prices is not None

@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import Cdag, belady, build, case, plan
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import Cdag, build, case, plan
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.orders import belady
 
 Order = list[int]
 TARGET = Path(__file__).parent / "results" / "pebble_structured.json"

@@ -24,14 +24,15 @@ import numpy as np
 import shorthaul.spatial as engine
 from shorthaul.core.search import Budget
 from shorthaul.report.text import print_table
-from shorthaul.spatial import curves, generators, orders
-from shorthaul.spatial.cases import CASES
-from shorthaul.spatial.computer import SpatialComputer
-from shorthaul.spatial.cost_kernels import edge_energy
-from shorthaul.spatial.growth import grown, growth_fit, sweep
-from shorthaul.spatial.list_ranking import rank_list
+from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.layout import curves, orders
+from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import SweepOptions
+from shorthaul.spatial.sweep_verb import grown, growth_fit, sweep
+from shorthaul.spatial.workloads import generators
+from shorthaul.spatial.workloads.cases import CASES
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
 QUICK = "--quick" in sys.argv
@@ -231,11 +232,11 @@ def _plan(file: Path, **options: Any) -> None:
 
 
 def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
-    from shorthaul.spatial.operators import OPERATORS
+    from shorthaul.spatial.computer.operators import OPERATORS
+    from shorthaul.spatial.layout.stored_tree import store
     from shorthaul.spatial.options import PlacingOptions
-    from shorthaul.spatial.planning import place
-    from shorthaul.spatial.stored import store
-    from shorthaul.spatial.treefix_sums import run_treefix
+    from shorthaul.spatial.treefix_verb import run_treefix
+    from shorthaul.spatial.verbs import place
 
     stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
     virtual = stored.virtual()

@@ -20,10 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from shorthaul.tensor.baseline import one_operator_per_subgraph
-from shorthaul.tensor.check import replay
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import RULES
-from shorthaul.tensor.planning import case
+from shorthaul.tensor.search.baseline import one_operator_per_subgraph
+from shorthaul.tensor.verbs import case
 
 HERE = Path(__file__).parent
 #: Instance: time limit in seconds, and under each set of rules the best latency known.

@@ -21,8 +21,67 @@ ALLOWED = {
     "cli": {"cli", "report", "bridges", *ENGINES, "graphs", "core", ""},
     "": {"", "cli", "core", *ENGINES},
 }
+#: The rooms of every engine, from the ground up; a room is a folder or a file at the door. Rooms of one line may not
+#: import one another, and nobody imports a line above.
+FLOORS = {
+    "pebble": """
+        model options plan sram
+        check formats workloads
+        states structured
+        bounds run views
+        request
+        orders
+        local_search
+        exact
+        startup
+        strategy
+        verbs
+        trade_off
+    """,
+    "affine": """
+        model options plan views
+        check dependences formats sizes
+        integer_sets
+        frontend proofs
+        bounds/lifetime bounds/partition orders workloads
+        bounds replay
+        oracle
+        verbs
+    """,
+    "tensor": """
+        model options plan
+        check cost_model formats run workloads
+        bounds views
+        search
+        verbs
+    """,
+    "dataflow": """
+        model options plan
+        check graphs workloads
+        formats mapping
+        bounds caps_hms loading views
+        modulo
+        exploration
+        verbs
+        execution
+    """,
+    "spatial": """
+        options tree_kernels
+        model
+        plan workloads
+        check formats layout
+        computer views
+        algorithms
+        bounds
+        verbs
+        treefix_verb
+        lca_verb sweep_verb
+    """,
+}
 CHECKERS_MAY_USE = ("model", "plan", "formats")
+MOST_FILES = 18
 MODULES = sorted(SOURCE.rglob("*.py"))
+FOLDERS = sorted({path.parent for path in MODULES})
 
 
 def module_name(path: Path) -> str:
@@ -74,17 +133,46 @@ def test_no_import_cycles() -> None:
         pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
 
 
+def room(module: str, engine: str) -> str | None:
+    """Return the room of an engine that holds ``module``, with its inner folder where the floors name that."""
+    parts = module.split(".")
+    if len(parts) < 3 or parts[1] != engine:
+        return None
+    inner = "/".join(parts[2:4])
+    return inner if inner in FLOORS[engine].split() else parts[2]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rooms_stand_above_what_they_import(engine: str) -> None:
+    floor = {name: at for at, line in enumerate(FLOORS[engine].strip().splitlines()) for name in line.split()}
+    rooms = {here: path for path in MODULES if (here := room(module_name(path), engine)) is not None}
+    assert set(rooms) == set(floor), "the floors name every room, and no other"
+    wrong = []
+    for path in MODULES:
+        here = room(module_name(path), engine)
+        for name in imports(path, with_types=True) if here is not None else ():
+            there = room(name, engine)
+            if there not in (None, here) and floor[there] >= floor[here]:
+                wrong.append(f"{module_name(path)} -> {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SOURCE)))
+def test_rooms_are_small(folder: Path) -> None:
+    files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
+    assert len(files) <= MOST_FILES
+
+
 @pytest.mark.parametrize(
-    "path", [p for p in MODULES if p.stem.startswith("check") and layer(module_name(p)) in ENGINES], ids=module_name
+    "path", [p for p in MODULES if p.parent.name == "check" and p.parent.parent.name in ENGINES], ids=module_name
 )
 def test_checkers_share_no_code_with_the_search(path: Path) -> None:
     engine = layer(module_name(path))
     for name in imports(path):
-        last = name.split(".")[-1]
         allowed = (
             layer(name) == "core"
             or name == "shorthaul.graphs.replay"
-            or (layer(name) == engine and (last.startswith("check") or last in CHECKERS_MAY_USE))
+            or room(name, engine) in ("check", *CHECKERS_MAY_USE)
         )
         assert allowed, f"{module_name(path)} must not import {name}"
 

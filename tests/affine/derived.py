@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from shorthaul.affine import cases
-from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.dataflow import DataFlow, flow_dependences
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.upper import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.workloads import cases
 
 
 @cache

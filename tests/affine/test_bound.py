@@ -7,12 +7,12 @@ import pytest
 import sympy
 from tests.affine.derived import bound_of, flow_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import FURTHER, POLYBENCH
-from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.oracle import examine
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads, least_loads

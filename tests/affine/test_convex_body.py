@@ -8,13 +8,13 @@ import pytest
 import sympy
 from tests.affine.derived import bound_of, flow_of, kernel
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.convex_body import hull_volume
-from shorthaul.affine.leading import S
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.partition.convex_body import hull_volume
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.core.search import Budget
 from shorthaul.graphs.replay import belady_loads
 

@@ -9,10 +9,10 @@ import islpy as isl
 import pytest
 import sympy
 
-from shorthaul.affine.cases import CASES
-from shorthaul.affine.counting import card, total
-from shorthaul.affine.dataflow import flow_dependences
-from shorthaul.affine.polynomial import Polynomial, sum_between, symbol
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.integer_sets.counting import card, total
+from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between, symbol
+from shorthaul.affine.workloads.cases import CASES
 
 SETS = {
     "triangle": "[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shorthaul.affine.cases import kernel_text
-from shorthaul.affine.scop import load, program_from_text
+from shorthaul.affine.frontend.scop import load, program_from_text
+from shorthaul.affine.workloads.cases import kernel_text
 from shorthaul.core.errors import InputError, ShorthaulError
 
 FRAME = "void f(int n, double a[n], double b[n], double g[n][n], int idx[n], double *p, double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"

@@ -6,13 +6,13 @@ import pytest
 import sympy
 from tests.affine.derived import kernel
 
-from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import examine
-from shorthaul.affine.planning import bound as affine_bound
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.verbs import bound as affine_bound
 from shorthaul.core.search import Budget
 
 root = sympy.sqrt(symbol("S"))

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from tests.affine.derived import bound_of
 
-from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.check_parts import largest_part
-from shorthaul.affine.k_partition import sets_of
-from shorthaul.affine.leading import S
-from shorthaul.affine.scan import points
+from shorthaul.affine.bounds.partition.k_partition import sets_of
+from shorthaul.affine.check.largest_part import largest_part
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.points import points
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 
 CASES = {
     "gemm": 3, "cholesky": 6, "syrk": 4, "syr2k": 3, "lu": 5, "floyd-warshall": 4, "trmm": 4, "symm": 4,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from tests.affine.derived import bound_of, flow_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.dataflow import flow_dependences
-from shorthaul.affine.layers import layers
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.lifetime.layers import layers
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
 
 TWO_SCANS = """void scans(int N, int T, double a[N], double b[N]) {

@@ -6,7 +6,7 @@ import pytest
 import sympy
 from tests.affine.test_few_values import checked
 
-from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 
 N = symbol("N")
 NAMES = "int N, double A[N][N], double B[N][N], double C[N][N], double D[N][N], double E[N][N], double F[N][N], double G[N][N]"

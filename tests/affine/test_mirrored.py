@@ -9,7 +9,7 @@ import numpy as np
 import sympy
 from tests.affine.derived import bound_of
 
-from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
 
 

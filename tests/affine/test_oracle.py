@@ -8,10 +8,10 @@ import pytest
 import sympy
 from tests.affine.derived import flow_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import FURTHER, POLYBENCH
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import Findings, default_sizes, examine
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.search import Budget
 
 

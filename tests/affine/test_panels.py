@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 import sympy
 
-from shorthaul.affine.cases import kernel
-from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.dataflow import flow_dependences
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
-from shorthaul.affine.panel_order import panel_keys
-from shorthaul.affine.panel_policy import Cut, PanelStep
-from shorthaul.affine.panels import Panels, panels
-from shorthaul.affine.placement import loops
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.triangle_blocks import blocks, largest_gap, zone_size
-from shorthaul.affine.upper import upper_bound
-from shorthaul.affine.upper_report import upper_document
+from shorthaul.affine.orders.panel_policy import Cut, PanelStep
+from shorthaul.affine.orders.panels import Panels, panels
+from shorthaul.affine.orders.placement import loops
+from shorthaul.affine.orders.triangle_blocks import blocks, largest_gap, zone_size
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.orders.upper_report import upper_document
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.replay.panel_order import panel_keys
+from shorthaul.affine.workloads.cases import kernel
 from shorthaul.graphs.replay import belady_loads
 
 

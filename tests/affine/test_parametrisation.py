@@ -6,10 +6,10 @@ import islpy as isl
 import numpy as np
 import pytest
 
-from shorthaul.affine.brascamp_lieb import best_exponents, least_sum
-from shorthaul.affine.parametrisation import disjoint_part, positive_sum
-from shorthaul.affine.polynomial import Polynomial
-from shorthaul.affine.subspaces import span
+from shorthaul.affine.bounds.partition.brascamp_lieb import best_exponents, least_sum
+from shorthaul.affine.integer_sets.parametrisation import disjoint_part, positive_sum
+from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
+from shorthaul.affine.integer_sets.subspaces import span
 
 
 @pytest.mark.parametrize("seed", range(12))

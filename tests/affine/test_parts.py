@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.graphs.test_replay import arrays, random_graph
 
-from shorthaul.affine.check_parts import largest_part
+from shorthaul.affine.check.largest_part import largest_part
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from tests.affine.derived import flow_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import kernel
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.dataflow import flow_dependences
-from shorthaul.affine.phases import phases
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.lifetime.phases import phases
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.workloads.cases import kernel
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 FRAME = "void f(int N, int M, double x[N], double y[N], double z[N], double u[M][N], double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"

@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shorthaul.affine import formats, planning
-from shorthaul.affine.cases import CASES, kernel
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.check import check_plan
+from shorthaul.affine import verbs as planning
+from shorthaul.affine.check.plan_check import check_plan
+from shorthaul.affine.formats import plans as formats
+from shorthaul.affine.integer_sets.points import points
 from shorthaul.affine.plan import Plan
-from shorthaul.affine.planning import plan
-from shorthaul.affine.scan import points
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
+from shorthaul.affine.verbs import plan
+from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.graphs.replay import belady_loads
 

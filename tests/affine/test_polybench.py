@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shorthaul.affine.cases import kernel
-from shorthaul.affine.counting import card
-from shorthaul.affine.scop import load, program_from_text
+from shorthaul.affine.frontend.scop import load, program_from_text
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.workloads.cases import kernel
 
 SYRK = r"""/**
  * A test file in the style of PolyBench: comments, includes, harness.

@@ -10,9 +10,9 @@ import pytest
 import sympy
 from tests.affine.derived import bound_of
 
-from shorthaul.affine import lemmas
-from shorthaul.affine.leading import S
-from shorthaul.affine.shapes import isoperimetric_constant
+from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.proofs import lemmas
 
 #: One kernel for every kind of argument.
 KERNELS = ("cholesky", "symm", "jacobi-1d", "jacobi-2d", "syr2k", "durbin", "ludcmp", "deriche", "atax", "lu")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 INDICES = ["i", "j", "k"]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from tests.reference.affine_interpreter import Interpreter, numbered
 
-from shorthaul.affine.cases import CASES, kernel_text
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.check_execution import execute
-from shorthaul.affine.parser import parse
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.symbols import symbols
+from shorthaul.affine.check.execution import execute
+from shorthaul.affine.frontend.parser import parse
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.frontend.symbols import symbols
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.workloads.cases import CASES, kernel_text
 
 PROGRAMS = {
     "down": "for (int i = n - 1; i >= 0; i--) a[i] = a[i] + s;",

@@ -9,8 +9,8 @@ import pytest
 import sympy
 from tests.affine.test_few_values import checked
 
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.shapes import isoperimetric_constant
+from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 
 N, T, S = (symbol(name) for name in ("N", "T", "S"))
 STAR = frozenset(

@@ -10,15 +10,15 @@ import pytest
 import sympy
 from tests.affine import derived
 
-from shorthaul.affine.bound import AffineBound, lower_bound
-from shorthaul.affine.leading import leading_term
-from shorthaul.affine.planning import bound as affine_bound
-from shorthaul.affine.planning import shown_bound
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.simple import simple_bound
-from shorthaul.affine.upper import upper_bound
-from shorthaul.affine.upper_report import shown_upper, upper_document
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.leading_term import leading_term
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.integer_sets.short_form import simple_bound
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.orders.upper_report import shown_upper, upper_document
+from shorthaul.affine.verbs import bound as affine_bound
+from shorthaul.affine.verbs import shown_bound
 
 #: Guards with remainders: the full formula has thousands of characters.
 GUARDED = """

@@ -7,10 +7,10 @@ import pytest
 import sympy
 from tests.affine.derived import bound_of, flow_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.stencil import stencils
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.bounds.partition.stencil_levels import stencils
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
 
 RED_BLACK = """

@@ -6,9 +6,9 @@ import pytest
 import sympy
 from tests.affine.test_phases import compare
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 
 B, C, H, W, M, N = (symbol(name) for name in ("B", "C", "H", "W", "M", "N"))
 FRAME = "void f(%s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from tests.affine.derived import flow_of, upper_of
 
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.counting import card
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.splitting import split
-from shorthaul.affine.tile_order import tiled_order
-from shorthaul.affine.turns import TurnsStep, least_delays
-from shorthaul.affine.upper import UpperBound, upper_bound
-from shorthaul.affine.upper_report import order_text
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.orders.splitting import split
+from shorthaul.affine.orders.turns import TurnsStep, least_delays
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_report import order_text
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tile_order import tiled_order
 from shorthaul.graphs.replay import belady_loads
 
 

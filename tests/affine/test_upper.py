@@ -10,21 +10,21 @@ import sympy
 from tests.affine.derived import bound_of, upper_of
 from tests.reference.affine_tile_policy import play
 
-from shorthaul.affine.cases import CASES, POLYBENCH, kernel
-from shorthaul.affine.cdag import concrete_cdag
-from shorthaul.affine.covectors import best_covectors
-from shorthaul.affine.leading import S
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.oracle import least_capacity
-from shorthaul.affine.placement import all_loops, solved
-from shorthaul.affine.planning import bound, plan, sweep
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scop import program_from_text
-from shorthaul.affine.tile_order import best_origin, tiled_order
-from shorthaul.affine.tile_size import Edge, edge_formula
-from shorthaul.affine.tile_steps import Step
-from shorthaul.affine.turns import TurnsStep
-from shorthaul.affine.upper import upper_bound
-from shorthaul.affine.upper_report import tightness
+from shorthaul.affine.orders.placement import all_loops, solved
+from shorthaul.affine.orders.skewing import best_covectors
+from shorthaul.affine.orders.tile_size import Edge, edge_formula
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.turns import TurnsStep
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.orders.upper_report import tightness
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tile_order import best_origin, tiled_order
+from shorthaul.affine.verbs import bound, plan, sweep
+from shorthaul.affine.workloads.cases import CASES, POLYBENCH, kernel
 from shorthaul.core.search import Budget
 
 N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")

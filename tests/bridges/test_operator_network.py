@@ -8,9 +8,9 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.bridges.operator_network import NetworkOptions, network_of
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.cases import CASES, GraphBuilder
-from shorthaul.tensor.formats import save_problem
+from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.workloads.cases import CASES, GraphBuilder
 
 
 def residual() -> Problem:

@@ -7,10 +7,10 @@ import dataclasses
 import pytest
 from tests.dataflow.small import small_problem
 
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.check import check_point
-from shorthaul.dataflow.check_tokens import Access, replay_buffer
-from shorthaul.dataflow.planning import schedule
+from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.check.tokens import Access, replay_buffer
+from shorthaul.dataflow.verbs import schedule
+from shorthaul.dataflow.workloads import generators
 
 PROBLEM = generators.figure7()
 POINT = schedule(PROBLEM, decoder="caps", order="topological").plan.front[0]

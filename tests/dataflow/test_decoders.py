@@ -10,17 +10,17 @@ from tests.dataflow.small import small_problem
 from tests.reference.dataflow_caps_hms import decode
 
 from shorthaul.core.errors import InfeasibleError, InputError
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.binding import mapped_point
-from shorthaul.dataflow.bound import front_bound, maximum_cycle_ratio, period_bound
-from shorthaul.dataflow.caps_hms import make_decoder, topological_rank
-from shorthaul.dataflow.check import check_point
-from shorthaul.dataflow.exact import solve_mapping
-from shorthaul.dataflow.instance import build
+from shorthaul.dataflow.bounds.period import front_bound, maximum_cycle_ratio, period_bound
+from shorthaul.dataflow.caps_hms.heuristic import make_decoder, topological_rank
+from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import Application, Platform, Problem
-from shorthaul.dataflow.mrb import substitute_mrbs
+from shorthaul.dataflow.modulo.solver import solve_mapping
 from shorthaul.dataflow.options import CAPACITY_RULES, MRB_CONSUMERS, Decoding
 from shorthaul.dataflow.plan import Point
+from shorthaul.dataflow.workloads import generators
 
 
 @pytest.mark.parametrize("compact", [True, False])

@@ -12,11 +12,11 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Budget
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.formats import application_document
+from shorthaul.dataflow.exploration.nsga2_kernels import entering, rank_and_crowd
+from shorthaul.dataflow.formats.documents import application_document
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
-from shorthaul.dataflow.nsga2_kernels import entering, rank_and_crowd
-from shorthaul.dataflow.planning import bound, plan, sweep
+from shorthaul.dataflow.verbs import bound, plan, sweep
+from shorthaul.dataflow.workloads import generators
 
 
 def documents(result):
@@ -134,7 +134,7 @@ def test_one_document_on_standard_output(tmp_path) -> None:
 
 
 def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
-    from shorthaul.dataflow.formats import write_sdf3
+    from shorthaul.dataflow.formats.documents import write_sdf3
 
     actors = (Actor("in", {"arm": 3}), Actor("fft", {"arm": 9, "dsp": 4}), Actor("out", {"dsp": 2}))
     channels = (Channel("x", "in", "fft", 64, 0, 4, 1, 2), Channel("y", "fft", "out", 32, 1, 4, 3, 2))

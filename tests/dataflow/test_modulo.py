@@ -13,24 +13,32 @@ from tests.reference.dataflow_orders import cycle_ratio, schedulable
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
-from shorthaul.dataflow import branching_kernels, generators, selection_kernels
-from shorthaul.dataflow.allowance import Allowance
-from shorthaul.dataflow.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
-from shorthaul.dataflow.bound import period_bound
-from shorthaul.dataflow.caps_hms import decisions_of
-from shorthaul.dataflow.check import check_point
-from shorthaul.dataflow.decoders import Exact, decoder_for
-from shorthaul.dataflow.disjunctive import disjunctive_graph, fixed_differences, resources, starts_of, times_of, turns
-from shorthaul.dataflow.exact import solve_mapping
-from shorthaul.dataflow.instance import build
-from shorthaul.dataflow.memory_limits import fits, schedule_in_memories
+from shorthaul.dataflow.bounds.period import period_bound
+from shorthaul.dataflow.caps_hms.heuristic import decisions_of
+from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.mapping.start_times import serial_schedule, tokens_to_itself
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
-from shorthaul.dataflow.modulo_cp import start_at
-from shorthaul.dataflow.modulo_schedule import modulo_schedule, modulo_schedule_within
-from shorthaul.dataflow.mrb import substitute_mrbs
+from shorthaul.dataflow.modulo import branching_kernels, selection_kernels
+from shorthaul.dataflow.modulo.cp_model import start_at
+from shorthaul.dataflow.modulo.disjunctive_graph import (
+    disjunctive_graph,
+    fixed_differences,
+    resources,
+    starts_of,
+    times_of,
+    turns,
+)
+from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
+from shorthaul.dataflow.modulo.periodic import modulo_schedule, modulo_schedule_within
+from shorthaul.dataflow.modulo.solver import solve_mapping
+from shorthaul.dataflow.modulo.work_allowance import Allowance
 from shorthaul.dataflow.options import Decoding
-from shorthaul.dataflow.planning import plan, schedule, sweep
-from shorthaul.dataflow.stages import serial_schedule, tokens_to_itself
+from shorthaul.dataflow.verbs import plan, schedule, sweep
+from shorthaul.dataflow.workloads import generators
 
 
 def networks(seeds: range, most_actors: int = 5) -> Iterator[tuple[int, MappedNetwork, dict[str, int]]]:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
 from shorthaul.dataflow.model import Actor, Application, Channel
-from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
 
 MOVES = st.lists(st.tuples(st.sampled_from(["write", "a", "b", "c"]), st.integers(0, 3)), max_size=60)
 

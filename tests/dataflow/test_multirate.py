@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.bound import maximum_cycle_ratio
-from shorthaul.dataflow.multirate import (
+from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
+from shorthaul.dataflow.graphs.multirate import (
     SdfActor,
     SdfChannel,
     SdfGraph,

@@ -10,8 +10,9 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow import generators, sobel_filter
-from shorthaul.dataflow.run import direct, execute, stand_in_functions
+from shorthaul.dataflow.execution import sobel_filter
+from shorthaul.dataflow.execution.machine import direct, execute, stand_in_functions
+from shorthaul.dataflow.workloads import generators
 
 PLATFORM = generators.platform24()
 QUICK = {"generations": 5, "population": 20, "polish_seconds": 0.1, "platform": PLATFORM}

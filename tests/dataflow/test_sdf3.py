@@ -6,12 +6,12 @@ import pytest
 
 from shorthaul.bridges.conversion import convert
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.expansion import from_sdf, marked_graph
-from shorthaul.dataflow.formats import load_application
+from shorthaul.dataflow.formats.documents import load_application
+from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
+from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
+from shorthaul.dataflow.graphs.multirate import repetition_vector
 from shorthaul.dataflow.loading import case
-from shorthaul.dataflow.multirate import repetition_vector
-from shorthaul.dataflow.planning import bound
-from shorthaul.dataflow.sdf3 import read_sdf3, sdf3_text
+from shorthaul.dataflow.verbs import bound
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
 <sdf3 type="sdf" version="1.0" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

@@ -10,10 +10,10 @@ import pytest
 import sympy
 from tests.affine.derived import bound_of
 
-from shorthaul.affine.bound import lower_bound
-from shorthaul.affine.cases import POLYBENCH, kernel
-from shorthaul.affine.leading import S
-from shorthaul.affine.polynomial import symbol
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.workloads.cases import POLYBENCH, kernel
 
 N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")
 NI, NJ, NK, NL, NM = (symbol(name) for name in ("NI", "NJ", "NK", "NL", "NM"))

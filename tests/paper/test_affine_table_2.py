@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from tests.affine.derived import bound_of
 
-from shorthaul.affine.cases import POLYBENCH, kernel
-from shorthaul.affine.cdag import concrete_cdag
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.workloads.cases import POLYBENCH, kernel
 from shorthaul.graphs.replay import belady_loads
 
 #: Table 2 adds more inputs than these kernels have: 4 N^2 for N^2 + O(N), 2 N for N.

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.check import check_point
-from shorthaul.dataflow.formats import load_application, load_platform
+from shorthaul.dataflow.check.replay import check_point
+from shorthaul.dataflow.formats.documents import load_application, load_platform
+from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
 from shorthaul.dataflow.loading import load_problem
 from shorthaul.dataflow.model import Problem
-from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
-from shorthaul.dataflow.planning import schedule
+from shorthaul.dataflow.verbs import schedule
+from shorthaul.dataflow.workloads import generators
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "dataflow"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the given instances are not beside the repository")

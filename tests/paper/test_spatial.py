@@ -9,11 +9,11 @@ import pytest
 
 import shorthaul.spatial as engine
 from shorthaul.core.search import Budget
-from shorthaul.spatial import generators
-from shorthaul.spatial.computer import SpatialComputer
-from shorthaul.spatial.curves import cells
-from shorthaul.spatial.list_ranking import rank_list
+from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.layout.curves import cells
 from shorthaul.spatial.model import Grid
+from shorthaul.spatial.workloads import generators
 
 LARGE = 2**20
 

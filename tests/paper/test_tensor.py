@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from shorthaul.tensor.cases import example_1, example_2, example_3, example_4, example_5
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.formats import plan_from_document
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.formats.documents import plan_from_document
 from shorthaul.tensor.model import CONTEST, SPEC
+from shorthaul.tensor.workloads.cases import example_1, example_2, example_3, example_4, example_5
 
 STRATEGIES = {
     "1A": (example_1, [[0], [1]], [[128, 128, 1]] * 2, [[], []], None, [3276.8, 3276.8]),

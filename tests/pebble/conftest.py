@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from shorthaul import pebble
-from shorthaul.pebble import generators
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def compile_for(*methods: str) -> None:
     """Have the kernels of some methods compiled, without a limit: those of the tests are for searching."""
-    cdag = generators.random_cdag(n=12, degree=3, window=6, most=1, seed=1)
+    cdag = kernels_as_graphs.random_cdag(n=12, degree=3, window=6, most=1, seed=1)
     for recompute in (False, True):
         for method in methods:
             pebble.plan(cdag, budget=cdag.least_budget(), method=method, recompute=recompute)

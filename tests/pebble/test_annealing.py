@@ -6,11 +6,13 @@ from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_replacement import traffic_of_order
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import annealing, belady, generators
-from shorthaul.pebble import stretch_kernels as kernels
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import annealing
+from shorthaul.pebble.local_search import incremental_replay_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray, build
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def sample(seed: int) -> tuple[Cdag, int, Plan, float, np.random.Generator]:
@@ -73,7 +75,7 @@ def test_the_schedule_is_what_its_cost_says_after_any_number_of_moves() -> None:
 
 
 def test_long_schedules_keep_what_is_in_fast_memory_at_every_row() -> None:
-    cdag = generators.random_cdag(n=600, degree=3, window=60, most=4, seed=2)
+    cdag = kernels_as_graphs.random_cdag(n=600, degree=3, window=60, most=4, seed=2)
     budget = 2 * cdag.least_budget()
     schedule = annealing.Schedule(cdag, budget, belady.plan(cdag, budget))
     for seed in range(5):
@@ -86,7 +88,7 @@ def test_long_schedules_keep_what_is_in_fast_memory_at_every_row() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_ends_by_itself_with_the_same_plan(seed: int) -> None:
-    cdag = generators.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
+    cdag = kernels_as_graphs.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
     budget = cdag.least_budget()
     start = belady.plan(cdag, budget)
     first, second = (annealing.improve(cdag, budget, start, search=Budget(seed=seed), patience=2) for _ in range(2))
@@ -95,7 +97,7 @@ def test_it_ends_by_itself_with_the_same_plan(seed: int) -> None:
 
 
 def test_plain_python_anneals_too_and_leaves_the_global_generator_alone() -> None:
-    cdag = generators.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
+    cdag = kernels_as_graphs.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
     budget = cdag.least_budget()
     start = belady.plan(cdag, budget)
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
@@ -119,4 +121,4 @@ def test_a_value_that_everything_reads_leaves_time_to_look_at_the_clock() -> Non
     others, readers = 1 + np.arange(n), 1 + n + np.arange(n)
     hub = build(np.ones(2 * n + 1, np.int64), np.concatenate([np.zeros(n, np.int64), others]), np.tile(readers, 2))
     assert annealing.moves_at_once(hub) == 10
-    assert annealing.moves_at_once(generators.random_cdag(n=900, degree=3, window=40, most=3, seed=1)) == 1000
+    assert annealing.moves_at_once(kernels_as_graphs.random_cdag(n=900, degree=3, window=40, most=3, seed=1)) == 1000

@@ -6,10 +6,12 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, generators, local_search
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import driver
 from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def random_cdag(rng: np.random.Generator, n: int, *, most: int = 4) -> Cdag:
@@ -86,22 +88,22 @@ def test_replay_agrees_with_its_plain_twin_on_unit_weights() -> None:
 
 def test_a_node_that_cannot_fit_is_named() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
-        belady.plan(generators.fft(n=8, word=1), 2)
+        belady.plan(kernels_as_graphs.fft(n=8, word=1), 2)
 
 
 def test_local_search_improves_and_passes_the_check() -> None:
-    cdag = generators.pyramid(n=6, word=1)
+    cdag = kernels_as_graphs.pyramid(n=6, word=1)
     start = belady.plan(cdag, 3, "given")
-    better = local_search.improve(cdag, 3, start, search=Budget(seed=1))
+    better = driver.improve(cdag, 3, start, search=Budget(seed=1))
     assert replay(cdag, better, 3, recompute=False).ok
     assert better.traffic(cdag.weights) < start.traffic(cdag.weights)
-    again = local_search.improve(cdag, 3, start, search=Budget(seed=1))
+    again = driver.improve(cdag, 3, start, search=Budget(seed=1))
     assert again.nodes.tolist() == better.nodes.tolist()
 
 
 def test_order_of_a_plan_is_what_it_computes() -> None:
-    cdag = generators.fft(n=4, word=1)
+    cdag = kernels_as_graphs.fft(n=4, word=1)
     plan = belady.plan(cdag, 4)
-    order = local_search.order_of(plan)
+    order = belady.order_of(plan)
     assert sorted(order.tolist()) == [v for v in range(cdag.n) if cdag.parents.neighbours(v).size]
     assert order.tolist() == plan.nodes[plan.kinds == Move.COMPUTE].tolist()

@@ -7,9 +7,9 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Budget
-from shorthaul.pebble import generators
-from shorthaul.pebble.bound import best_bound
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.states.layered_search import layered
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def test_no_bound_exceeds_an_optimum_of_the_game() -> None:
@@ -44,7 +44,7 @@ def test_no_bound_exceeds_an_optimum_of_larger_graphs() -> None:
 
 @pytest.mark.parametrize(("budget", "optimum"), [(3, 40), (6, 24), (9, 18)])
 def test_bounds_of_the_butterfly_stay_below_its_optima(budget: int, optimum: int) -> None:
-    assert 16 <= best_bound(generators.fft(n=8, word=1), budget).value <= optimum
+    assert 16 <= best_bound(kernels_as_graphs.fft(n=8, word=1), budget).value <= optimum
 
 
 def test_the_spectral_bound_rises_with_expansion() -> None:
@@ -59,4 +59,4 @@ def test_the_spectral_bound_rises_with_expansion() -> None:
 
 def test_too_small_a_budget_has_no_bound() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
-        best_bound(generators.fft(n=8, word=1), 2)
+        best_bound(kernels_as_graphs.fft(n=8, word=1), 2)

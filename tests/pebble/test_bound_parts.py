@@ -6,10 +6,11 @@ from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import bound_parts, case, parts
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble import case
+from shorthaul.pebble.bounds import part_packing, parts
+from shorthaul.pebble.bounds.packing_lp import packed
 from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, build
-from shorthaul.pebble.packing import packed
+from shorthaul.pebble.states.layered_search import layered
 
 
 def random_partition(rng: np.random.Generator, n: int) -> list[frozenset[int]]:
@@ -62,8 +63,8 @@ def test_bounds_of_disjoint_parts_on_thousands() -> None:
 
 
 def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bound_parts, "_LARGEST", 9)  # so that the whole is no part
-    monkeypatch.setattr(bound_parts, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(part_packing, "_LARGEST", 9)  # so that the whole is no part
+    monkeypatch.setattr(part_packing, "_PATIENCE_S", 0.2)
     lifted = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -71,7 +72,7 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
         budget = cdag.least_budget() + int(rng.integers(0, 2))
         outcome = layered(cdag, budget, limit=10**9, search=Budget())
         assert outcome.excess is not None
-        found = bound_parts.excess(cdag, budget, search=Budget(time_limit_s=60), goal=outcome.excess)
+        found = part_packing.excess(cdag, budget, search=Budget(time_limit_s=60), goal=outcome.excess)
         assert found.excess <= outcome.excess, seed
         lifted += found.excess > 0
     assert lifted > 4
@@ -79,8 +80,8 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(scope="module")
 def compiled_parts() -> None:
-    bound_parts.excess(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=250), goal=1)
-    bound_parts.excess(case("fft:n=16,word=1").workload, 6, search=Budget(time_limit_s=250), goal=1)
+    part_packing.excess(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=250), goal=1)
+    part_packing.excess(case("fft:n=16,word=1").workload, 6, search=Budget(time_limit_s=250), goal=1)
 
 
 @pytest.mark.parametrize(
@@ -96,14 +97,14 @@ def compiled_parts() -> None:
 def test_hard_graphs(compiled_parts: None, text: str, budget: int, least: int, known: int) -> None:
     cdag = case(text).workload
     goal = least - cdag.algorithmic_bound()
-    found = bound_parts.excess(cdag, budget, search=Budget(time_limit_s=25), goal=goal)
+    found = part_packing.excess(cdag, budget, search=Budget(time_limit_s=25), goal=goal)
     assert least <= cdag.algorithmic_bound() + found.excess <= known
     assert sum(value * share for _, value, share in found.parts) == pytest.approx(found.excess, abs=1)
 
 
 def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     cdag = case("fft:n=8,word=1").workload
-    found = bound_parts.excess(cdag, 3, search=Budget(time_limit_s=30), recompute=True, goal=6)
+    found = part_packing.excess(cdag, 3, search=Budget(time_limit_s=30), recompute=True, goal=6)
     assert 6 <= found.excess <= 24
     pyramid = case("pyramid:n=6,word=1").workload
     inner = parts.recomputing(pyramid, range(7, 28))
@@ -136,9 +137,9 @@ def test_a_packing_never_gives_a_node_away_twice() -> None:
 
 def test_weights_whose_gates_would_be_too_large_are_left_alone() -> None:
     cdag = build([LARGEST_TOTAL // 4] * 4, [0, 1, 2], [2, 2, 3])
-    assert bound_parts.excess(cdag, cdag.least_budget(), search=Budget()).excess == 0
+    assert part_packing.excess(cdag, cdag.least_budget(), search=Budget()).excess == 0
 
 
 def test_no_time_gives_no_bound_but_an_answer() -> None:
     cdag: Cdag = case("fft:n=64,word=1").workload
-    assert bound_parts.excess(cdag, 4, search=Budget(time_limit_s=0.01)).excess >= 0
+    assert part_packing.excess(cdag, 4, search=Budget(time_limit_s=0.01)).excess >= 0

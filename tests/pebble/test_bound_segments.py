@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, bound_segments, case, mvm_tiling, networks
-from shorthaul.pebble.bound import best_bound
-from shorthaul.pebble.contraction import contractions
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble import case
+from shorthaul.pebble.bounds import known_networks, segments
+from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.bounds.sums_of_products import contractions
 from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.states.layered_search import layered
+from shorthaul.pebble.structured import matrix_vector
 
 KERNELS = (
     "matmul:m=6,n=7,k=8,word=1",
@@ -44,7 +47,7 @@ def dominated(cdag: Cdag, words: set[int]) -> list[int]:
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=9,word=1", "stencil:n=14,t=8,word=1"])
 def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     cdag = case(text).workload
-    network = networks.recognised(cdag)
+    network = known_networks.recognised(cdag)
     assert network is not None
     inputs = len(cdag.inputs())
     rng = np.random.default_rng(0)
@@ -59,7 +62,7 @@ def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
                 words.add(int(rng.integers(cdag.n)))
             found = dominated(graph, words)
             if network.name == "stencil":
-                edge = (inputs - networks.inner_cells(inputs, len(words))) // 2
+                edge = (inputs - known_networks.inner_cells(inputs, len(words))) // 2
                 found = [v for v in found if edge <= v % inputs < inputs - edge]
             assert len(found) <= network.most(len(words)), sorted(words)
             tight += len(found) > 0.5 * network.most(len(words)) > 0
@@ -87,10 +90,10 @@ def test_no_bound_exceeds_a_plan(text: str) -> None:
     lifted = 0
     for budget in [least, least + 1, least + 3, 2 * least, 3 * least, 5 * least]:
         cost = belady.plan(cdag, budget).traffic(cdag.weights)
-        if mvm_tiling.recognise(cdag) is not None:
-            cost = min(cost, mvm_tiling.plan(cdag, budget).traffic(cdag.weights))
-        once = bound_segments.excess(cdag, budget, recompute=False)
-        again = bound_segments.excess(cdag, budget, recompute=True)
+        if matrix_vector.recognise(cdag) is not None:
+            cost = min(cost, matrix_vector.plan(cdag, budget).traffic(cdag.weights))
+        once = segments.excess(cdag, budget, recompute=False)
+        again = segments.excess(cdag, budget, recompute=True)
         assert again.excess <= once.excess <= cost - cdag.algorithmic_bound()
         assert sum(value for _, value in once.pieces) == once.excess
         lifted += once.excess > 0
@@ -111,7 +114,7 @@ def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
     cdag = case(text).workload
     outcome = layered(cdag, budget, limit=10**9, search=Budget())
     assert outcome.excess is not None
-    assert bound_segments.excess(cdag, budget, recompute=False).excess <= outcome.excess
+    assert segments.excess(cdag, budget, recompute=False).excess <= outcome.excess
 
 
 def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
@@ -131,10 +134,10 @@ def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
 def test_other_graphs_are_not_taken_for_networks() -> None:
     fft = case("fft:n=8,word=1").workload
     sources, targets = fft.edge_arrays()
-    assert networks.recognised(build(fft.weights, sources[:-1], targets[:-1])) is None
+    assert known_networks.recognised(build(fft.weights, sources[:-1], targets[:-1])) is None
     swapped = sources.copy()
     swapped[-1], swapped[-3] = swapped[-3], swapped[-1]
-    assert networks.recognised(build(fft.weights, swapped, targets)) is None
+    assert known_networks.recognised(build(fft.weights, swapped, targets)) is None
     assert contractions(fft) == []
 
 
@@ -160,13 +163,13 @@ def test_networks_are_recognised_in_any_order_of_their_nodes(text: str, name: st
     rng = np.random.default_rng(5)
     for _ in range(8):
         moved = shuffled(cdag, rng)
-        network = networks.recognised(moved)
+        network = known_networks.recognised(moved)
         assert network is not None
         # The pyramid of one level and the butterfly of two points, say, are stencils too.
         assert network.name == name or cdag.n < 8
         for budget in (3, 4, 6):
-            known = bound_segments.excess(cdag, budget, recompute=False).excess
-            assert bound_segments.excess(moved, budget, recompute=False).excess == known
+            known = segments.excess(cdag, budget, recompute=False).excess
+            assert segments.excess(moved, budget, recompute=False).excess == known
 
 
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=8,word=1", "stencil:n=9,t=6,word=1"])
@@ -189,7 +192,7 @@ def test_networks_with_two_edges_exchanged_are_none(text: str) -> None:
             continue
         other = build(cdag.weights, changed, targets)
         if looks_of(cdag) != looks_of(other):  # for certain not the same graph with other names
-            assert networks.recognised(shuffled(other, rng)) is None
+            assert known_networks.recognised(shuffled(other, rng)) is None
             refused += 1
     assert refused > 2
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import pebble_replay
 
-from shorthaul.pebble import generators
-from shorthaul.pebble.check import MOST_LISTED, occupancy, replay
+from shorthaul.pebble.check.replay import MOST_LISTED, occupancy, replay
 from shorthaul.pebble.model import Cdag, from_pairs
 from shorthaul.pebble.plan import Move, Plan, plan_of
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 L, S, C, D = Move.LOAD, Move.STORE, Move.COMPUTE, Move.DELETE
 GOOD = [(L, 0), (L, 1), (C, 2), (D, 0), (D, 1), (S, 2), (D, 2)]
@@ -79,7 +79,7 @@ def test_violations_are_counted_beyond_the_list() -> None:
 @given(data=st.data(), recompute=st.booleans(), budget=st.integers(1, 30))
 def test_random_moves_against_the_obvious_replay(data: st.DataObject, recompute: bool, budget: int) -> None:
     seed = data.draw(st.integers(0, 1000))
-    cdag = generators.random_cdag(n=6, degree=2, window=4, most=5, seed=seed)
+    cdag = kernels_as_graphs.random_cdag(n=6, degree=2, window=4, most=5, seed=seed)
     moves = data.draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60))
     plan: Plan = plan_of(moves)
     report = replay(cdag, plan, budget, recompute=recompute)
@@ -90,7 +90,7 @@ def test_random_moves_against_the_obvious_replay(data: st.DataObject, recompute:
 
 
 def test_millions_of_moves() -> None:
-    cdag = generators.stencil(n=1000, t=1)
+    cdag = kernels_as_graphs.stencil(n=1000, t=1)
     rounds = np.tile(np.array([[L, 0], [D, 0]]), (1_000_000, 1))
     report = replay(cdag, Plan(rounds[:, 0].astype(np.uint8), rounds[:, 1]), 16)
     assert report.cost is not None

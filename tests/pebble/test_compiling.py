@@ -14,9 +14,12 @@ from tests.reference.pebble_game_compiled import least_traffic
 from shorthaul import pebble
 from shorthaul.core import jit
 from shorthaul.core.search import Budget
-from shorthaul.pebble import annealing, cold_start, compiling, generators, methods
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import strategy
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.request import Request
+from shorthaul.pebble.startup import cold_start, compiling
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 #: A plan against a limit with nothing compiled; the process beside it is ended, for it would compile for long.
 COLD = """
@@ -59,7 +62,7 @@ def test_small_graphs_are_proven_before_anything_is_compiled(tmp_path: Path) -> 
 def test_a_short_limit_compiles_nothing_itself(method: str, tmp_path: Path) -> None:
     graph = "random_cdag(n=60, degree=3, window=16, most=5, seed=1)"
     given, said = cold(tmp_path, graph=graph, budget=None, method=method, limit=3)
-    cdag = generators.random_cdag(n=60, degree=3, window=16, most=5, seed=1)
+    cdag = kernels_as_graphs.random_cdag(n=60, degree=3, window=16, most=5, seed=1)
     belady = pebble.plan(cdag, method="belady").cost["traffic"]
     assert given[:2] == ["feasible", "local-search"]
     assert int(given[2]) < belady
@@ -72,10 +75,10 @@ def test_what_plain_python_proves_is_the_optimum(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cold_start, "_ANNEALING_S", 0.05)
     proven = 0
     for seed in range(12):
-        cdag = generators.random_cdag(n=10 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
+        cdag = kernels_as_graphs.random_cdag(n=10 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
         budget = cdag.least_budget()
         request = Request(cdag, budget, False, Budget())
-        start = methods.find_plan(request, "belady")
+        start = strategy.find_plan(request, "belady")
         found = cold_start._proven_plainly(request, start)
         assert replay(cdag, found.plan, budget, recompute=False).ok
         optimum = least_traffic(cdag, budget, recompute=False)
@@ -92,8 +95,8 @@ def test_modules_to_compile_are_those_that_are_missing(monkeypatch: pytest.Monke
     assert small[0] == large[0] == again[0]
     assert set(large) < set(small) < set(again) == set(compiling.COMPILERS)
     assert set(small) - set(compiling.share(small)) == {
-        "shorthaul.pebble.wavefront_kernels",
-        "shorthaul.pebble.downset_kernels",
+        "shorthaul.pebble.bounds.wavefront_kernels",
+        "shorthaul.pebble.states.layered_search_kernels",
     }
     monkeypatch.setattr(jit, "is_ready", lambda module: module != small[0])
     assert compiling.missing(is_small=True, recompute=True) == small[:1]
@@ -125,10 +128,10 @@ def test_larger_graphs_wait_for_annealing_and_then_for_what_is_needed(monkeypatc
     monkeypatch.setattr(annealing, "improve", improve)
     monkeypatch.setattr(cold_start, "_MOST_FOR_PLAIN", 10)
     monkeypatch.setattr(cold_start, "_MOST_FOR_PROOF", 10)
-    cdag = generators.fft(n=8, word=1)
-    best = methods._quick(Request(cdag, 3, False, Budget()))
+    cdag = kernels_as_graphs.fft(n=8, word=1)
+    best = strategy._quick(Request(cdag, 3, False, Budget()))
     request = Request(cdag, 3, False, Budget(time_limit_s=600))
-    needed = "shorthaul.pebble.downset_kernels"
+    needed = "shorthaul.pebble.states.layered_search_kernels"
     assert cold_start.annealed_meanwhile(request, best, is_small=True, needed=needed).plan is best.plan
     assert asked[-1] == needed
-    assert asked.count("shorthaul.pebble.annealing_kernels") > 4
+    assert asked.count("shorthaul.pebble.local_search.annealing_kernels") > 4

@@ -8,18 +8,19 @@ from tests.reference.pebble_game_compiled import least_traffic
 from shorthaul import pebble
 from shorthaul.core.search import Budget
 from shorthaul.graphs.csr import layers
-from shorthaul.pebble import belady, composition, generators, modules
-from shorthaul.pebble.belady_kernels import levels
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import belady, composition, modules
+from shorthaul.pebble.orders.belady_kernels import levels
 from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 GRAPHS = (
-    generators.fft(n=16, word=1),
-    generators.attention(n=3, d=2, word=1),
-    generators.stencil(n=12, t=6, word=1),
-    generators.conv(h=5, w=5, c=2, f=2, k=2, word=1),
-    *(generators.random_cdag(n=60, degree=3, window=20, most=5, seed=seed) for seed in range(4)),
+    kernels_as_graphs.fft(n=16, word=1),
+    kernels_as_graphs.attention(n=3, d=2, word=1),
+    kernels_as_graphs.stencil(n=12, t=6, word=1),
+    kernels_as_graphs.conv(h=5, w=5, c=2, f=2, k=2, word=1),
+    *(kernels_as_graphs.random_cdag(n=60, degree=3, window=20, most=5, seed=seed) for seed in range(4)),
 )
 
 
@@ -65,7 +66,7 @@ def test_levels_agree_with_their_plain_twin(cdag: Cdag) -> None:
 
 
 def test_the_modules_of_a_butterfly_are_one_shape() -> None:
-    cdag = generators.fft(n=256, word=1)
+    cdag = kernels_as_graphs.fft(n=256, word=1)
     level = np.concatenate([np.full(256, stage) for stage in range(9)])
     blocks = modules.bands(cdag, level, 4, shared=True)
     assert blocks.count == 32
@@ -78,7 +79,7 @@ def by_belady(part: Cdag, budget: int, _: Budget) -> Plan:
 
 def test_compositions_are_valid_and_never_beat_the_game() -> None:
     for seed in range(40):
-        cdag = generators.random_cdag(n=9, degree=3, window=9, most=3, seed=seed)
+        cdag = kernels_as_graphs.random_cdag(n=9, degree=3, window=9, most=3, seed=seed)
         budget = cdag.least_budget() + seed % 3
         found = composition.plan(cdag, budget, search=Budget(), planner=by_belady)
         assert replay(cdag, found, budget, recompute=False).ok
@@ -98,9 +99,9 @@ def test_every_order_is_topological(cdag: Cdag) -> None:
 @pytest.mark.parametrize(
     ("cdag", "budget", "share"),
     [
-        (generators.fft(n=256, word=1), 32, 0.75),
-        (generators.stencil(n=60, t=30, word=1), 30, 0.2),
-        (generators.attention(n=8, d=4, word=1), 24, 0.95),
+        (kernels_as_graphs.fft(n=256, word=1), 32, 0.75),
+        (kernels_as_graphs.stencil(n=60, t=30, word=1), 30, 0.2),
+        (kernels_as_graphs.attention(n=8, d=4, word=1), 24, 0.95),
     ],
 )
 def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
@@ -112,7 +113,7 @@ def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
 
 
 def test_modules_are_planned_by_the_methods_that_suit_them() -> None:
-    cdag = generators.fft(n=16, word=1)
+    cdag = kernels_as_graphs.fft(n=16, word=1)
     result = pebble.plan(cdag, budget=6, method="composition", search=Budget(time_limit_s=1))
     assert result.extra["method"] == "composition"
     assert result.check.ok

@@ -6,10 +6,11 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Budget
-from shorthaul.pebble import beam, case, exact
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble import case
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.exact import beam, solver
 from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.states.layered_search import layered
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:
@@ -58,7 +59,7 @@ def test_the_search_agrees_with_the_game_on_thousands() -> None:
 def test_solve_proves_what_the_game_says() -> None:
     for seed in range(40):
         cdag, budget = sample(seed, 8)
-        plan, bound, proven = exact.solve(cdag, budget, search=Budget())
+        plan, bound, proven = solver.solve(cdag, budget, search=Budget())
         assert proven
         assert plan.traffic(cdag.weights) == bound == least_traffic(cdag, budget, recompute=False)
 
@@ -103,7 +104,7 @@ def test_a_narrow_search_still_gives_plans_that_pass() -> None:
 
 def test_time_that_is_up_still_gives_a_plan_and_a_true_bound() -> None:
     cdag = case("fft:n=16,word=1").workload
-    plan, bound, proven = exact.solve(cdag, 6, search=Budget(time_limit_s=0.01))
+    plan, bound, proven = solver.solve(cdag, 6, search=Budget(time_limit_s=0.01))
     assert replay(cdag, plan, 6, recompute=False).ok
     assert not proven
     assert 32 <= bound <= 57
@@ -111,4 +112,4 @@ def test_time_that_is_up_still_gives_a_plan_and_a_true_bound() -> None:
 
 def test_too_small_a_budget_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
-        exact.solve(case("fft:n=8,word=1").workload, 2, search=Budget())
+        solver.solve(case("fft:n=8,word=1").workload, 2, search=Budget())

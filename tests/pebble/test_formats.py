@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shorthaul.core.errors import InputError, ShorthaulError
-from shorthaul.pebble import formats, generators, tree
-from shorthaul.pebble.formats import cdag_document, cdag_from_document, load_cdag, load_plan, save_plan
-from shorthaul.pebble.graph_formats import from_dependencies, read_dot, read_hyperdag, read_matrix_market
+from shorthaul.pebble.formats import documents as formats
+from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag, load_plan, save_plan
+from shorthaul.pebble.formats.graphs import from_dependencies, read_dot, read_hyperdag, read_matrix_market
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.plan import Plan, plan_of
+from shorthaul.pebble.structured import tree_recursion
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "pebble"
 
@@ -31,7 +33,7 @@ def same(a: Cdag, b: Cdag) -> bool:
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 1000), named=st.booleans())
 def test_documents_come_back(seed: int, named: bool) -> None:
-    cdag = generators.random_cdag(n=12, degree=3, window=6, most=9, seed=seed)
+    cdag = kernels_as_graphs.random_cdag(n=12, degree=3, window=6, most=9, seed=seed)
     if named:
         cdag = build(cdag.weights, *cdag.edge_arrays(), ids=[f"v{i}" for i in range(cdag.n)])
     assert same(cdag, cdag_from_document(json.loads(json.dumps(cdag_document(cdag)))))
@@ -40,19 +42,19 @@ def test_documents_come_back(seed: int, named: bool) -> None:
 @pytest.mark.parametrize("name", ["plan.json", "plan.npz"])
 @pytest.mark.parametrize("ids", [None, "text", "mixed"])
 def test_plans_come_back(name: str, ids: str | None, tmp_path: Path) -> None:
-    cdag = generators.dwt(n=8, d=3)
+    cdag = kernels_as_graphs.dwt(n=8, d=3)
     if ids:
         names = [f"v{i}" if ids == "text" or i % 2 else i for i in range(cdag.n)]
         cdag = build(cdag.weights, *cdag.edge_arrays(), ids=names)
-    plan = tree.plan(cdag, 48)
+    plan = tree_recursion.plan(cdag, 48)
     save_plan(tmp_path / name, plan, cdag)
     assert list(load_plan(tmp_path / name, cdag)) == list(plan)
 
 
 def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(formats, "MOST_JSON_ENTRIES", 10)
-    cdag = generators.dwt(n=8, d=3)
-    plan = tree.plan(cdag, 48)
+    cdag = kernels_as_graphs.dwt(n=8, d=3)
+    plan = tree_recursion.plan(cdag, 48)
     path = tmp_path / "plan.json"
     save_plan(path, plan, cdag)
     document = json.loads(path.read_text())
@@ -64,7 +66,7 @@ def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="is not the file that was written with the plan"):
         load_plan(path, cdag)
     with pytest.raises(InputError, match="is a plan of another graph"):
-        load_plan(tmp_path / "plan.json.npz", generators.dwt(n=4, d=2))
+        load_plan(tmp_path / "plan.json.npz", kernels_as_graphs.dwt(n=4, d=2))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_broken_columns(columns: dict[str, object], message: str, tmp_path: Path) -> None:
-    cdag = generators.dwt(n=2, d=1)
+    cdag = kernels_as_graphs.dwt(n=2, d=1)
     arrays = {"kind": formats.PLAN_KIND, "version": 1, "moves": [0], "nodes": [0], "ids": range(4)} | columns
     np.savez(tmp_path / "p.npz", **{name: np.array(value) for name, value in arrays.items()})
     with pytest.raises(InputError, match=message):
@@ -202,7 +204,7 @@ def test_instances_of_other_projects(name: str, nodes: int, least: int) -> None:
 
 
 SAMPLES = (
-    json.dumps(cdag_document(generators.dwt(n=4, d=1))),
+    json.dumps(cdag_document(kernels_as_graphs.dwt(n=4, d=1))),
     "1 4 2\n0 9 2\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n",
     'digraph g { a [weight=2]; a -> "b" -> c; }',
     "%%MatrixMarket matrix coordinate real general\n2 2 3\n1 1 1.0\n2 1 1.0\n2 2 1.0\n",
@@ -228,7 +230,7 @@ def test_corrupted_files_end_in_a_message(data: st.DataObject, sample: str) -> N
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_corrupted_plans_end_in_a_message(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    cdag = generators.dwt(n=2, d=1)
+    cdag = kernels_as_graphs.dwt(n=2, d=1)
     path = tmp_path_factory.mktemp("plans") / "plan.json"
     save_plan(path, plan_of([(0, 0), (0, 1), (2, 2)]), cdag)
     raw = bytearray(path.read_bytes())

@@ -8,8 +8,10 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, generators, least_memory
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.exact import least_memory
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 @pytest.mark.usefixtures("compiled_exact")
@@ -43,7 +45,7 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
 
 @pytest.mark.usefixtures("compiled_exact")
 def test_memory_of_general_graphs_is_proven() -> None:
-    cdag = generators.fft(n=8, word=2)
+    cdag = kernels_as_graphs.fft(n=8, word=2)
     result = pebble.memory(cdag)
     assert result.status == "optimal"
     assert result.bound.method == "exhausted search"
@@ -52,7 +54,7 @@ def test_memory_of_general_graphs_is_proven() -> None:
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_curve_never_rises(recompute: bool) -> None:
-    cdag = generators.random_cdag(n=40, degree=3, window=15, most=4, seed=2)
+    cdag = kernels_as_graphs.random_cdag(n=40, degree=3, window=15, most=4, seed=2)
     found = pebble.sweep(cdag, points=4, recompute=recompute, method="belady").extra["points"]
     assert len(found) > 2
     for before, after in pairwise(found):

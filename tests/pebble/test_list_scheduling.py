@@ -9,11 +9,13 @@ from tests.reference.pebble_fused import fused_heads
 from tests.reference.pebble_scheduler import counts
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, case, generators, list_scheduling
-from shorthaul.pebble import scheduled_memory_kernels as kernels
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.fused import fuse
-from shorthaul.pebble.list_scheduling import FIRST_RULES, Scheduler, drawn
+from shorthaul.pebble import case
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.orders import belady, list_scheduling
+from shorthaul.pebble.orders import list_scheduling_memory_kernels as kernels
+from shorthaul.pebble.orders.fusion import fuse
+from shorthaul.pebble.orders.list_scheduling import FIRST_RULES, Scheduler, drawn
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
@@ -96,7 +98,7 @@ def test_structured_graphs_come_out_tiled(name: str, budget: int, most: int) -> 
 
 
 def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
-    cdag = generators.pyramid(n=8, word=1)
+    cdag = kernels_as_graphs.pyramid(n=8, word=1)
     start = belady.plan(cdag, 4)
     found = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)
     again = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)

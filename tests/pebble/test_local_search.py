@@ -7,12 +7,15 @@ from tests.reference.pebble_game_compiled import least_traffic
 from tests.reference.pebble_replacement import traffic_of_order
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, case, generators, local_search
-from shorthaul.pebble import local_search_kernels as kernels
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import case
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.local_search import recomputing_kernels as kernels
+from shorthaul.pebble.local_search.windows import whole, window
 from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
-from shorthaul.pebble.windows import whole, window
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: int = kernels.BROKEN) -> int:
@@ -68,7 +71,7 @@ def test_both_replays_agree_with_their_plain_twin() -> None:
 
 
 def test_an_order_that_reads_too_early_is_told() -> None:
-    cdag = generators.pyramid(n=2, word=1)
+    cdag = kernels_as_graphs.pyramid(n=2, word=1)
     order = np.array([v for v in cdag.order.tolist() if cdag.parents.neighbours(v).size])
     assert excess_of(cdag, 4, order[::-1].copy(), 1.0) == kernels.BROKEN
 
@@ -82,9 +85,7 @@ def test_the_search_meets_the_game(recompute: bool) -> None:
         optimum = least_traffic(cdag, budget, recompute=recompute)
         assert optimum is not None
         search = Budget(seed=seed)
-        found = local_search.improve(
-            cdag, budget, start, search=search, recompute=recompute, goal=optimum, patience=None
-        )
+        found = driver.improve(cdag, budget, start, search=search, recompute=recompute, goal=optimum, patience=None)
         assert replay(cdag, found, budget, recompute=recompute).ok
         traffic = found.traffic(cdag.weights)
         assert optimum <= traffic <= start.traffic(cdag.weights)
@@ -100,28 +101,26 @@ def test_the_search_meets_the_game(recompute: bool) -> None:
 def test_graphs_that_no_search_closes(text: str, budget: int, traffic: int) -> None:
     cdag = case(text).workload
     start = belady.plan(cdag, budget)
-    found = local_search.improve(cdag, budget, start, search=Budget(), goal=traffic)
+    found = driver.improve(cdag, budget, start, search=Budget(), goal=traffic)
     assert replay(cdag, found, budget, recompute=False).ok
     assert found.traffic(cdag.weights) <= traffic < start.traffic(cdag.weights)
 
 
 def test_computing_again_helps() -> None:
-    cdag = generators.random_cdag(n=24, degree=2, window=24, most=1, seed=3)
+    cdag = kernels_as_graphs.random_cdag(n=24, degree=2, window=24, most=1, seed=3)
     budget = cdag.least_budget()
     start = belady.plan(cdag, budget)
-    plain = local_search.improve(cdag, budget, start, search=Budget(seed=1), goal=17)
-    again = local_search.improve(cdag, budget, plain, search=Budget(seed=1), recompute=True, goal=13)
+    plain = driver.improve(cdag, budget, start, search=Budget(seed=1), goal=17)
+    again = driver.improve(cdag, budget, plain, search=Budget(seed=1), recompute=True, goal=13)
     assert replay(cdag, again, budget).ok
     assert again.traffic(cdag.weights) < plain.traffic(cdag.weights)
 
 
 def test_the_same_seed_gives_the_same_plan() -> None:
-    cdag = generators.pyramid(n=3, word=1)
+    cdag = kernels_as_graphs.pyramid(n=3, word=1)
     start = belady.plan(cdag, 3, "given")
     for recompute in (False, True):
-        first, second = (
-            local_search.improve(cdag, 3, start, search=Budget(seed=1), recompute=recompute) for _ in range(2)
-        )
+        first, second = (driver.improve(cdag, 3, start, search=Budget(seed=1), recompute=recompute) for _ in range(2))
         assert first.nodes.tolist() == second.nodes.tolist()
         assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
 
@@ -159,11 +158,11 @@ def test_a_window_costs_what_it_costs_in_the_whole() -> None:
 
 
 def test_long_orders_are_improved_in_windows() -> None:
-    cdag = generators.random_cdag(n=900, degree=3, window=40, most=3, seed=1)
+    cdag = kernels_as_graphs.random_cdag(n=900, degree=3, window=40, most=3, seed=1)
     budget = 2 * cdag.least_budget()
     start = belady.plan(cdag, budget)
     for recompute in (False, True):
         goal = int(0.9 * start.traffic(cdag.weights))
-        found = local_search.improve(cdag, budget, start, search=Budget(), recompute=recompute, goal=goal)
+        found = driver.improve(cdag, budget, start, search=Budget(), recompute=recompute, goal=goal)
         assert replay(cdag, found, budget, recompute=recompute).ok
         assert found.traffic(cdag.weights) < start.traffic(cdag.weights)

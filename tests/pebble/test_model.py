@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shorthaul.core.errors import InfeasibleError, InputError
-from shorthaul.pebble import generators
-from shorthaul.pebble.cases import CASES
 from shorthaul.pebble.model import LARGEST_TOTAL, build, from_pairs, require_budget
+from shorthaul.pebble.workloads import kernels_as_graphs
+from shorthaul.pebble.workloads.cases import CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -31,15 +31,15 @@ def test_every_case_builds_at_its_smallest(case) -> None:
 @pytest.mark.parametrize(
     ("cdag", "nodes", "inputs", "outputs", "bound"),
     [
-        (generators.dwt(n=8, d=3, word=1), 22, 8, 8, 16),
-        (generators.mvm(m=3, n=2, word=1), 17, 8, 3, 11),
-        (generators.matmul(m=2, n=2, k=3, word=1), 32, 12, 4, 16),
-        (generators.fft(n=16, word=1), 80, 16, 16, 32),
-        (generators.kary(k=3, depth=3, word=1), 40, 27, 1, 28),
-        (generators.stencil(n=5, t=2, word=1), 15, 5, 5, 10),
-        (generators.pyramid(n=10, word=1), 66, 11, 1, 12),
-        (generators.conv(h=4, w=5, c=2, f=3, k=2, word=1), 2 * 20 + 3 * 8 + 36 * 8 + 36 * 7, 64, 36, 100),
-        (generators.attention(n=3, d=2, word=1), 18 + 9 * 3 + 9 + 6 + 9 + 6 * 5, 18, 6, 24),
+        (kernels_as_graphs.dwt(n=8, d=3, word=1), 22, 8, 8, 16),
+        (kernels_as_graphs.mvm(m=3, n=2, word=1), 17, 8, 3, 11),
+        (kernels_as_graphs.matmul(m=2, n=2, k=3, word=1), 32, 12, 4, 16),
+        (kernels_as_graphs.fft(n=16, word=1), 80, 16, 16, 32),
+        (kernels_as_graphs.kary(k=3, depth=3, word=1), 40, 27, 1, 28),
+        (kernels_as_graphs.stencil(n=5, t=2, word=1), 15, 5, 5, 10),
+        (kernels_as_graphs.pyramid(n=10, word=1), 66, 11, 1, 12),
+        (kernels_as_graphs.conv(h=4, w=5, c=2, f=3, k=2, word=1), 2 * 20 + 3 * 8 + 36 * 8 + 36 * 7, 64, 36, 100),
+        (kernels_as_graphs.attention(n=3, d=2, word=1), 18 + 9 * 3 + 9 + 6 + 9 + 6 * 5, 18, 6, 24),
     ],
 )
 def test_sizes(cdag, nodes: int, inputs: int, outputs: int, bound: int) -> None:
@@ -52,7 +52,7 @@ def test_sizes(cdag, nodes: int, inputs: int, outputs: int, bound: int) -> None:
 
 
 def test_definition_3_1() -> None:
-    cdag = generators.dwt(n=4, d=2)
+    cdag = kernels_as_graphs.dwt(n=4, d=2)
     children = {v + 1: [c + 1 for c in sorted(cdag.children.neighbours(v).tolist())] for v in range(cdag.n)}
     # v1..v4 samples; 5, 7 averages, 6, 8 coefficients; 9 average, 10 coefficient
     assert children == {1: [5, 6], 2: [5, 6], 3: [7, 8], 4: [7, 8], 5: [9, 10], 6: [], 7: [9, 10], 8: [], 9: [], 10: []}
@@ -60,7 +60,7 @@ def test_definition_3_1() -> None:
 
 def test_random_graphs_have_no_isolated_node() -> None:
     for seed in range(200):
-        generators.random_cdag(n=2 + seed % 9, degree=2, window=3, most=3, seed=seed)
+        kernels_as_graphs.random_cdag(n=2 + seed % 9, degree=2, window=3, most=3, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_an_operation_that_cannot_fit_names_node_need_and_budget() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: generators.dwt(n=6, d=2), "must be a multiple of 2"),
-        (lambda: generators.fft(n=6), "must be a power of two"),
-        (lambda: generators.conv(h=2, w=2, c=1, f=1, k=3), "must not exceed h and w"),
-        (lambda: generators.kary(k=64, depth=20), "is too large to generate"),
-        (lambda: generators.mvm(m=2**16, n=2**16), "is too large to generate"),
+        (lambda: kernels_as_graphs.dwt(n=6, d=2), "must be a multiple of 2"),
+        (lambda: kernels_as_graphs.fft(n=6), "must be a power of two"),
+        (lambda: kernels_as_graphs.conv(h=2, w=2, c=1, f=1, k=3), "must not exceed h and w"),
+        (lambda: kernels_as_graphs.kary(k=64, depth=20), "is too large to generate"),
+        (lambda: kernels_as_graphs.mvm(m=2**16, n=2**16), "is too large to generate"),
     ],
 )
 def test_broken_parameters(call, message: str) -> None:

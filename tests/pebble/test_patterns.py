@@ -5,10 +5,12 @@ import pytest
 from tests.pebble.test_exact import random_cdag
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import case, parts, patterns
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.downsets import Layers, layered, tables
-from shorthaul.pebble.pattern_tables import NO_PATTERNS, assembled, table_of
+from shorthaul.pebble import case
+from shorthaul.pebble.bounds import parts
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.exact import pattern_choice
+from shorthaul.pebble.states.layered_search import Layers, layered, tables
+from shorthaul.pebble.states.pattern_databases import NO_PATTERNS, assembled, table_of
 
 
 def test_a_table_starts_with_what_the_part_costs_alone() -> None:
@@ -90,7 +92,7 @@ def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) 
     cdag = case(text).workload
     optimum = layered(cdag, budget, limit=10**9, search=Budget()).excess
     assert optimum is not None
-    found = patterns.chosen(cdag, budget, search=Budget(time_limit_s=0.3))
+    found = pattern_choice.chosen(cdag, budget, search=Budget(time_limit_s=0.3))
     assert found.excess <= optimum
     for given in (found.patterns, NO_PATTERNS):
         turns = [Layers(cdag, budget, optimum, tables(cdag), patterns=given)]

@@ -16,13 +16,18 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import annealing_kernels, belady, compiling, generators, layer_by_layer, methods, mvm_tiling, sram
-from shorthaul.pebble.check import replay
+from shorthaul.pebble import sram, strategy
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import annealing_kernels
 from shorthaul.pebble.model import build
+from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
+from shorthaul.pebble.startup import compiling
+from shorthaul.pebble.structured import matrix_vector
 from shorthaul.pebble.trade_off import parse_budgets
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 @pytest.mark.timeout(900)
@@ -30,7 +35,7 @@ from shorthaul.pebble.trade_off import parse_budgets
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("recompute", [False, True])
 def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool) -> None:
-    cdag = generators.random_cdag(n=8, degree=3, window=5, most=4, seed=seed)
+    cdag = kernels_as_graphs.random_cdag(n=8, degree=3, window=5, most=4, seed=seed)
     budget = cdag.least_budget() + seed % 3
     result = pebble.plan(cdag, budget=budget, recompute=recompute)
     assert result.cost is not None
@@ -43,17 +48,17 @@ def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool
 
 @pytest.mark.parametrize("method", ["auto", "local-search"])
 def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(methods.jit, "is_ready", lambda _: False)
-    monkeypatch.setattr(methods.jit, "expected_s", lambda _: 1e6)
-    monkeypatch.setattr(methods.jit, "affordable", lambda *_: False)
+    monkeypatch.setattr(strategy.jit, "is_ready", lambda _: False)
+    monkeypatch.setattr(strategy.jit, "expected_s", lambda _: 1e6)
+    monkeypatch.setattr(strategy.jit, "affordable", lambda *_: False)
     monkeypatch.setattr(compiling, "begin", lambda *_: False)
     monkeypatch.setattr(annealing_kernels, "anneal", jit.interpreted(annealing_kernels.anneal))
-    cdag = generators.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
+    cdag = kernels_as_graphs.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
     start = belady.plan(cdag, cdag.least_budget())
     goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
-    monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
+    monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
     request = Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
-    found = methods.find_plan(request, method)
+    found = strategy.find_plan(request, method)
     assert found.method == "local-search"
     assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
     assert found.plan.traffic(cdag.weights) <= goal.value
@@ -63,7 +68,7 @@ def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monke
     "method", ["tree", "tree-cuts", "dwt", "layer-by-layer", "layer-by-layer-freeing", "belady", "liu"]
 )
 def test_every_named_method_plans_a_wavelet(method: str) -> None:
-    cdag = generators.dwt(n=32, d=5, word=1)
+    cdag = kernels_as_graphs.dwt(n=32, d=5, word=1)
     result = pebble.plan(cdag, budget=4, method=method)
     assert result.check is not None
     assert result.check.ok
@@ -77,26 +82,26 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cdag = generators.random_cdag(n=90, degree=2, window=90, most=1, seed=3)
+    cdag = kernels_as_graphs.random_cdag(n=90, degree=2, window=90, most=1, seed=3)
     budget = cdag.least_budget() + 1
     once = 66  # the least found without
     # The searches end as soon as they have less. Beams compute nothing twice: what helps is the annealing after them.
     goal = Bound("traffic", once - 1, "goal", "none")
-    monkeypatch.setattr(methods, "algorithmic_bound", lambda _: goal)
-    monkeypatch.setattr(methods, "_computed_bound", lambda *_: goal)
-    monkeypatch.setattr(methods.beam, "plan", lambda *_, incumbent, **__: incumbent)
-    found = methods.find_plan(Request(cdag, budget, True, Budget()), method)
+    monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
+    monkeypatch.setattr(strategy, "_computed_bound", lambda *_: goal)
+    monkeypatch.setattr(strategy.beam, "plan", lambda *_, incumbent, **__: incumbent)
+    found = strategy.find_plan(Request(cdag, budget, True, Budget()), method)
     assert replay(cdag, found.plan, budget).ok
     assert found.plan.traffic(cdag.weights) < once
 
 
 def test_unknown_options_are_named() -> None:
     with pytest.raises(InputError, match="unknown option"):
-        pebble.plan(generators.pyramid(n=2), budgett=99)
+        pebble.plan(kernels_as_graphs.pyramid(n=2), budgett=99)
 
 
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
-    cdag = generators.pyramid(n=3, word=1)
+    cdag = kernels_as_graphs.pyramid(n=3, word=1)
     given = pebble.plan(cdag, budget=4).plan
     result = pebble.check(cdag, given, budget=4, search=Budget(time_limit_s=5))
     assert result.status in {Status.OPTIMAL, Status.FEASIBLE}
@@ -108,11 +113,11 @@ def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
 @pytest.mark.parametrize("weights", ["equal", "double-accumulator"])
 def test_every_tiling_costs_what_its_formula_says(weights: str) -> None:
     for m, n in ((2, 2), (3, 4), (5, 3)):
-        cdag = generators.mvm(m=m, n=n, weights=weights, word=1)
-        mvm = mvm_tiling.recognise(cdag)
+        cdag = kernels_as_graphs.mvm(m=m, n=n, weights=weights, word=1)
+        mvm = matrix_vector.recognise(cdag)
         assert mvm is not None
-        for tiling in mvm_tiling.tilings(cdag, mvm):
-            plan = pebble.plan_of(mvm_tiling.moves(mvm, tiling))
+        for tiling in matrix_vector.tilings(cdag, mvm):
+            plan = pebble.plan_of(matrix_vector.moves(mvm, tiling))
             report = replay(cdag, plan, tiling.peak, recompute=False)
             assert report.ok, tiling
             assert report.cost is not None
@@ -120,41 +125,41 @@ def test_every_tiling_costs_what_its_formula_says(weights: str) -> None:
 
 
 def test_matrix_vector_products_are_recognised_however_they_are_numbered() -> None:
-    cdag = generators.mvm(m=3, n=4, word=1)
+    cdag = kernels_as_graphs.mvm(m=3, n=4, word=1)
     shuffle = np.random.default_rng(1).permutation(cdag.n)
     sources, targets = cdag.edge_arrays()
     weights = np.empty_like(cdag.weights)
     weights[shuffle] = cdag.weights
     other = build(weights, shuffle[sources], shuffle[targets])
-    assert mvm_tiling.recognise(other) is not None
+    assert matrix_vector.recognise(other) is not None
     assert (
         pebble.plan(other, budget=6, method="mvm-tiling").cost == pebble.plan(cdag, budget=6, method="mvm-tiling").cost
     )
-    assert mvm_tiling.recognise(generators.matmul(m=2, n=2, k=2)) is None
-    assert mvm_tiling.recognise(generators.pyramid(n=3)) is None
+    assert matrix_vector.recognise(kernels_as_graphs.matmul(m=2, n=2, k=2)) is None
+    assert matrix_vector.recognise(kernels_as_graphs.pyramid(n=3)) is None
 
 
 def test_the_memory_bound_of_products_is_true() -> None:
     for word, acc in ((1, 1), (1, 3), (2, 1)):
-        shape = generators.mvm(m=2, n=2, word=1)
+        shape = kernels_as_graphs.mvm(m=2, n=2, word=1)
         cdag = build(np.where(shape.is_input(), word, acc), *shape.edge_arrays())
-        mvm = mvm_tiling.recognise(cdag)
+        mvm = matrix_vector.recognise(cdag)
         assert mvm is not None
-        bound = int(mvm_tiling.memory_bound(cdag, mvm).value)
+        bound = int(matrix_vector.memory_bound(cdag, mvm).value)
         assert least_traffic(cdag, bound - 1, recompute=True) != cdag.algorithmic_bound()
 
 
 @pytest.mark.parametrize("freeing", [False, True])
 def test_layer_by_layer_is_valid_everywhere(freeing: bool) -> None:
     for seed in range(20):
-        cdag = generators.random_cdag(n=40, degree=3, window=20, most=6, seed=seed)
+        cdag = kernels_as_graphs.random_cdag(n=40, degree=3, window=20, most=6, seed=seed)
         for extra in (0, 5, 50):
             budget = cdag.least_budget() + extra
             assert replay(cdag, layer_by_layer.plan(cdag, budget, freeing=freeing), budget, recompute=False).ok
 
 
 def test_memory_of_a_named_baseline_and_of_auto() -> None:
-    cdag = generators.dwt(n=64, d=6, word=1)
+    cdag = kernels_as_graphs.dwt(n=64, d=6, word=1)
     ours = pebble.memory(cdag)
     assert ours.status is Status.OPTIMAL
     assert ours.cost["budget"] == ours.bound.value == 8
@@ -168,14 +173,14 @@ def test_memory_of_a_named_baseline_and_of_auto() -> None:
 
 @pytest.mark.usefixtures("compiled_exact")
 def test_memory_of_a_small_graph_is_proven() -> None:
-    cdag = generators.pyramid(n=3, word=2)
+    cdag = kernels_as_graphs.pyramid(n=3, word=2)
     result = pebble.memory(cdag)
     assert result.cost["budget"] == result.bound.value == 10
     assert least_traffic(cdag, 8, recompute=False) > cdag.algorithmic_bound()
 
 
 def test_sweeps_check_every_budget() -> None:
-    cdag = generators.dwt(n=16, d=4, word=1)
+    cdag = kernels_as_graphs.dwt(n=16, d=4, word=1)
     points = pebble.sweep(cdag, points=4).extra["points"]
     assert [point["budget"] for point in points] == [3, 4, 5, 6]
     assert all(point["traffic"] == point["bound"]["value"] <= point["layer_by_layer"] for point in points)
@@ -190,7 +195,7 @@ def test_broken_budget_lists(text: str) -> None:
 
 
 def test_a_wavelet_transform_is_computed() -> None:
-    cdag = generators.dwt(n=4, d=2, word=1)
+    cdag = kernels_as_graphs.dwt(n=4, d=2, word=1)
     plan = pebble.plan(cdag, budget=3).plan
     done = execute(cdag, plan, 3, np.array([1.0, 3.0, 5.0, 7.0]))
     half = math.sqrt(0.5)
@@ -200,7 +205,7 @@ def test_a_wavelet_transform_is_computed() -> None:
 
 
 def test_a_matrix_vector_product_is_computed() -> None:
-    cdag = generators.mvm(m=2, n=2, word=1)
+    cdag = kernels_as_graphs.mvm(m=2, n=2, word=1)
     plan = pebble.plan(cdag, budget=4, method="mvm-tiling").plan
     # inputs: x_1, a_11, a_21, x_2, a_12, a_22
     done = execute(cdag, plan, 4, np.array([1.0, 2.0, 3.0, 10.0, 4.0, 5.0]))
@@ -209,7 +214,7 @@ def test_a_matrix_vector_product_is_computed() -> None:
 
 
 def test_execution_refuses_what_is_not_there() -> None:
-    cdag = generators.dwt(n=4, d=2, word=1)
+    cdag = kernels_as_graphs.dwt(n=4, d=2, word=1)
     plan = pebble.plan(cdag, budget=3).plan
     data = np.ones(4)
     with pytest.raises(InputError, match="does not fit in fast memory"):

@@ -7,11 +7,11 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import case
-from shorthaul.pebble import potential_kernels as kernels
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.downsets import Cut, layered
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
-from shorthaul.pebble.potentials import Potentials, begun, lattice_of, problem_of
+from shorthaul.pebble.states import potential_kernels as kernels
+from shorthaul.pebble.states.layered_search import Cut, layered
+from shorthaul.pebble.states.potentials import Potentials, begun, lattice_of, problem_of
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:

@@ -5,10 +5,11 @@ from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import belady, recomputation
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import build
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import plan_of
+from shorthaul.pebble.states import recomputation
 
 
 def agree(seeds: range, largest: int) -> int:

@@ -6,8 +6,9 @@ from tests.pebble.test_exact import random_cdag
 from tests.reference import pebble_reloads
 
 from shorthaul import pebble
-from shorthaul.pebble import belady, reloads
-from shorthaul.pebble.check import replay
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.local_search import rematerialisation
+from shorthaul.pebble.orders import belady
 
 
 def test_plans_stay_valid_and_get_no_dearer() -> None:
@@ -17,7 +18,7 @@ def test_plans_stay_valid_and_get_no_dearer() -> None:
         cdag = random_cdag(rng, int(rng.integers(6, 40)), int(rng.choice([1, 2, 9])))
         budget = cdag.least_budget() + int(rng.integers(0, 6))
         start = belady.plan(cdag, budget)
-        found = reloads.computed_again(cdag, start, budget)
+        found = rematerialisation.computed_again(cdag, start, budget)
         report = replay(cdag, found, budget)
         assert report.ok, (seed, report.violations[:2])
         before, after = start.traffic(cdag.weights), found.traffic(cdag.weights)

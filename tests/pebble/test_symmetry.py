@@ -6,11 +6,11 @@ from tests.pebble.test_exact import random_cdag
 
 from shorthaul.core.search import Budget
 from shorthaul.pebble import case
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.downsets import Layers, layered, tables
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
-from shorthaul.pebble.symmetry import NO_GROUP, automorphisms, group_of
-from shorthaul.pebble.symmetry_kernels import make_small
+from shorthaul.pebble.states.automorphism_kernels import make_small
+from shorthaul.pebble.states.automorphisms import NO_GROUP, automorphisms, group_of
+from shorthaul.pebble.states.layered_search import Layers, layered, tables
 
 
 def doubled(cdag: Cdag, rng: np.random.Generator) -> Cdag:

@@ -8,9 +8,10 @@ from tests.reference.pebble_tiles import grown
 
 from shorthaul.core.search import Budget
 from shorthaul.graphs.csr import from_edges
-from shorthaul.pebble import belady, generators, tile_exchange_kernels, tiles, tiles_kernels
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.tiles import Tiler, drawn, first_shapes
+from shorthaul.pebble.check.replay import replay
+from shorthaul.pebble.orders import belady, tile_exchange_kernels, tile_kernels, tiles
+from shorthaul.pebble.orders.tiles import Tiler, drawn, first_shapes
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def test_every_shape_gives_a_topological_order_of_what_is_computed() -> None:
@@ -45,9 +46,9 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in reads[g]])
         after = from_edges(groups, [(g, h) for h in range(groups) for g in sorted(before[h])])
         back = read.reversed()
-        tile, turn = tiles_kernels.grown(
+        tile, turn = tile_kernels.grown(
             np.arange(groups), np.array([g in targets for g in range(groups)]),
-            tiles_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, made),
+            tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, made),
             after.starts, after.targets, np.array([len(before[g]) for g in range(groups)]), weights, size, singly,
         )  # fmt: skip
         found = [sorted(np.flatnonzero(tile == t).tolist(), key=turn.__getitem__) for t in range(tile.max() + 1)]
@@ -78,7 +79,7 @@ def test_exchanges_save_what_they_say_within_size_and_order() -> None:
 
         found, less = tile_exchange_kernels.exchanged(
             tile,
-            tiles_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, tile),
+            tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, tile),
             before.starts, before.targets, after.starts, after.targets, weights, size, 3000, 1.0, 0.1, seed,
         )  # fmt: skip
         assert weight_read(tile) - weight_read(found) == less >= 0
@@ -113,7 +114,7 @@ def test_tilings_by_hand_are_topological_orders(name: str) -> None:
 
 
 def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
-    cdag = generators.matmul(m=4, n=4, k=3, word=1)
+    cdag = kernels_as_graphs.matmul(m=4, n=4, k=3, word=1)
     start = belady.plan(cdag, 8)
     found = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)
     again = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)

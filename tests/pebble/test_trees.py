@@ -10,13 +10,15 @@ from tests.reference.pebble_game_compiled import least_traffic
 from tests.reference.pebble_tree import dwt_cost, tree_cost
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble import dwt, generators, memory_states, tree, tree_cuts
-from shorthaul.pebble.check import replay
-from shorthaul.pebble.forest import as_forest, recursion_is_optimal
+from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build, from_pairs
+from shorthaul.pebble.structured import memory_states, tree_cuts, tree_recursion
+from shorthaul.pebble.structured import wavelet as dwt
+from shorthaul.pebble.structured.forest import as_forest, recursion_is_optimal
+from shorthaul.pebble.workloads import kernels_as_graphs
 
 trees = st.builds(
-    generators.random_tree,
+    kernels_as_graphs.random_tree,
     n=st.integers(3, 9),
     k=st.integers(1, 3),
     most=st.integers(1, 8),
@@ -35,7 +37,7 @@ def with_equal_values(cdag: Cdag, weight: int) -> Cdag:
 @given(cdag=trees, extra=st.integers(0, 8))
 def test_the_recursion_is_equation_6(cdag: Cdag, extra: int) -> None:
     budget = cdag.least_budget() + extra
-    plan = tree.plan(cdag, budget)
+    plan = tree_recursion.plan(cdag, budget)
     assert replay(cdag, plan, budget, recompute=False).ok
     assert plan.traffic(cdag.weights) == tree_cost(cdag, budget)
 
@@ -58,7 +60,7 @@ def test_the_recursion_is_optimal_where_it_says_so(cdag: Cdag, weight: int, extr
     assert forest is not None
     assert recursion_is_optimal(cdag, forest)
     budget = cdag.least_budget() + extra
-    assert tree.plan(cdag, budget).traffic(cdag.weights) == least_traffic(cdag, budget, recompute=recompute)
+    assert tree_recursion.plan(cdag, budget).traffic(cdag.weights) == least_traffic(cdag, budget, recompute=recompute)
 
 
 @settings(max_examples=60, deadline=None)
@@ -75,7 +77,7 @@ def test_least_memory_of_weighted_trees(cdag: Cdag) -> None:
     levels=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=3, max_size=3), extra=st.integers(0, 9)
 )
 def test_wavelets_with_any_level_weights(levels: list[tuple[int, int]], extra: int) -> None:
-    shape = generators.dwt(n=4, d=2)
+    shape = kernels_as_graphs.dwt(n=4, d=2)
     weights = np.empty(shape.n, dtype=np.int64)
     weights[:4] = levels[0][0]
     for first, count, (average, coefficient) in ((4, 4, levels[1]), (8, 2, levels[2])):
@@ -89,18 +91,18 @@ def test_wavelets_with_any_level_weights(levels: list[tuple[int, int]], extra: i
 
 
 def test_the_curve_is_the_plan_at_every_budget() -> None:
-    cdag = generators.random_tree(n=300, k=3, most=9, seed=4)
-    budgets, traffic = tree.curve(cdag)
+    cdag = kernels_as_graphs.random_tree(n=300, k=3, most=9, seed=4)
+    budgets, traffic = tree_recursion.curve(cdag)
     assert budgets[0] == cdag.least_budget()
     for budget in range(int(budgets[0]), int(budgets[-1]) + 2):
         expected = traffic[np.searchsorted(budgets, budget, side="right") - 1]
-        assert tree.plan(cdag, budget).traffic(cdag.weights) == expected
+        assert tree_recursion.plan(cdag, budget).traffic(cdag.weights) == expected
 
 
 def test_many_equal_parents() -> None:
-    cdag = generators.kary(k=24, depth=2, word=1)
+    cdag = kernels_as_graphs.kary(k=24, depth=2, word=1)
     for budget in (25, 30, 48, 60):
-        plan = tree.plan(cdag, budget)
+        plan = tree_recursion.plan(cdag, budget)
         assert replay(cdag, plan, budget, recompute=False).ok
         # each of the 24 subtrees needs 25; the root holds 24: what is kept early leaves less room
         kept = min(24, budget - 25 + 1)
@@ -109,15 +111,15 @@ def test_many_equal_parents() -> None:
 
 def test_large_random_trees_are_never_worse_than_the_recursion() -> None:
     for seed in range(4):
-        cdag = generators.random_tree(n=3000, k=3, most=50, seed=seed)
+        cdag = kernels_as_graphs.random_tree(n=3000, k=3, most=50, seed=seed)
         budget = cdag.least_budget() + 10 * seed
         found = tree_cuts.plan(cdag, budget)
         assert replay(cdag, found.plan, budget, recompute=False).ok
-        assert found.plan.traffic(cdag.weights) <= tree.plan(cdag, budget).traffic(cdag.weights)
+        assert found.plan.traffic(cdag.weights) <= tree_recursion.plan(cdag, budget).traffic(cdag.weights)
 
 
 def test_narrow_searches_still_give_plans() -> None:
-    cdag = generators.random_tree(n=500, k=3, most=1000, seed=1)
+    cdag = kernels_as_graphs.random_tree(n=500, k=3, most=1000, seed=1)
     budget = cdag.least_budget()
     found = tree_cuts.plan(cdag, budget, widths=(2,))
     assert not found.complete
@@ -130,11 +132,11 @@ def test_memory_states_without_states_are_the_recursion(cdag: Cdag, extra: int) 
     budget = cdag.least_budget() + extra
     plan = memory_states.plan(cdag, budget)
     assert replay(cdag, plan, budget, recompute=False).ok
-    assert plan.traffic(cdag.weights) == tree.plan(cdag, budget).traffic(cdag.weights)
+    assert plan.traffic(cdag.weights) == tree_recursion.plan(cdag, budget).traffic(cdag.weights)
 
 
 def test_memory_states_start_and_end_where_they_should() -> None:
-    cdag = generators.kary(k=2, depth=3, word=1)
+    cdag = kernels_as_graphs.kary(k=2, depth=3, word=1)
     root = int(cdag.outputs()[0])
     assert memory_states.schedule(cdag, root, 5).traffic == 8
     # both subtrees' results are there: nothing is loaded
@@ -152,13 +154,13 @@ def test_memory_states_start_and_end_where_they_should() -> None:
 def test_tree_methods_refuse_other_graphs() -> None:
     diamond = from_pairs([1, 1, 1, 1, 1], [(0, 1), (0, 2), (1, 3), (2, 3), (4, 2)])
     with pytest.raises(InputError, match="this method plans trees only"):
-        tree.plan(diamond, 9)
+        tree_recursion.plan(diamond, 9)
     with pytest.raises(InputError, match="wavelet transforms only"):
         dwt.plan(diamond, 9)
     with pytest.raises(InputError, match="binary trees only"):
-        memory_states.plan(generators.kary(k=3, depth=1), 640)
+        memory_states.plan(kernels_as_graphs.kary(k=3, depth=1), 640)
     with pytest.raises(InputError, match="without outputs on the way"):
-        memory_states.plan(generators.dwt(n=4, d=1), 640)
+        memory_states.plan(kernels_as_graphs.dwt(n=4, d=1), 640)
 
 
 @settings(max_examples=150, deadline=None)
@@ -172,7 +174,7 @@ def test_tree_methods_refuse_other_graphs() -> None:
 def test_what_a_narrow_search_leaves_out_never_raises_the_bound(
     n: int, k: int, most: int, seed: int, width: int
 ) -> None:
-    cdag = generators.random_tree(n=n, k=k, most=most, seed=seed)
+    cdag = kernels_as_graphs.random_tree(n=n, k=k, most=most, seed=seed)
     budget = cdag.least_budget()
     full = tree_cuts.plan(cdag, budget)
     assert full.complete

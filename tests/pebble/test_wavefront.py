@@ -5,8 +5,9 @@ import pytest
 from tests.pebble.test_exact import random_cdag
 
 from shorthaul.core.search import Budget
-from shorthaul.pebble import case, wavefront
-from shorthaul.pebble.downsets import layered
+from shorthaul.pebble import case
+from shorthaul.pebble.bounds import wavefront
+from shorthaul.pebble.states.layered_search import layered
 
 
 def moments_stay_below(seeds: range, largest: int) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from shorthaul.affine.scan import pairs
-from shorthaul.affine.upper import Step
+from shorthaul.affine.integer_sets.points import pairs
+from shorthaul.affine.orders.upper_bound import Step
 
 Instance = tuple[str, tuple[int, ...]]
 

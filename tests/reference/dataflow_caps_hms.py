@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shorthaul.dataflow.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
 from shorthaul.dataflow.model import Application, Decisions, Platform
-from shorthaul.dataflow.mrb import substitute_mrbs
 
 
 def ordered(tasks):

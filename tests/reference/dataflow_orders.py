@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import ceil
 
-from shorthaul.dataflow.bound import maximum_cycle_ratio
-from shorthaul.dataflow.disjunctive import DisjunctiveGraph, turns
+from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
+from shorthaul.dataflow.modulo.disjunctive_graph import DisjunctiveGraph, turns
 
 Arc = tuple[int, int, int]
 

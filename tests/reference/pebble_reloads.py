@@ -1,4 +1,4 @@
-"""The plain twin of :mod:`shorthaul.pebble.reload_kernels`."""
+"""The plain twin of :mod:`shorthaul.pebble.local_search.rematerialisation_kernels`."""
 
 from __future__ import annotations
 

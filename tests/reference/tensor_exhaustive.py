@@ -8,8 +8,8 @@ from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
-from shorthaul.tensor.check import SubgraphReplay, replay
-from shorthaul.tensor.check_steps import Surroundings, grid, replay_steps
+from shorthaul.tensor.check.replay import SubgraphReplay, replay
+from shorthaul.tensor.check.steps import Surroundings, grid, replay_steps
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 

@@ -1,6 +1,6 @@
 """A second replay of tensor plans, written from the rules alone, step by step, on the contest's plain lists.
 
-It shares nothing with ``shorthaul.tensor.check`` but the specification; the two must agree on every plan.
+It shares nothing with ``shorthaul.tensor.check.replay`` but the specification; the two must agree on every plan.
 """
 
 from __future__ import annotations

@@ -6,23 +6,23 @@ from tests.reference import spatial_twins as twins
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Budget
-from shorthaul.spatial import generators
-from shorthaul.spatial.check import Replay
-from shorthaul.spatial.collectives import all_reduce, broadcast, prefix_sum, reduce
-from shorthaul.spatial.computer import SpatialComputer
-from shorthaul.spatial.curves import cells
-from shorthaul.spatial.euler_tour import links, subtree_sizes_by_tour, tour_ranks
-from shorthaul.spatial.layout_creation import create_layout, sort_network
-from shorthaul.spatial.list_ranking import rank_list
-from shorthaul.spatial.local_messaging import create_virtual_tree, local_broadcast, local_reduce
+from shorthaul.spatial.algorithms.euler_tour import links, subtree_sizes_by_tour, tour_ranks
+from shorthaul.spatial.algorithms.layout_creation import create_layout, sort_network
+from shorthaul.spatial.algorithms.list_ranking import rank_list
+from shorthaul.spatial.algorithms.local_messaging import create_virtual_tree, local_broadcast, local_reduce
+from shorthaul.spatial.check.replay import Replay
+from shorthaul.spatial.computer.collectives import all_reduce, broadcast, prefix_sum, reduce
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.operators import OPERATORS
+from shorthaul.spatial.layout.curves import cells
+from shorthaul.spatial.layout.orders import positions, sizes
+from shorthaul.spatial.layout.stored_tree import store
+from shorthaul.spatial.layout.virtual_tree import virtual_tree
 from shorthaul.spatial.model import Grid
-from shorthaul.spatial.operators import OPERATORS
 from shorthaul.spatial.options import PlacingOptions
-from shorthaul.spatial.orders import positions, sizes
-from shorthaul.spatial.planning import place
-from shorthaul.spatial.stored import store
 from shorthaul.spatial.tree_kernels import children
-from shorthaul.spatial.virtual_tree import virtual_tree
+from shorthaul.spatial.verbs import place
+from shorthaul.spatial.workloads import generators
 
 AFFINE, SUM = OPERATORS["affine"], OPERATORS["sum"]
 

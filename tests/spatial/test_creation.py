@@ -8,12 +8,12 @@ from tests.commands import shorthaul_json
 from tests.reference import spatial_twins as twins
 
 import shorthaul.spatial as engine
-from shorthaul.spatial import generators
-from shorthaul.spatial.creation import creation_bound
-from shorthaul.spatial.euler_tour import Links, links
+from shorthaul.spatial.algorithms.creation_cost import creation_bound
+from shorthaul.spatial.algorithms.euler_tour import Links, links
+from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree, tree_from_parents
-from shorthaul.spatial.orders import positions
 from shorthaul.spatial.tree_kernels import children
+from shorthaul.spatial.workloads import generators
 
 
 def created(tree: Tree, **fields: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shorthaul.core.errors import InfeasibleError, InputError
-from shorthaul.spatial.curves import CURVES, cells, choose, indices
+from shorthaul.spatial.layout.curves import CURVES, cells, choose, indices
 from shorthaul.spatial.model import Grid, grid_from_text
 
 SQUARES = {"hilbert": (1, 2, 8, 32), "z": (1, 2, 16), "h-index": (1, 2, 4, 32), "peano": (1, 3, 9, 27)}

@@ -11,15 +11,15 @@ import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import figure_document
 from shorthaul.core.search import Budget
-from shorthaul.spatial import generators
-from shorthaul.spatial.bound import distance_bound, energy_bound
-from shorthaul.spatial.check import check_layout
-from shorthaul.spatial.cost import link_loads
-from shorthaul.spatial.curves import choose
-from shorthaul.spatial.formats import layout_bytes, layout_from_bytes
+from shorthaul.spatial.bounds.energy import distance_bound, energy_bound
+from shorthaul.spatial.check.replay import check_layout
+from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
+from shorthaul.spatial.layout.cost import link_loads
+from shorthaul.spatial.layout.curves import choose
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
-from shorthaul.spatial.planning import as_tree
+from shorthaul.spatial.verbs import as_tree
+from shorthaul.spatial.workloads import generators
 
 
 def all_trees(n: int) -> list:

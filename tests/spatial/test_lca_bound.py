@@ -11,14 +11,14 @@ from tests.reference import spatial_twins as twins
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Budget
-from shorthaul.spatial import generators
-from shorthaul.spatial.computer import SpatialComputer
-from shorthaul.spatial.lca_bound import MESSAGE_WORDS, lca_bound, uncertain
+from shorthaul.spatial.algorithms.query_kernels import packed_queries
+from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound, uncertain
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions
-from shorthaul.spatial.planning import place
-from shorthaul.spatial.query_kernels import packed_queries
-from shorthaul.spatial.stored import StoredTree, store
+from shorthaul.spatial.verbs import place
+from shorthaul.spatial.workloads import generators
 
 
 def known_from_the_start(parent: tuple[int, ...], v: int) -> tuple:
@@ -106,9 +106,9 @@ def test_the_runs_keep_the_rules_it_rests_on(method: str) -> None:
     # Every answer's name reaches an end of its query through messages, and who cannot answer alone receives one.
     from functools import partial
 
-    from shorthaul.spatial.lca import lowest_common_ancestors
-    from shorthaul.spatial.operators import OPERATORS
-    from shorthaul.spatial.treefix_sums import run_treefix
+    from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
+    from shorthaul.spatial.computer.operators import OPERATORS
+    from shorthaul.spatial.treefix_verb import run_treefix
 
     rng = np.random.default_rng(1)
     for _ in range(30):

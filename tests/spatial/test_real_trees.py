@@ -13,8 +13,8 @@ from tests.reference import spatial_oracle as oracle
 
 import shorthaul.spatial as engine
 from shorthaul.core.result import Result
-from shorthaul.spatial import model, planning
-from shorthaul.spatial.formats import layout_bytes
+from shorthaul.spatial import model, verbs
+from shorthaul.spatial.formats.files import layout_bytes
 from shorthaul.spatial.plan import Layout
 
 
@@ -40,7 +40,7 @@ def compare(parent: np.ndarray, folder: Path, queries: int = 500) -> Result[Layo
 
 def test_syntax_trees(tmp_path: Path) -> None:
     # One forest of the syntax trees of a few modules: vertices of several trees have no common ancestor.
-    trees = [oracle.syntax_tree(inspect.getsource(module)) for module in (model, planning, inspect, np.lib.format)]
+    trees = [oracle.syntax_tree(inspect.getsource(module)) for module in (model, verbs, inspect, np.lib.format)]
     begin = np.cumsum([0, *map(len, trees)])
     parent = np.concatenate([np.where(t >= 0, t + b, -1) for t, b in zip(trees, begin, strict=False)])
     result = compare(parent, tmp_path)

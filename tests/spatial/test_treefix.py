@@ -7,16 +7,16 @@ from tests.reference import spatial_twins as twins
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Budget
-from shorthaul.spatial import generators
-from shorthaul.spatial.check import CODES, check_lca, check_treefix
-from shorthaul.spatial.computer import SpatialComputer
+from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.operators import OPERATORS, Operator
+from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import tree_from_parents
-from shorthaul.spatial.operators import OPERATORS, Operator
 from shorthaul.spatial.options import METHODS, PlacingOptions
 from shorthaul.spatial.options import OPERATORS as NAMES
-from shorthaul.spatial.planning import place
-from shorthaul.spatial.stored import store
-from shorthaul.spatial.treefix_sums import run_treefix
+from shorthaul.spatial.treefix_verb import run_treefix
+from shorthaul.spatial.verbs import place
+from shorthaul.spatial.workloads import generators
 
 RUNS = [("rake-compress", "local-maximum"), ("rake-compress", "random-mate"), ("convergecast", ""), ("heavy-path", "")]
 

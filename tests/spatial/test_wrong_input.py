@@ -13,7 +13,7 @@ from tests.commands import shorthaul, shorthaul_json
 import shorthaul.spatial as engine
 from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.formats import output_suffix
+from shorthaul.spatial.formats.files import output_suffix
 from shorthaul.spatial.model import grid_from_text
 from shorthaul.spatial.options import LcaOptions
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from tests.tensor.random_plans import random_plan, random_problem
 
-from shorthaul.tensor.annealing import anneal, solution
-from shorthaul.tensor.bound import lower_bound
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.formats import load_problem
-from shorthaul.tensor.groups import Groups
+from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
-from shorthaul.tensor.sequence import plan_of, steps_of
+from shorthaul.tensor.search.annealing import anneal, solution
+from shorthaul.tensor.search.groups import Groups
+from shorthaul.tensor.search.sequence import plan_of, steps_of
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
 

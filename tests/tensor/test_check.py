@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.cases import GraphBuilder, example_1, example_3, example_4, example_5
-from shorthaul.tensor.check import replay
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
+from shorthaul.tensor.workloads.cases import GraphBuilder, example_1, example_3, example_4, example_5
 
 BANDWIDTH = 10
 

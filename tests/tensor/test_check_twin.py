@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.reference import tensor_replay
 from tests.tensor.random_plans import random_plan, random_problem
 
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.formats import plan_document, problem_document
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.formats.documents import plan_document, problem_document
 from shorthaul.tensor.model import CONTEST, RULES, SPEC
 
 #: The twin stops at the first broken rule of a subgraph; the names it has for ours.

@@ -7,8 +7,8 @@ import json
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 
-from shorthaul.tensor.cases import example_3, example_5
-from shorthaul.tensor.formats import problem_document
+from shorthaul.tensor.formats.documents import problem_document
+from shorthaul.tensor.workloads.cases import example_3, example_5
 
 
 @pytest.fixture

@@ -11,10 +11,17 @@ from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor import formats
-from shorthaul.tensor.cases import example_3
-from shorthaul.tensor.formats import load_plan, plan_columns, plan_document, plan_from_document, save_plan, save_problem
+from shorthaul.tensor.formats import documents as formats
+from shorthaul.tensor.formats.documents import (
+    load_plan,
+    plan_columns,
+    plan_document,
+    plan_from_document,
+    save_plan,
+    save_problem,
+)
 from shorthaul.tensor.model import RULES, Machine, Operator, OperatorType, Problem, Tensor
+from shorthaul.tensor.workloads.cases import example_3
 
 PLAN = {
     "subgraphs": [[0], [1, 2]],

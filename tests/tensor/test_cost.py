@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tensor.random_plans import random_plan, random_problem
 
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.cost import step_costs
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.cost_model.cost import step_costs
+from shorthaul.tensor.cost_model.profile import profile_of
+from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, isolated_moves, moves_of, plain_moves
 from shorthaul.tensor.model import CONTEST, SPEC
-from shorthaul.tensor.profile import profile_of
-from shorthaul.tensor.traversal import ALL, PLAIN, isolated_moves, moves_of, plain_moves
 
 
 def compare(seed, rules, operators):

@@ -11,10 +11,10 @@ from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Budget
-from shorthaul.tensor.bound import lower_bound
-from shorthaul.tensor.check import replay
+from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
-from shorthaul.tensor.search import improve
+from shorthaul.tensor.search.driver import improve
 
 
 def tiny_problem(seed, operators):

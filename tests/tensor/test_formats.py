@@ -12,8 +12,7 @@ import pytest
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.cases import CASES, example_3
-from shorthaul.tensor.formats import (
+from shorthaul.tensor.formats.documents import (
     load_plan,
     load_problem,
     plan_document,
@@ -25,6 +24,7 @@ from shorthaul.tensor.formats import (
     save_problem,
 )
 from shorthaul.tensor.model import RULES
+from shorthaul.tensor.workloads.cases import CASES, example_3
 
 PROBLEM = {
     "widths": [128, 128, 128, 64, 64],
@@ -319,7 +319,7 @@ def corrupted(rng, document):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_corrupted_files_are_used_or_refused_never_a_traceback(seed):
-    from shorthaul.tensor.check import replay
+    from shorthaul.tensor.check.replay import replay
 
     rng = np.random.default_rng(seed)
     problem = example_3()

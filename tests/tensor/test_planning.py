@@ -12,12 +12,12 @@ import shorthaul
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Budget
-from shorthaul.tensor.baseline import one_operator_per_subgraph
-from shorthaul.tensor.cases import CASES, GraphBuilder, example_1, example_3, example_4, example_5
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.formats import load_problem
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
+from shorthaul.tensor.search.baseline import one_operator_per_subgraph
+from shorthaul.tensor.workloads.cases import CASES, GraphBuilder, example_1, example_3, example_4, example_5
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the contest's instances are not there")
@@ -124,7 +124,7 @@ class TestSweep:
         assert [point["bandwidth"] for point in found.extra["points"]] == pytest.approx([5, 10, 20])
 
     def test_a_plan_better_on_the_machine_beside_is_taken_over(self, monkeypatch):
-        from shorthaul.tensor import planning
+        from shorthaul.tensor import verbs as planning
 
         search = planning.improve
 

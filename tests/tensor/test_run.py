@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.cases import GraphBuilder, example_1, example_3, example_5
-from shorthaul.tensor.check import replay
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, SPEC
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 from shorthaul.tensor.run import evaluate, execute, random_inputs
+from shorthaul.tensor.workloads.cases import GraphBuilder, example_1, example_3, example_5
 
 WHOLE = Granularity(128, 128, 1)
 

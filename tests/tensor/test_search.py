@@ -10,14 +10,14 @@ from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Budget
-from shorthaul.tensor.baseline import one_operator_per_subgraph
-from shorthaul.tensor.bound import lower_bound
-from shorthaul.tensor.check import replay
-from shorthaul.tensor.groups import Groups, bits
+from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC
-from shorthaul.tensor.moves import neighbour
-from shorthaul.tensor.search import improve
-from shorthaul.tensor.sequence import evaluate, plan_of, steps_of
+from shorthaul.tensor.search.baseline import one_operator_per_subgraph
+from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.search.groups import Groups, bits
+from shorthaul.tensor.search.moves import neighbour
+from shorthaul.tensor.search.sequence import evaluate, plan_of, steps_of
 
 
 @pytest.mark.parametrize("name", RULES)

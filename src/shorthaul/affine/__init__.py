@@ -10,32 +10,32 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.affine.cases import case
-    from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
-    from shorthaul.affine.counting import card
-    from shorthaul.affine.dataflow import DataFlow, flow_dependences
-    from shorthaul.affine.formats import load_plan, save_plan
+    from shorthaul.affine.dependences import DataFlow, flow_dependences
+    from shorthaul.affine.formats.plans import load_plan, save_plan
+    from shorthaul.affine.frontend.scop import program_from_text
+    from shorthaul.affine.integer_sets.counting import card
     from shorthaul.affine.model import Program, Statement
     from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+    from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
     from shorthaul.affine.plan import Plan
-    from shorthaul.affine.planning import bound, cdag, check, plan, sweep
-    from shorthaul.affine.scop import program_from_text
-    from shorthaul.affine.upper import UpperBound, upper_bound
+    from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+    from shorthaul.affine.verbs import bound, cdag, check, plan, sweep
+    from shorthaul.affine.workloads.cases import case
 
 _NAMES = {
-    "case": "shorthaul.affine.cases",
-    **dict.fromkeys(("ConcreteCdag", "concrete_cdag"), "shorthaul.affine.cdag"),
-    "card": "shorthaul.affine.counting",
-    **dict.fromkeys(("DataFlow", "flow_dependences"), "shorthaul.affine.dataflow"),
-    **dict.fromkeys(("load_plan", "save_plan"), "shorthaul.affine.formats"),
+    "case": "shorthaul.affine.workloads.cases",
+    **dict.fromkeys(("ConcreteCdag", "concrete_cdag"), "shorthaul.affine.replay.cdag"),
+    "card": "shorthaul.affine.integer_sets.counting",
+    **dict.fromkeys(("DataFlow", "flow_dependences"), "shorthaul.affine.dependences"),
+    **dict.fromkeys(("load_plan", "save_plan"), "shorthaul.affine.formats.plans"),
     **dict.fromkeys(("Program", "Statement"), "shorthaul.affine.model"),
     **dict.fromkeys(
         ("BoundOptions", "CdagOptions", "CheckOptions", "PlanOptions", "SweepOptions"), "shorthaul.affine.options"
     ),
     "Plan": "shorthaul.affine.plan",
-    **dict.fromkeys(("bound", "cdag", "check", "plan", "sweep"), "shorthaul.affine.planning"),
-    "program_from_text": "shorthaul.affine.scop",
-    **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.upper"),
+    **dict.fromkeys(("bound", "cdag", "check", "plan", "sweep"), "shorthaul.affine.verbs"),
+    "program_from_text": "shorthaul.affine.frontend.scop",
+    **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.orders.upper_bound"),
 }
 
 __all__ = [

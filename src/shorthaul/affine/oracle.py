@@ -15,20 +15,20 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.bound import AffineBound
-from shorthaul.affine.cdag import ConcreteCdag, concrete_cdag
-from shorthaul.affine.check import same_cdag
-from shorthaul.affine.check_parts import largest_part
-from shorthaul.affine.counting import card
-from shorthaul.affine.dataflow import DataFlow
-from shorthaul.affine.k_partition import sets_of
-from shorthaul.affine.leading import S
-from shorthaul.affine.polynomial import symbol
-from shorthaul.affine.scan import points
+from shorthaul.affine.bounds.best import AffineBound
+from shorthaul.affine.bounds.partition.k_partition import sets_of
+from shorthaul.affine.check.largest_part import largest_part
+from shorthaul.affine.check.plan_check import same_cdag
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.points import points
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.replay.tile_order import best_origin
+from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import FAST_MEMORY, shown
-from shorthaul.affine.tile_order import best_origin
-from shorthaul.affine.tiling import Tiling, best_tiling, tile_space
-from shorthaul.affine.upper import UpperBound, upper_bound
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.check import Violation
 from shorthaul.core.search import Budget

@@ -18,7 +18,7 @@ def parse_sizes(text: str | None, program: Program) -> dict[str, int]:
 
     Raises :class:`InputError` for anything that is no ``name=integer``, an unknown name, a name given twice.
 
-    >>> from shorthaul.affine.cases import kernel
+    >>> from shorthaul.affine.workloads.cases import kernel
     >>> parse_sizes("N=8, S=4", kernel("trisolv"))
     {'N': 8, 'S': 4}
     """

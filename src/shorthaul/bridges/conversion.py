@@ -53,7 +53,7 @@ def convert(
 
 
 def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions) -> None:
-    from shorthaul.tensor.formats import problem_document
+    from shorthaul.tensor.formats.documents import problem_document
 
     save_json(target, problem_document(problem_from_onnx(data, accelerator.machine(), file=source)))
 
@@ -61,8 +61,8 @@ def _onnx(source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOp
 def _network(
     source: Path, data: bytes, target: Path, *, accelerator: AcceleratorOptions, options: NetworkOptions
 ) -> None:
-    from shorthaul.dataflow.formats import application_document, write_sdf3
-    from shorthaul.tensor.formats import load_problem
+    from shorthaul.dataflow.formats.documents import application_document, write_sdf3
+    from shorthaul.tensor.formats.documents import load_problem
 
     is_model = source.suffix.lower() == ".onnx"
     problem = problem_from_onnx(data, accelerator.machine(), file=source) if is_model else load_problem(source, data)
@@ -77,25 +77,25 @@ def _network(
 
 
 def _cdag(source: Path, data: bytes, target: Path) -> None:
-    from shorthaul.pebble.formats import cdag_document, load_cdag
+    from shorthaul.pebble.formats.documents import cdag_document, load_cdag
 
     save_json(target, cdag_document(load_cdag(source, data)), indent=None)
 
 
 def _from_sdf3(source: Path, data: bytes, target: Path) -> None:
-    from shorthaul.dataflow.formats import application_document, load_application
+    from shorthaul.dataflow.formats.documents import application_document, load_application
 
     save_json(target, application_document(load_application(source, data)))
 
 
 def _to_sdf3(source: Path, data: bytes, target: Path) -> None:
-    from shorthaul.dataflow.formats import load_application, write_sdf3
+    from shorthaul.dataflow.formats.documents import load_application, write_sdf3
 
     write_text(target, write_sdf3(load_application(source, data)))
 
 
 def _tree(source: Path, data: bytes, target: Path) -> None:
-    from shorthaul.spatial.formats import save_tree, tree_from_file
+    from shorthaul.spatial.formats.files import save_tree, tree_from_file
 
     save_tree(target, tree_from_file(source, data, forest=True))
 

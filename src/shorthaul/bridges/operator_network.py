@@ -50,7 +50,7 @@ def network_of(problem: Problem, options: NetworkOptions, *, name: str = "operat
     side of MatMuls is a weight, kept where its operator runs; any other has an actor that provides it, and every graph
     output one that takes it. Raises :class:`InputError` for amounts that the dataflow engine does not count.
 
-    >>> from shorthaul.tensor.cases import example_1
+    >>> from shorthaul.tensor.workloads.cases import example_1
     >>> [actor.id for actor in network_of(example_1(), NetworkOptions()).actors]
     ['input0', 'op0', 'op1', 'output2']
     """

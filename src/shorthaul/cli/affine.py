@@ -29,8 +29,8 @@ Input = Annotated[
 def bound(workload: Input, options: BoundOptions, search: Search, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     source = _read(workload, options.function)
-    from shorthaul.affine import planning
-    from shorthaul.affine.upper_report import shown_upper
+    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.orders.upper_report import shown_upper
     from shorthaul.cli.output import finish
 
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
@@ -45,7 +45,7 @@ def bound(workload: Input, options: BoundOptions, search: Search, output: Answer
 def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
     source = _read(workload, options.function)
-    from shorthaul.affine import planning
+    from shorthaul.affine import verbs as planning
 
     result = planning.plan(source.workload, options, search=search.budget(), source=source)
     if not output.json:
@@ -75,7 +75,7 @@ def check(
         cure = "give the plan to be replayed and written, or take --result for the comparisons"
         raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     source = _read(workload, options.function)
-    from shorthaul.affine import planning
+    from shorthaul.affine import verbs as planning
     from shorthaul.report.text import print_table
 
     given = None if plan_file is None else planning.read_plan(plan_file, source.workload)
@@ -92,7 +92,7 @@ def check(
 def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     source = _read(workload, options.function)
-    from shorthaul.affine import planning
+    from shorthaul.affine import verbs as planning
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
 
@@ -126,7 +126,7 @@ def cdag(
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
     source = _read(workload, options.function)
-    from shorthaul.affine import planning
+    from shorthaul.affine import verbs as planning
     from shorthaul.core.document import json_text, save_json
     from shorthaul.core.errors import STANDARD_STREAM
 
@@ -141,7 +141,7 @@ def cdag(
 @verb(app, "cases")
 def cases(listing: Listing) -> None:
     """List the built-in kernels."""
-    from shorthaul.affine.cases import CASES
+    from shorthaul.affine.workloads.cases import CASES
     from shorthaul.cli.output import print_cases
 
     print_cases(CASES, listing)
@@ -149,13 +149,13 @@ def cases(listing: Listing) -> None:
 
 def _read(workload: str, function: str | None) -> Source[Program]:
     """Return the program, before the engine is imported: a mistake in the file is answered at once."""
-    from shorthaul.affine.cases import case
+    from shorthaul.affine.workloads.cases import case
 
     return case(workload, function)
 
 
 def _finish(result: Result[Plan], program: Program, output: Output) -> None:
-    from shorthaul.affine.formats import plan_document, save_plan
+    from shorthaul.affine.formats.plans import plan_document, save_plan
     from shorthaul.cli.output import finish
 
     made = result.plan

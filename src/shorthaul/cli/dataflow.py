@@ -38,7 +38,7 @@ Input = Annotated[
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
     """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
-    from shorthaul.dataflow.planning import plan as find
+    from shorthaul.dataflow.verbs import plan as find
 
     source = _case(workload)
     _finish(find(source.workload, options, search=search.budget(), source=source), output)
@@ -48,12 +48,12 @@ def plan(workload: Input, options: PlanOptions, search: Search, output: Output) 
 def schedule(workload: Input, options: ScheduleOptions, search: Search, output: Output) -> None:
     """Schedule one mapping: period, start times, capacities, and what limits the period."""
     from shorthaul.core.document import save_json
-    from shorthaul.dataflow.planning import schedule as find
+    from shorthaul.dataflow.verbs import schedule as find
 
     source = _case(workload)
     result = find(source.workload, None, options, search=search.budget(), source=source)
     if options.chrome_trace is not None:
-        from shorthaul.dataflow.planning import chrome_trace_of
+        from shorthaul.dataflow.verbs import chrome_trace_of
 
         save_json(options.chrome_trace, chrome_trace_of(source.workload, result, options.platform), indent=None)
     _finish(result, output)
@@ -62,7 +62,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: Search, output: 
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
-    from shorthaul.dataflow.planning import bound as find
+    from shorthaul.dataflow.verbs import bound as find
 
     source = _case(workload)
     _finish(find(source.workload, options, source=source), output)
@@ -76,8 +76,8 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: tokens through buffers, every resource modulo the period."""
-    from shorthaul.dataflow.formats import load_points
-    from shorthaul.dataflow.planning import check as replay
+    from shorthaul.dataflow.formats.documents import load_points
+    from shorthaul.dataflow.verbs import check as replay
 
     source = _case(workload)
     _finish(replay(source.workload, load_points(plan_file), options, source=source), output)
@@ -86,7 +86,7 @@ def check(
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
-    from shorthaul.dataflow.planning import sweep as find
+    from shorthaul.dataflow.verbs import sweep as find
 
     source = _case(workload)
     result = find(source.workload, options, search=search.budget(), source=source)
@@ -101,7 +101,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output:
 @verb(app, "run")
 def run(workload: Input, options: RunOptions, search: Search, output: Output) -> None:
     """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
-    from shorthaul.dataflow.execution import run as execute
+    from shorthaul.dataflow.execution.run_verb import run as execute
 
     source = _case(workload)
     _finish(execute(source.workload, options, search=search.budget(), source=source), output)
@@ -124,7 +124,7 @@ def _case(text: str) -> Source[Any]:
 
 def _finish(result: Result[Any], output: Answer) -> NoReturn:
     from shorthaul.cli.output import finish
-    from shorthaul.dataflow.formats import save_plan
+    from shorthaul.dataflow.formats.documents import save_plan
 
     plan: Any = result.plan
     finish(

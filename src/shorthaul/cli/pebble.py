@@ -46,7 +46,7 @@ def _load(text: str, options: LoopNestOptions) -> Source[Cdag]:
 def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
     """End a verb whose result may carry a plan of ``cdag``."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble.formats import plan_document, save_plan
+    from shorthaul.pebble.formats.documents import plan_document, save_plan
 
     made = result.plan
     finish(
@@ -60,7 +60,7 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 @verb(app, "plan")
 def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: Search, output: Output) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
-    from shorthaul.pebble import planning
+    from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
     result = planning.plan(source.workload, options, search=search.budget(), source=source)
@@ -106,8 +106,8 @@ def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search:
 @verb(app, "run")
 def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Search, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
-    from shorthaul.pebble import planning
-    from shorthaul.pebble.formats import load_numbers, load_plan
+    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.formats.documents import load_numbers, load_plan
 
     source = _load(workload, read)
     cdag = source.workload
@@ -124,7 +124,7 @@ def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Sea
 def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: Search, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble import planning
+    from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
@@ -143,8 +143,8 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak."""
-    from shorthaul.pebble import planning
-    from shorthaul.pebble.formats import load_plan
+    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.formats.documents import load_plan
 
     source = _load(workload, read)
     given = load_plan(plan_file, source.workload)
@@ -156,6 +156,6 @@ def check(
 def cases(listing: Listing) -> None:
     """List the built-in CDAGs and their parameters."""
     from shorthaul.cli.output import print_cases
-    from shorthaul.pebble.cases import CASES
+    from shorthaul.pebble.workloads.cases import CASES
 
     print_cases(CASES, listing)

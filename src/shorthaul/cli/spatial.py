@@ -30,7 +30,7 @@ TreeArgument = Annotated[
 
 
 def _load(text: str, options: TreeOptions) -> Source[Tree]:
-    from shorthaul.spatial.planning import case
+    from shorthaul.spatial.verbs import case
 
     return case(text, forest=options.forest)
 
@@ -39,11 +39,11 @@ def _load(text: str, options: TreeOptions) -> Source[Tree]:
 def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Search, output: Output) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
     from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats import layout_bytes, layout_document
+    from shorthaul.spatial.formats.files import layout_bytes, layout_document
 
     suffix = _suffix(output)
     source = _load(tree, read)
-    from shorthaul.spatial.planning import plan as make_plan
+    from shorthaul.spatial.verbs import plan as make_plan
 
     result = make_plan(source.workload, options, search=search.budget(), source=source)
     assert result.plan is not None
@@ -80,7 +80,7 @@ def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer
 def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: Search, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     source = _load(tree, read)
-    from shorthaul.spatial.planning import bound as find_bound
+    from shorthaul.spatial.verbs import bound as find_bound
 
     finish(find_bound(source.workload, options, search=search.budget(), source=source), output)
 
@@ -97,8 +97,8 @@ def check(
     suffix = _suffix(output)
     source = _load(tree, read)
     from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats import layout_bytes, layout_document, load_layout
-    from shorthaul.spatial.planning import check as replay
+    from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
+    from shorthaul.spatial.verbs import check as replay
 
     found, path, given = load_layout(layout)
     result = replay(source.workload, found, search=search.budget(), source=source)
@@ -112,7 +112,7 @@ def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, sear
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     suffix = _suffix(output)
     source = _load(tree, read)
-    from shorthaul.spatial.treefix_sums import treefix as run
+    from shorthaul.spatial.treefix_verb import treefix as run
 
     _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
 
@@ -122,20 +122,20 @@ def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: Sear
     """Find lowest common ancestors of many pairs on the spatial computer."""
     suffix = _suffix(output)
     source = _load(tree, read)
-    from shorthaul.spatial.ancestors import lca as run
+    from shorthaul.spatial.lca_verb import lca as run
 
     _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
 
 
 def _suffix(output: Output) -> str:
-    from shorthaul.spatial.formats import output_suffix
+    from shorthaul.spatial.formats.files import output_suffix
 
     return output_suffix(output.output)
 
 
 def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> None:
     from shorthaul.core.document import write_bytes
-    from shorthaul.spatial.formats import table_bytes, table_document
+    from shorthaul.spatial.formats.files import table_bytes, table_document
 
     assert result.plan is not None
     counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
@@ -149,9 +149,9 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 @verb(app, "sweep")
 def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
-    from shorthaul.spatial.cases import CASES
-    from shorthaul.spatial.growth import grown
-    from shorthaul.spatial.growth import sweep as compare
+    from shorthaul.spatial.sweep_verb import grown
+    from shorthaul.spatial.sweep_verb import sweep as compare
+    from shorthaul.spatial.workloads.cases import CASES
 
     sources = grown(tree, CASES, options) or [_load(tree, read)]
     result = compare(sources, options, search=search.budget())
@@ -165,6 +165,6 @@ def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: 
 def cases(listing: Listing) -> None:
     """List the built-in trees."""
     from shorthaul.cli.output import print_cases
-    from shorthaul.spatial.cases import CASES
+    from shorthaul.spatial.workloads.cases import CASES
 
     print_cases(CASES, listing)

@@ -32,7 +32,7 @@ PlanFile = Annotated[
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: ClusterSearch, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
-    from shorthaul.tensor import planning
+    from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
     _finish(planning.plan(source.workload, options, search=search.budget(), source=source), output)
@@ -42,7 +42,7 @@ def plan(workload: Input, options: PlanOptions, search: ClusterSearch, output: O
 def bound(workload: Input, options: RuleOptions, search: Search, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
-    from shorthaul.tensor import planning
+    from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
     result = planning.bound(source.workload, options, search=search.budget(), source=source)
@@ -54,8 +54,8 @@ def bound(workload: Input, options: RuleOptions, search: Search, output: Answer)
 @verb(app, "check")
 def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
     """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
-    from shorthaul.tensor import planning
-    from shorthaul.tensor.formats import load_plan
+    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.formats.documents import load_plan
 
     source = planning.case(workload)
     given = load_plan(plan_file, source.workload)
@@ -68,8 +68,8 @@ def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Se
 def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
-    from shorthaul.tensor import planning
-    from shorthaul.tensor.formats import load_plan
+    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.formats.documents import load_plan
 
     source = planning.case(workload)
     given = load_plan(plan_file, source.workload)
@@ -87,7 +87,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
-    from shorthaul.tensor import planning
+    from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
     result = planning.sweep(source.workload, options, search=search.budget(), source=source)
@@ -108,14 +108,14 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output:
 def cases(listing: Listing) -> None:
     """List the built-in operator graphs and their parameters."""
     from shorthaul.cli.output import print_cases
-    from shorthaul.tensor.cases import CASES
+    from shorthaul.tensor.workloads.cases import CASES
 
     print_cases(CASES, listing)
 
 
 def _finish(result: Result[Plan], output: Output) -> NoReturn:
     from shorthaul.cli.output import finish
-    from shorthaul.tensor.formats import carried_document, save_plan
+    from shorthaul.tensor.formats.documents import carried_document, save_plan
 
     made = result.plan
     finish(

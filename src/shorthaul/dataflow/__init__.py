@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.execution import run
-    from shorthaul.dataflow.expansion import marked_graph
-    from shorthaul.dataflow.formats import load_application, load_platform, load_points, save_plan, write_sdf3
-    from shorthaul.dataflow.generators import multicamera, platform24, sobel, sobel4
+    from shorthaul.dataflow.execution.run_verb import run
+    from shorthaul.dataflow.formats.documents import load_application, load_platform, load_points, save_plan, write_sdf3
+    from shorthaul.dataflow.graphs.expansion import marked_graph
+    from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
     from shorthaul.dataflow.loading import case, cases
     from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Decisions, Platform, Problem, Tile
-    from shorthaul.dataflow.mrb import MultiReaderBuffer, substitute_mrbs
     from shorthaul.dataflow.options import (
         BoundOptions,
         CheckOptions,
@@ -26,27 +25,29 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.dataflow.plan import Plan, Point
-    from shorthaul.dataflow.planning import bound, check, plan, schedule, sweep
+    from shorthaul.dataflow.verbs import bound, check, plan, schedule, sweep
+    from shorthaul.dataflow.workloads.generators import multicamera, platform24, sobel, sobel4
 
 _NAMES = {
-    "marked_graph": "shorthaul.dataflow.expansion",
-    "run": "shorthaul.dataflow.execution",
+    "marked_graph": "shorthaul.dataflow.graphs.expansion",
+    "run": "shorthaul.dataflow.execution.run_verb",
     **dict.fromkeys(
-        ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"), "shorthaul.dataflow.formats"
+        ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
+        "shorthaul.dataflow.formats.documents",
     ),
-    **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.generators"),
+    **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.workloads.generators"),
     **dict.fromkeys(
         ("Actor", "Application", "Channel", "Core", "CoreType", "Decisions", "Platform", "Problem", "Tile"),
         "shorthaul.dataflow.model",
     ),
-    **dict.fromkeys(("MultiReaderBuffer", "substitute_mrbs"), "shorthaul.dataflow.mrb"),
+    **dict.fromkeys(("MultiReaderBuffer", "substitute_mrbs"), "shorthaul.dataflow.graphs.multi_reader_buffers"),
     **dict.fromkeys(
         ("BoundOptions", "CheckOptions", "PlanOptions", "RunOptions", "ScheduleOptions", "SweepOptions"),
         "shorthaul.dataflow.options",
     ),
     **dict.fromkeys(("Plan", "Point"), "shorthaul.dataflow.plan"),
     **dict.fromkeys(("case", "cases"), "shorthaul.dataflow.loading"),
-    **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.planning"),
+    **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.verbs"),
 }
 
 __all__ = [

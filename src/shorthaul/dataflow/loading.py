@@ -12,11 +12,11 @@ from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Budget
-from shorthaul.dataflow import generators
-from shorthaul.dataflow.cases import CASES
-from shorthaul.dataflow.expansion import marked_graph
-from shorthaul.dataflow.formats import is_sdf3, load_application, load_platform, mapping_from
+from shorthaul.dataflow.formats.documents import is_sdf3, load_application, load_platform, mapping_from
+from shorthaul.dataflow.graphs.expansion import marked_graph
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, check_platform_runs
+from shorthaul.dataflow.workloads import generators
+from shorthaul.dataflow.workloads.cases import CASES
 
 Workload = Problem | Application
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table
-from shorthaul.dataflow.binding import MappedNetwork
+from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import Point
 

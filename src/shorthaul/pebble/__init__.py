@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.pebble.formats import load_cdag, load_plan, save_plan
-    from shorthaul.pebble.graph_formats import from_dependencies
+    from shorthaul.pebble.formats.documents import load_cdag, load_plan, save_plan
+    from shorthaul.pebble.formats.graphs import from_dependencies
     from shorthaul.pebble.model import Cdag, build, from_pairs
     from shorthaul.pebble.options import (
         BoundOptions,
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.pebble.plan import Move, Plan, plan_of
-    from shorthaul.pebble.planning import bound, case, cases, check, plan, run
     from shorthaul.pebble.trade_off import memory, sweep
+    from shorthaul.pebble.verbs import bound, case, cases, check, plan, run
 
 _NAMES = {
-    **dict.fromkeys(("load_cdag", "load_plan", "save_plan"), "shorthaul.pebble.formats"),
-    "from_dependencies": "shorthaul.pebble.graph_formats",
+    **dict.fromkeys(("load_cdag", "load_plan", "save_plan"), "shorthaul.pebble.formats.documents"),
+    "from_dependencies": "shorthaul.pebble.formats.graphs",
     **dict.fromkeys(("Cdag", "build", "from_pairs"), "shorthaul.pebble.model"),
     **dict.fromkeys(
         ("BoundOptions", "CheckOptions", "MemoryOptions", "PlanOptions", "RunOptions", "SweepOptions"),
         "shorthaul.pebble.options",
     ),
     **dict.fromkeys(("Move", "Plan", "plan_of"), "shorthaul.pebble.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.verbs"),
     **dict.fromkeys(("memory", "sweep"), "shorthaul.pebble.trade_off"),
 }
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Budget
-from shorthaul.pebble.bound import exhausted
+from shorthaul.pebble.bounds.best import exhausted
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
 

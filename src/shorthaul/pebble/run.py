@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble import dwt, mvm_tiling
-from shorthaul.pebble.forest import as_forest
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.structured import matrix_vector
+from shorthaul.pebble.structured import wavelet as dwt
+from shorthaul.pebble.structured.forest import as_forest
 
 FloatArray = npt.NDArray[np.float64]
 Operation = Callable[[int, list[float]], float]
@@ -56,7 +57,7 @@ def kernel_of(cdag: Cdag) -> Kernel:
     """
     if dwt.recognise(cdag) is not None:
         return _haar(cdag)
-    mvm = mvm_tiling.recognise(cdag)
+    mvm = matrix_vector.recognise(cdag)
     return _sums(cdag) if mvm is None else _matrix_vector(cdag, mvm)
 
 
@@ -162,7 +163,7 @@ def _haar(cdag: Cdag) -> Kernel:
     return Kernel("Haar wavelet transform", operation, direct)
 
 
-def _matrix_vector(cdag: Cdag, mvm: mvm_tiling.Mvm) -> Kernel:
+def _matrix_vector(cdag: Cdag, mvm: matrix_vector.Mvm) -> Kernel:
     is_product = np.zeros(cdag.n, dtype=bool)
     is_product[mvm.products] = True
 

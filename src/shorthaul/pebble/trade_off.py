@@ -16,14 +16,17 @@ from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Budget
-from shorthaul.pebble import layer_by_layer, least_memory, mvm_tiling, sram, tree, tree_cuts, views
-from shorthaul.pebble.forest import as_forest
-from shorthaul.pebble.methods import find_plan, lower_bound
+from shorthaul.pebble import sram, views
+from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
+from shorthaul.pebble.orders import layer_by_layer
 from shorthaul.pebble.plan import Plan
-from shorthaul.pebble.planning import KIND, checked, cost_of, problem_document
 from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.strategy import find_plan, lower_bound
+from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
+from shorthaul.pebble.structured.forest import as_forest
+from shorthaul.pebble.verbs import KIND, checked, cost_of, problem_document
 
 #: Graphs up to this size get the curve of budgets in ``memory``, and the baselines in ``sweep``.
 _MOST_FOR_CURVE = 20_000
@@ -73,7 +76,7 @@ def memory(
     the bound is on ``budget``. ``extra`` holds the SRAM estimates and the curve of budgets. Raises
     :class:`InputError` for a method that does not apply.
 
-    >>> from shorthaul.pebble.generators import dwt
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
     10
     """
@@ -132,18 +135,18 @@ def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, 
 def _closed_form(cdag: Cdag, method: str) -> int | None:
     """Return the budget where a formula or Liu's order gives it."""
     rules: dict[str, Callable[[], int]] = {
-        "dwt": lambda: tree.least_memory(cdag, method="dwt"),
-        "tree": lambda: tree.least_memory(cdag),
+        "dwt": lambda: tree_recursion.least_memory(cdag, method="dwt"),
+        "tree": lambda: tree_recursion.least_memory(cdag),
         "tree-cuts": lambda: tree_cuts.least_memory(cdag),
         "liu": lambda: tree_cuts.least_memory(cdag),
-        "mvm-tiling": lambda: mvm_tiling.least_memory(cdag),
+        "mvm-tiling": lambda: matrix_vector.least_memory(cdag),
         "layer-by-layer": lambda: layer_by_layer.least_memory(cdag),
         "layer-by-layer-freeing": lambda: layer_by_layer.least_memory(cdag, freeing=True),
     }
     if method == "auto":
         if as_forest(cdag) is not None:
             return tree_cuts.least_memory(cdag)
-        return mvm_tiling.least_memory(cdag) if mvm_tiling.recognise(cdag) is not None else None
+        return matrix_vector.least_memory(cdag) if matrix_vector.recognise(cdag) is not None else None
     return rules[method]() if method in rules else None
 
 
@@ -181,9 +184,9 @@ def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions
             proof="Without spilling, the trees can be computed one after another, each in Liu's order, which needs "
             "the least memory (Liu 1987).",
         )
-    mvm = mvm_tiling.recognise(cdag)
+    mvm = matrix_vector.recognise(cdag)
     if mvm is not None:
-        return mvm_tiling.memory_bound(cdag, mvm)
+        return matrix_vector.memory_bound(cdag, mvm)
     least, goal = cdag.least_budget(), cdag.algorithmic_bound()
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = max(least, excluded) // unit, budget // unit
@@ -255,7 +258,7 @@ def sweep(
     The points are in ``extra["points"]``, each with its own bound. Raises :class:`InputError` for wrong budgets or a
     method that does not apply, :class:`InfeasibleError` for a budget below the least.
 
-    >>> from shorthaul.pebble.generators import dwt
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> [p["traffic"] for p in sweep(dwt(n=8, d=3, word=1), budgets="3,4,5").extra["points"]]
     [22, 18, 16]
     """
@@ -289,8 +292,8 @@ def _enough(cdag: Cdag) -> int:
     """Return a budget at which inputs and outputs alone can be moved, quickly found."""
     if as_forest(cdag) is not None:
         return tree_cuts.least_memory(cdag)
-    if mvm_tiling.recognise(cdag) is not None:
-        return mvm_tiling.least_memory(cdag)
+    if matrix_vector.recognise(cdag) is not None:
+        return matrix_vector.least_memory(cdag)
     return layer_by_layer.least_memory(cdag, freeing=True)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Bound
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Table, Text
 from shorthaul.graphs.csr import layers
-from shorthaul.pebble.check import occupancy
+from shorthaul.pebble.check.replay import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.sram import SOURCE, Sram

@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.ancestors import lca
-    from shorthaul.spatial.decision_trees import tree_from_sklearn
-    from shorthaul.spatial.formats import newick_from_tree, tree_from_newick
-    from shorthaul.spatial.growth import sweep
+    from shorthaul.spatial.computer.operators import Operator
+    from shorthaul.spatial.formats.files import newick_from_tree, tree_from_newick
+    from shorthaul.spatial.lca_verb import lca
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
-    from shorthaul.spatial.operators import Operator
     from shorthaul.spatial.options import PlanOptions
     from shorthaul.spatial.plan import Layout
-    from shorthaul.spatial.planning import bound, case, cases, check, plan
-    from shorthaul.spatial.treefix_sums import treefix
+    from shorthaul.spatial.sweep_verb import sweep
+    from shorthaul.spatial.treefix_verb import treefix
+    from shorthaul.spatial.verbs import bound, case, cases, check, plan
+    from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 _NAMES = {
-    **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats"),
+    **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats.files"),
     **dict.fromkeys(("Grid", "Tree", "tree_from_parents"), "shorthaul.spatial.model"),
-    "lca": "shorthaul.spatial.ancestors",
-    "sweep": "shorthaul.spatial.growth",
-    "treefix": "shorthaul.spatial.treefix_sums",
-    "tree_from_sklearn": "shorthaul.spatial.decision_trees",
-    "Operator": "shorthaul.spatial.operators",
+    "lca": "shorthaul.spatial.lca_verb",
+    "sweep": "shorthaul.spatial.sweep_verb",
+    "treefix": "shorthaul.spatial.treefix_verb",
+    "tree_from_sklearn": "shorthaul.spatial.workloads.decision_trees",
+    "Operator": "shorthaul.spatial.computer.operators",
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.verbs"),
 }
 
 __all__ = [

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
-from shorthaul.spatial.cost_kernels import distance_counts, edge_energy
+from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.tree_kernels import depths, sorted_by
 

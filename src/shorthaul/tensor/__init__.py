@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.tensor.cases import CASES
-    from shorthaul.tensor.formats import load_plan, load_problem, save_plan, save_problem
+    from shorthaul.tensor.formats.documents import load_plan, load_problem, save_plan, save_problem
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
     from shorthaul.tensor.options import PlanOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
-    from shorthaul.tensor.planning import bound, case, cases, check, plan, run, sweep
+    from shorthaul.tensor.verbs import bound, case, cases, check, plan, run, sweep
+    from shorthaul.tensor.workloads.cases import CASES
 
 _NAMES = {
-    "CASES": "shorthaul.tensor.cases",
-    **dict.fromkeys(("load_plan", "load_problem", "save_plan", "save_problem"), "shorthaul.tensor.formats"),
+    "CASES": "shorthaul.tensor.workloads.cases",
+    **dict.fromkeys(("load_plan", "load_problem", "save_plan", "save_problem"), "shorthaul.tensor.formats.documents"),
     **dict.fromkeys(
         ("CONTEST", "SPEC", "Machine", "Operator", "OperatorType", "Problem", "Rules", "Tensor"),
         "shorthaul.tensor.model",
     ),
     **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.verbs"),
 }
 
 __all__ = [

@@ -183,7 +183,7 @@ class Problem:
     def operations(self) -> int:
         """Return the arithmetic operations of computing every tensor once: two a multiply-add, one a pointwise result.
 
-        >>> from shorthaul.tensor.cases import example_1
+        >>> from shorthaul.tensor.workloads.cases import example_1
         >>> example_1().operations()
         32768
         """

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Table
-from shorthaul.tensor.check import Replay, SubgraphReplay
-from shorthaul.tensor.check_steps import Floats
+from shorthaul.tensor.check.replay import Replay, SubgraphReplay
+from shorthaul.tensor.check.steps import Floats
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.plan import Plan, Subgraph
 

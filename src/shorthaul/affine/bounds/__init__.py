@@ -1,0 +1,1 @@
+"""Lower bounds on loads, and the choice and combination of arguments."""

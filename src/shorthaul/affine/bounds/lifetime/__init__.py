@@ -1,0 +1,1 @@
+"""Bounds by lifetime: values that must be live at once."""

@@ -1,0 +1,81 @@
+"""Interval bounds: what a whole chain reads has to pass through fast memory between its first and its last vertex.
+
+Let l be a line of a chain and X(l) vertices that later vertices of the line read and that are ancestors of its first
+vertex. When the first vertex has just been computed, at most S - 1 of X(l) are in fast memory; so the time from then
+to the last vertex of the line, the interval of l, has at least |X(l)| - S + 1 loads of X(l). The intervals of two lines
+that read one vertex through the same reference are disjoint if the last vertex of one is an ancestor of the first
+vertex of the other (checked). Then a load counts at most once per reference, and
+
+    loads  >=  1/r sum over l of (|X(l)| - S + 1)+,   r the number of references.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import islpy as isl
+
+from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, Search, Wavefront, argument, exact_closure
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.effort import made_within
+
+_STEPS = 5
+
+
+def intervals(flow: DataFlow) -> list[Wavefront]:
+    """Return an interval argument for every statement with a chain that has one."""
+    search = Search(flow)
+    names = [item.name for item in flow.program.statements]
+    return made_within(EFFORT, names, lambda name: _of_chain(flow, search, name))
+
+
+def _of_chain(flow: DataFlow, search: Search, statement: str) -> Wavefront | None:
+    closure = search.closure(statement)
+    if closure is None:
+        return None
+    first = closure.domain().subtract(closure.range())
+    last = closure.range().subtract(closure.domain())
+    later = closure.intersect_domain(first)
+    ancestors = search.ancestors(statement, first, steps=_STEPS)
+    reads = [search.reads(statement, tag) for tag in sorted({item.reference.tag for item in flow.into(statement)})]
+    needed = [later.apply_range(item).intersect(ancestors).coalesce() for item in reads]
+    # a reference that gives each line one vertex at most adds little and would make loads count once more
+    needed = [item for item in needed if not (item.is_empty() or item.is_injective() or item.is_single_valued())]
+    if not needed:
+        return None
+    earlier = ancestors.intersect_range(last).apply_range(later.reverse())
+    before = _ordered(earlier)
+    kept = [item for item in needed if _apart(item, before)]
+    if not kept:
+        return None
+    alive = kept[0]
+    for item in kept[1:]:
+        alive = alive.union(item)
+    return argument(flow, statement, "the first of its chain; loads until the last", alive.coalesce(), len(kept))
+
+
+def _apart(needed: isl.UnionMap, before: isl.UnionMap) -> bool:
+    """True if lines that share a vertex are ordered in time."""
+    sharing = needed.apply_range(needed.reverse())
+    same = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    domain = sharing.domain()
+    same = same.union(domain.identity())
+    return bool(sharing.subtract(same).is_subset(before.union(before.reverse())))
+
+
+def _ordered(earlier: isl.UnionMap) -> isl.UnionMap:
+    """Return ``earlier`` (first vertex -> that of an earlier line) with the closures of its short translations."""
+    maps: list[isl.Map] = []
+    earlier.foreach_map(maps.append)
+    result = earlier
+    for item in sorted(maps, key=str):
+        width, name = item.dim(isl.dim_type.in_), item.get_tuple_name(isl.dim_type.in_)
+        names = [f"x{at}" for at in range(width)]
+        for step in itertools.product((-1, 0, 1), repeat=width):
+            values = [f"{x} + {value}" for x, value in zip(names, step, strict=True)]
+            text = f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(values)}] }}"
+            piece = item.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+            if any(step) and not piece.is_empty():
+                closed = exact_closure([piece])
+                result = result if closed is None else result.union(closed)
+    return result

@@ -1,0 +1,125 @@
+"""Layers: all of one time step exists before anything of the next one (Olivry et al. 2020, Sec. 6, sets made exact).
+
+Let the vertices of a statement fall into layers by their first coordinate, let every vertex of layer t be an ancestor
+of every vertex of layer t + 1, and let n vertex-disjoint paths lead from layer t to layer t + 1. Just before the first
+vertex of layer t + 1 is computed, the whole layer t has been, so the last computed vertex of every path is still to be
+read. At most S - 1 of them are in fast memory, which has to take the new vertex, so n - S + 1 loads of path vertices
+follow. If the paths of different layers share no vertex but their ends, which count for the later layer, the loads of
+all layers add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.lifetime.wavefront import Search, summed_text, ways_back
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import Cardinality
+from shorthaul.affine.integer_sets.effort import made_within
+from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
+from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
+from shorthaul.affine.proofs.lemmas import LAYERS
+from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.proof import SubBound
+
+_SET = isl.dim_type.set
+#: isl operations for one statement; compositions on the way to ancestors, and along a path.
+EFFORT, _STEPS, _LONGEST = 600_000, 5, 4
+_LAYER = "layer"
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Layers of a statement, and the vertices of the paths from each to the next (``paths``: layer -> last but one)."""
+
+    statement: str
+    ends: isl.UnionMap
+    spill: isl.UnionSet
+    pieces: tuple[tuple[isl.Set, Polynomial], ...]
+    sums: tuple[Cardinality, ...]
+    trace: str
+
+    def at(self, sizes: dict[str, int]) -> float:
+        """Return the bound at ``sizes``, which has S."""
+        return float(sum(item.weight_at(sizes) for item in self.sums))
+
+
+def layers(flow: DataFlow) -> list[Layers]:
+    """Return the argument for every statement that has one and is found within the effort allowed."""
+    search = Search(flow)
+    names = [item.name for item in flow.program.statements]
+    return made_within(EFFORT, names, lambda name: _of_statement(flow, search, name))
+
+
+def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:
+    domain = flow.program.by_name[name].domain
+    width = domain.dim(_SET)
+    if width < 2:
+        return None
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    inside = isl.UnionSet.from_set(domain)
+    following = _read(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(y)}] : y0 = x0 + 1 }}")
+    following = following.intersect_domain(inside).intersect_range(inside)
+    back = _read(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(['x0 - 1', *x[1:]])}] }}")
+    back = back.intersect_domain(inside).intersect_range(inside)
+    if back.is_empty() or not following.is_subset(search.ancestors(name, steps=_STEPS).reverse()):
+        return None
+    for levels in ways_back(search, [name], _LONGEST):
+        arriving = levels[-1].intersect(back).domain()
+        if arriving.is_empty() or not _distinct(levels, arriving):
+            continue
+        layer = _read(f"{{ {name}[{', '.join(x)}] -> {_LAYER}[x0] }}").intersect_domain(arriving)
+        spill = levels[0].intersect_domain(arriving).range()
+        for level in levels[1:]:
+            spill = spill.union(level.intersect_domain(arriving).range())
+        pieces = tuple(alive_per_event(flow, layer.reverse()))
+        sums = tuple(positive_sum(where, count, flow.program.context) for where, count in pieces)
+        trace = "; then ".join(shown(level.intersect_domain(arriving), flow.program) for level in levels)
+        return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums, trace)
+    return None
+
+
+def _read(text: str) -> isl.UnionMap:
+    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+def _distinct(levels: tuple[isl.UnionMap, ...], arriving: isl.UnionSet) -> bool:
+    """True if no vertex is on two of the paths that end in ``arriving`` (each level by itself is injective)."""
+    together = _read("{ }")
+    for level in levels:
+        together = together.union(level.intersect_domain(arriving).reverse())
+    return bool(together.is_single_valued())
+
+
+def counted(item: Layers, flow: DataFlow) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    facts = {f"n of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
+    program = flow.program
+    steps = (
+        f"Layers: the vertices of {item.statement} by their first coordinate, x0. Every vertex of layer x0 - 1 is an",
+        "ancestor of every vertex of layer x0 (the relation lies inside the compositions of the program's flows).",
+        f"Paths that lead from layer x0 - 1 to layer x0 end in {shown(item.ends.range(), program)}",
+        f"and go through {item.trace}, each a function of the end that is one-to-one.",
+        "No vertex is on two paths (ends left out); n counts the ends in layer x0.",
+        *(
+            f"piece {at}: {summed_text(where, count.sympy(), guarded(part))}"
+            for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True))
+        ),
+        "Lemma (layers): at least n - S + 1 loads of path vertices for each layer x0, and the layers add up.",
+    )
+    return SubBound(
+        "layers",
+        (item.statement,),
+        shown(item.ends.range(), program),
+        sympy.Add(*(guarded(part) for part in item.sums)),
+        item.spill,
+        shown(item.spill, program),
+        {**facts, "per layer": sympy.Symbol("n") - S + 1},
+        steps,
+        (LAYERS,),
+    )

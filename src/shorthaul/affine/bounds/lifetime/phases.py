@@ -1,0 +1,387 @@
+"""Phases: what must pass through fast memory between two events of which one is an ancestor of the other.
+
+Let b be an ancestor of b', and let vertex-disjoint paths lead from vertices that exist before b (ancestors of b, inputs
+that b or an ancestor of b reads) to vertices y that are read by a descendant w of b which is b' or an ancestor of it.
+When b has just been computed, the last computed vertex of every path still has a reader that is computed in (b, b']:
+the next vertex of the path, or w. It has to be in fast memory then, and beside b at most S - 1 are. So with n(b) paths
+
+    loads in (b, b']  >=  n(b) - S + 1,
+
+none of them the first load of an input. Over a sequence b_1, b_2, ... in which each event is an ancestor of the next
+the intervals are disjoint in time, and the loads add up. Sequences of different lines add up if no vertex is on paths
+of two of them (checked). Intervals from each event to the next but one cover every moment twice at most: half of what
+they load adds up, beside the loads of other vertices.
+
+The events are instances of one statement, or the last vertices of its chains, in steps of one of the loops around.
+Between two of them one more may be put, in the middle of a chain that lies between them: each half
+may have to read almost everything once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.lifetime.wavefront import Search, names_of, summed_text, ways_back
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import Cardinality
+from shorthaul.affine.integer_sets.effort import extend_within, limited
+from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
+from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
+from shorthaul.affine.model import Program
+from shorthaul.affine.proofs.lemmas import PHASES, WAVEFRONT
+from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.proof import SubBound
+
+_SET = isl.dim_type.set
+#: isl operations for one statement and loop.
+EFFORT = 1_500_000
+#: Loops around an event, beside those of its chain.
+_MOST_LOOPS = 2
+#: Compositions on the way back to ancestors and forward again, and on the way back along a path.
+_STEPS, _TRACED = 4, 3
+#: Compositions where two events are two steps apart only.
+_FURTHER = 6
+_MOST_PATHS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One kind of interval b -> b' for every event e: the last vertices of the paths and all their vertices, by e.
+
+    ``pieces`` count the paths, with floors replaced by what is below them; a load may be in ``times`` intervals.
+    ``last``: the interval begins at b' and has no end.
+    """
+
+    pairs: isl.UnionMap
+    ends: isl.UnionMap
+    vertices: isl.UnionMap
+    pieces: tuple[tuple[isl.Set, Polynomial], ...]
+    sums: tuple[Cardinality, ...]
+    times: int = 1
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """A sequence of events and the bound on the loads between them."""
+
+    events: tuple[str, ...]
+    kinds: tuple[Phase, ...]
+    apart: bool = False  #: the second event is of a statement of its own, not in the middle of a chain
+
+    @property
+    def doubled(self) -> bool:
+        """True if there are intervals from each event to the next but one."""
+        return any(kind.times > 1 for kind in self.kinds)
+
+    def at(self, sizes: dict[str, int]) -> float:
+        """Return the bound at ``sizes``, which has S."""
+        return float(sum(item.weight_at(sizes) / kind.times for kind in self.kinds for item in kind.sums))
+
+
+def phases(flow: DataFlow) -> list[Phases]:
+    """Return the arguments of every statement whose instances follow one another, with and without middle events."""
+    search = Search(flow)
+    found: list[Phases] = []
+    for statement in flow.program.statements:
+        width = statement.domain.dim(_SET)
+        _, free = events_of(flow, search, statement.name)
+        if width - (free is not None) > _MOST_LOOPS:
+            continue
+        try:
+            with limited(EFFORT):
+                search.ancestors(statement.name, steps=_STEPS)  # remembered
+        except isl.Error:
+            continue
+        for axis in reversed(range(width)):
+            extend_within(EFFORT, found, _of_events(flow, search, statement.name, axis))
+    return found
+
+
+def _of_events(flow: DataFlow, search: Search, event: str, axis: int) -> Iterator[Phases]:
+    """Yield the arguments for the events of a statement in steps of the loop ``axis``, counted from the outermost."""
+    domain, free = events_of(flow, search, event)
+    width = flow.program.by_name[event].domain.dim(_SET)
+    step = _steps(event, width, domain, axis, free, 1)
+    if free == axis or not (step.is_single_valued() and step.is_injective()):
+        return
+    exists = search.ancestors(event, steps=_STEPS)
+    step = step.intersect(exists.reverse())
+    line = [at for at in range(width) if at not in {axis, free}]
+    if step.is_empty() and line:
+        exists = search.ancestors(event, domain, steps=_FURTHER)
+        twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
+        if not twice.is_empty():
+            yield from _of_steps(flow, search, None, twice, exists, line)
+    if step.is_empty():
+        return
+    twice = step.apply_range(step)
+    yield from _of_steps(flow, search, step, twice, exists, line)
+    if axis == width - (1 if free is None else 2):
+        yield from _with_middles(flow, search, step, exists, line)
+
+
+def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
+    """Return the events whose coordinate ``axis`` differs by ``length``; ``free`` is that of their chain, if any."""
+    names = [f"x{at}" for at in range(width)]
+    after = ["y" if at == free else f"{name} + {length}" if at == axis else name for at, name in enumerate(names)]
+    step = _read(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
+    return step.intersect_domain(domain).intersect_range(domain)
+
+
+def _with_middles(
+    flow: DataFlow, search: Search, step: isl.UnionMap, exists: isl.UnionMap, line: Sequence[int]
+) -> Iterator[Phases]:
+    """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
+    event = names_of(step.domain()).pop()
+    width = flow.program.by_name[event].domain.dim(_SET)
+    for name, middle in _middles(search, between_events(flow, search, step)):
+        first = phase_of(search, step.domain().identity(), middle, exists, between_events(flow, search, middle))
+        later = middle.reverse().apply_range(step)
+        known = middle.reverse().union(middle.reverse().apply_range(exists))
+        known = known.union(search.ancestors(name, middle.range(), steps=1))
+        second = phase_of(search, middle, later, known, between_events(flow, search, later))
+        kinds = [kind for kind in (first, second) if kind is not None]
+        if kinds and lines_apart(kinds, event, width, line):
+            yield Phases((event, name), tuple(kinds))
+
+
+def events_of(flow: DataFlow, search: Search, name: str) -> tuple[isl.UnionSet, int | None]:
+    """Return the instances of a statement, or of its chains in the last loop the last ones, and that loop then."""
+    domain = isl.UnionSet.from_set(flow.program.by_name[name].domain)
+    width = flow.program.by_name[name].domain.dim(_SET)
+    closure = search.closure(name)
+    if closure is None or width < 2:
+        return domain, None
+    return closure.range().subtract(closure.domain()), width - 1
+
+
+def _of_steps(
+    flow: DataFlow,
+    search: Search,
+    step: isl.UnionMap | None,
+    twice: isl.UnionMap,
+    exists: isl.UnionMap,
+    line: Sequence[int],
+) -> Iterator[Phases]:
+    """Yield what passes between events that follow one another, and beside it between each and the next but one."""
+    event = names_of((twice if step is None else step).domain()).pop()
+    width = flow.program.by_name[event].domain.dim(_SET)
+    kinds: list[Phase] = []
+    if step is not None:
+        same, between = step.domain().identity(), between_events(flow, search, step)
+        single = phase_of(search, same, step, exists, between)
+        if line and (single is None or not lines_apart([single], event, width, line)):
+            single = phase_of(search, same, step, exists, _on_line(between, event, width, line), traced=0)
+        if single is not None and lines_apart([single], event, width, line):
+            kinds = [single]
+            yield Phases((event,), (single,))
+    if not line or twice.is_empty():
+        return
+    taken = kinds[0].vertices.range() if kinds else None
+    steps = _STEPS if kinds else _FURTHER
+    alone = _on_line(between_events(flow, search, twice, steps), event, width, line)
+    double = phase_of(search, twice.domain().identity(), twice, exists, alone, traced=0, taken=taken)
+    if double is not None and lines_apart([*kinds, double], event, width, line):
+        yield Phases((event,), (*kinds, replace(double, times=2)))
+
+
+def _on_line(between: isl.UnionMap, event: str, width: int, line: Sequence[int]) -> isl.UnionMap:
+    """Return those of the relation b -> vertex whose vertices are of the statement and the line of b."""
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter in "xy")
+    where = " and ".join(f"x{at} = y{at}" for at in line)
+    return between.intersect(_read(f"{{ {event}[{', '.join(x)}] -> {event}[{', '.join(y)}] : {where} }}"))
+
+
+def _read(text: str) -> isl.UnionMap:
+    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+def between_events(flow: DataFlow, search: Search, pairs: isl.UnionMap, steps: int = _STEPS) -> isl.UnionMap:
+    """Return b -> descendants of b that are b' or ancestors of b', as far as a few compositions see."""
+    ends = pairs.range()
+    inside = pairs
+    for name in sorted(names_of(ends)):
+        inside = inside.union(pairs.apply_range(search.ancestors(name, ends, steps=steps)))
+    inside = inside.coalesce()
+    reached = front = pairs.domain().identity()
+    for _ in range(2 * _STEPS):
+        following = _read("{ }")
+        for name in sorted(names_of(front.range()) & set(flow.program.by_name)):
+            for item in flow.out_of(name):
+                following = following.union(front.apply_range(isl.UnionMap.from_map(item.relation)))
+        following = following.intersect(inside)
+        for name in sorted(names_of(following.range())):
+            closure = search.closure(name)
+            if closure is not None:
+                following = following.union(following.apply_range(closure).intersect(inside))
+        front = following.subtract(reached).coalesce()
+        if front.is_empty():
+            break
+        reached = reached.union(front).coalesce()
+    return reached.subtract(pairs.domain().identity())
+
+
+def _middles(search: Search, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
+    """Yield statements of which one chain lies between b and b', with b -> the middle of the chain."""
+    maps: list[isl.Map] = []
+    between.foreach_map(maps.append)
+    for item in sorted(maps, key=str):
+        name = item.get_tuple_name(isl.dim_type.out)
+        closure = search.closure(name)
+        if closure is None:
+            continue
+        width = item.dim(isl.dim_type.out)
+        low, high = ([f"{letter}{at}" for at in range(width)] for letter in "lh")
+        halves = [f"floor(({a} + {b})/2)" for a, b in zip(low, high, strict=True)]
+        half = isl.Map.read_from_str(
+            isl.DEFAULT_CONTEXT, f"{{ [{', '.join(low + high)}] -> {name}[{', '.join(halves)}] }}"
+        )
+        first, last = item.lexmin(), item.lexmax()
+        middle = isl.UnionMap.from_map(
+            first.flat_range_product(last).reset_tuple_id(isl.dim_type.out).apply_range(half)
+        )
+        before = isl.UnionMap.from_map(first).apply_range(closure)
+        after = isl.UnionMap.from_map(last).apply_range(closure.reverse())
+        middle = middle.intersect(before).intersect(after).intersect(between).coalesce()
+        if not middle.is_empty():
+            yield name, middle
+
+
+def phase_of(
+    search: Search,
+    begins: isl.UnionMap,
+    pairs: isl.UnionMap,
+    exists: isl.UnionMap,
+    between: isl.UnionMap,
+    *,
+    traced: int = _MOST_PATHS,
+    taken: isl.UnionSet | None = None,
+) -> Phase | None:
+    """Return the paths of every interval, as many as a simple search finds; ``begins``: e -> b.
+
+    Up to ``traced`` kinds of paths with edges are tried; vertices in ``taken`` are left out.
+    """
+    events = pairs.domain()
+    exists = exists.intersect_domain(events)
+    operands = _read("{ }")
+    for name in sorted(names_of(between.range())):
+        operands = operands.union(between.apply_range(search.reads(name)))
+    operands = operands.subtract(events.identity()).coalesce()
+    if taken is not None:
+        operands = operands.subtract_range(taken)
+    ends = vertices = operands.intersect(exists).coalesce()
+    waiting = operands.subtract(ends).coalesce()
+    for levels in itertools.islice(ways_back(search, sorted(names_of(waiting.range())), _TRACED), traced):
+        found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
+        used = vertices.union(events.identity())
+        for level in levels:
+            found = found.subtract(found.apply_range(level).intersect(used).apply_range(level.reverse()))
+        if found.is_empty():
+            continue
+        ends, waiting = ends.union(found).coalesce(), waiting.subtract(found).coalesce()
+        for level in levels:
+            vertices = vertices.union(found.apply_range(level))
+        vertices = vertices.union(found).coalesce()
+    if ends.is_empty():
+        return None
+    ends, vertices = (begins.apply_range(item).coalesce() for item in (ends, vertices))
+    return phase_with(search, pairs, ends, vertices)
+
+
+def phase_with(
+    search: Search, pairs: isl.UnionMap, ends: isl.UnionMap, vertices: isl.UnionMap, *, last: bool = False
+) -> Phase:
+    """Return the intervals with these paths, counted; ``last``: they begin at the second event of each pair."""
+    pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(search.flow, ends))
+    event = names_of(ends.domain()).pop()
+    sums = tuple(sum_over_events(search.flow, event, where, count) for where, count in pieces)
+    return Phase(pairs, ends, vertices, pieces, sums, last=last)
+
+
+def lines_apart(kinds: Sequence[Phase], event: str, width: int, line: Sequence[int]) -> bool:
+    """True if no vertex is on paths of two lines of events, which the coordinates ``line`` tell apart."""
+    if not line:
+        return True
+    names = [f"x{at}" for at in range(width)]
+    classes = _read(f"{{ {event}[{', '.join(names)}] -> [{', '.join(names[at] for at in line)}] }}")
+    together = _read("{ }")
+    for kind in kinds:
+        together = together.union(kind.vertices.reverse().apply_range(classes))
+    return bool(together.is_single_valued())
+
+
+def counted(item: Phases, flow: DataFlow) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    program = flow.program
+    facts: dict[str, sympy.Expr] = {}
+    steps = [*_event_steps(item)]
+    for number, kind in enumerate(item.kinds):
+        steps.extend(_interval_steps(number, kind, program))
+        for at, ((where, count), part) in enumerate(zip(kind.pieces, kind.sums, strict=True)):
+            facts[f"n of intervals {number}, piece {at}"] = count.sympy()
+            steps.append(f"  piece {at}: {summed_text(where, count.sympy(), guarded(part))}")
+    steps.extend(_last_steps(item))
+    spill = item.kinds[0].vertices.range()
+    for kind in item.kinds[1:]:
+        spill = spill.union(kind.vertices.range())
+    return SubBound(
+        "phases",
+        item.events,
+        "; ".join(shown(kind.ends.domain(), program) for kind in item.kinds),
+        sympy.Add(*(guarded(part) / kind.times for kind in item.kinds for part in kind.sums)),
+        spill.coalesce(),
+        shown(spill, program),
+        {**facts, "per interval": sympy.Symbol("n") - S + 1},
+        tuple(steps),
+        (PHASES, WAVEFRONT) if item.apart else (PHASES,),
+    )
+
+
+def _event_steps(item: Phases) -> Iterator[str]:
+    if item.apart:
+        first, second = item.events
+        yield f"Events: b the last vertex of a chain of {first}, b' that of one of {second}; b is an ancestor of b'"
+        yield "(by compositions of flows)."
+    else:
+        middle = f", and between two of them one in the middle of a chain of {item.events[-1]}"
+        yield (
+            f"Events: vertices of {item.events[0]} in steps of a loop (of chains, the last ones)"
+            f"{middle if item.events[1:] else ''}."
+        )
+        yield "b -> b' are two events that follow one another; b is an ancestor of b' (by compositions of flows)."
+    yield f"x0, x1, ... are the coordinates of the vertex of {item.events[0]} with which the interval is listed."
+
+
+def _interval_steps(number: int, kind: Phase, program: Program) -> Iterator[str]:
+    after = "" if kind.times == 1 else " (from each event to the next but one: a load is in two of them at most)"
+    where = "from b' on" if kind.last else "b -> b'"
+    yield f"intervals {number}: {where} in {shown(kind.pairs, program)}{after}"
+    yield f"  last vertices of the paths: {shown(kind.ends, program)}"
+    yield f"  all vertices of the paths: {shown(kind.vertices, program)}"
+    if kind.last:
+        yield "  Each is an ancestor of b' and is read by a descendant of b' (both by compositions of flows)."
+    else:
+        yield (
+            "  A last vertex is read by a descendant of b that is b' or an ancestor of b'. It, or the first vertex of "
+            "its path, is an ancestor of b or an input that one reads. No vertex is on two paths or is b (checked)."
+        )
+
+
+def _last_steps(item: Phases) -> Iterator[str]:
+    if item.apart:
+        yield "Lemma (phases) for (b, b'], lemma (wavefront) for b': at least n - S + 1 loads of path vertices in each"
+        yield "interval. They add up, as they are disjoint in time; different pairs share no path vertex, so do theirs."
+        return
+    halved = "; those of double length count half, beside vertices of their own" if item.doubled else ""
+    yield (
+        f"Lemma (phases): at least n - S + 1 loads of path vertices in each interval, and the intervals add up{halved};"
+    )
+    yield "lines of events (by the outer loops) share no path vertex, so they add up as well."

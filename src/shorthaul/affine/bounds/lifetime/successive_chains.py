@@ -1,0 +1,80 @@
+"""Two sums, one after the other: a mean and then a variance, what a first pass and what the rest loads again.
+
+Let b be the last vertex of a chain and b' that of another statement's chain, b an ancestor of b'. The lemma on phases
+bounds the loads in the interval (b, b'], the lemma on wavefronts those after b'. The two are disjoint in time, so they
+add up although the same vertices may be loaded in both. Pairs (b, b') add up if they share no vertex (checked).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import islpy as isl
+
+from shorthaul.affine.bounds.lifetime.phases import (
+    Phase,
+    Phases,
+    between_events,
+    events_of,
+    lines_apart,
+    phase_of,
+    phase_with,
+)
+from shorthaul.affine.bounds.lifetime.wavefront import Search
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.effort import extend_within
+
+_SET = isl.dim_type.set
+#: isl operations for one pair of statements; pairs tried.
+EFFORT, _MOST_PAIRS = 1_000_000, 20
+
+
+def successive(flow: DataFlow) -> list[Phases]:
+    """Return the arguments for pairs of statements whose chains end one after the other."""
+    search = Search(flow)
+    chains = [item.name for item in flow.program.statements if search.closure(item.name) is not None]
+    found: list[Phases] = []
+    for first, second in list(permutations(chains, 2))[:_MOST_PAIRS]:
+        extend_within(EFFORT, found, _of_pairs(flow, search, first, second))
+    return found
+
+
+def _pairs(flow: DataFlow, search: Search, first: str, second: str) -> isl.UnionMap | None:
+    """Return b -> b', a function that is one-to-one, for chains of two statements in common loops."""
+    (before, _), (after, _) = (events_of(flow, search, name) for name in (first, second))
+    known = search.ancestors(second).reverse().intersect_domain(before).intersect_range(after)
+    if known.is_empty():
+        return None
+    widths = [flow.program.by_name[name].domain.dim(_SET) for name in (first, second)]
+    x, y = ([f"{letter}{at}" for at in range(width)] for letter, width in zip("xy", widths, strict=True))
+    for common in range(min(widths), 0, -1):
+        where = " and ".join(f"x{at} = y{at}" for at in range(common))
+        text = f"{{ {first}[{', '.join(x)}] -> {second}[{', '.join(y)}] : {where} }}"
+        pairs = known.intersect(isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+        if not pairs.is_empty() and pairs.is_single_valued() and pairs.is_injective():
+            return pairs
+    return None
+
+
+def _of_pairs(flow: DataFlow, search: Search, first: str, second: str) -> Iterator[Phases]:
+    pairs = _pairs(flow, search, first, second)
+    if pairs is None:
+        return
+    width = flow.program.by_name[first].domain.dim(_SET)
+    same = pairs.domain().identity()
+    between = phase_of(search, same, pairs, search.ancestors(first), between_events(flow, search, pairs))
+    if between is None:
+        return
+    for _, later in search.further_descendants(second):
+        later = later.intersect_domain(pairs.range())
+        known = search.ancestors(second)
+        alive = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        for item in search.references(later.range()):
+            alive = alive.union(later.apply_range(item).intersect(known))
+        ends = pairs.apply_range(alive).coalesce()
+        if ends.is_empty():
+            continue
+        rest: Phase = phase_with(search, pairs, ends, ends, last=True)
+        if lines_apart([between, rest], first, width, range(width)):
+            yield Phases((first, second), (between, rest), apart=True)

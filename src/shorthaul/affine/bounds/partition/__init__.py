@@ -1,0 +1,1 @@
+"""Bounds by K-partition: how much one segment of a schedule can compute."""

@@ -1,0 +1,246 @@
+"""K-partition arguments for every statement, and what each is worth as a formula (Olivry et al. 2020, Sec. 4.2)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
+from shorthaul.affine.bounds.partition.k_partition import (
+    BAND,
+    Part,
+    Partition,
+    few_values,
+    partition,
+    sets_of,
+    thickness,
+    union_of,
+)
+from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
+from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.integer_sets.formulas import guarded, rational
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.proof import SubBound
+
+_SET = isl.dim_type.set
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """Sizes and a fast memory at which arguments are compared; the bound itself holds for all values.
+
+    Parameters in ``small`` are small against the fast memory.
+    """
+
+    size: int
+    fast_memory: int
+    small: tuple[str, ...] = ()
+
+    def sizes(self, parameters: Sequence[str]) -> dict[str, int]:
+        """Return the value of every parameter and of S."""
+        values = {name: SMALL_SIZE if name in self.small else self.size for name in parameters}
+        return {**values, "S": self.fast_memory}
+
+
+def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ()) -> tuple[Instance, ...]:
+    """Return where arguments are compared: S small against every size, and S between a size and its square.
+
+    And for every one of ``sets``, where its parameters are small too.
+    """
+    more = tuple(Instance(20_000, 400, tuple(dict.fromkeys((*small, *names)))) for names in sets)
+    return Instance(20_000, 400, small), Instance(20_000, 160_000, small), *more
+
+
+#: What a small parameter is where arguments are compared.
+SMALL_SIZE = 4
+#: Arguments kept for one statement.
+MOST_PER_STATEMENT = 12
+_MOST_EVALUATED = 40
+#: isl operations for one argument.
+EFFORT = 200_000
+
+
+def nothing() -> isl.UnionSet:
+    """Return the empty union set."""
+    return isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A K-partition argument, and at the instances the points of its domains and what few values do to U.
+
+    ``factors`` are relative to those in the argument's own coefficient.
+    """
+
+    argument: Partition
+    points: tuple[int, ...]
+    factors: tuple[float, ...]
+    instances: tuple[Instance, ...]
+
+    def worth(self, at: int) -> float:
+        """Return what the argument is worth at the instance ``at``, to leading order."""
+        power = self.instances[at].fast_memory ** float(1 - self.argument.exponents.sigma)
+        return float(self.points[at] * self.argument.coefficient() * power / self.factors[at])
+
+
+def candidate(argument: Partition, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate:
+    """Return the argument with the points of its domains at the instances."""
+    counts = [card(part.domain) for part in argument.parts]
+    at = [item.sizes(flow.program.parameters) for item in where]
+    points = tuple(sum(count.at(sizes) for count in counts) for sizes in at)
+    limit = argument.exponents.limit
+    factors = tuple(1.0 if limit is None else limit.factor(sizes) / limit.factor() for sizes in at)
+    return Candidate(argument, points, factors, where)
+
+
+def candidates(
+    flow: DataFlow, where: tuple[Instance, ...], *, symmetric: bool, without: frozenset[str] = frozenset()
+) -> list[Candidate]:
+    """Return K-partition arguments for every statement not in ``without``, best first."""
+    found: list[Candidate] = []
+    for statement in flow.program.statements:
+        if statement.name in without:
+            continue
+        found.extend(_of_statement(flow, statement.name, where, symmetric=symmetric))
+    return sorted(found, key=lambda item: -item.worth(0))
+
+
+def _of_statement(flow: DataFlow, statement: str, where: tuple[Instance, ...], *, symmetric: bool) -> list[Candidate]:
+    domain = flow.program.by_name[statement].domain
+    dimensions = domain.dim(_SET)
+    if dimensions < 2:
+        return []
+    usable = usable_paths(paths_into(flow, statement), dimensions)
+    found = _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
+    known: set[tuple[int, ...]] = set()
+    for item in where:
+        limit = few_values(domain, item.small, item.sizes(flow.program.parameters))
+        if limit is not None and len(limit.coordinates) < dimensions and limit.coordinates not in known:
+            known.add(limit.coordinates)
+            found += _of_paths(flow, statement, usable, limit, where, symmetric=False)
+    return found
+
+
+def _of_paths(
+    flow: DataFlow,
+    statement: str,
+    usable: Sequence[Path],
+    limit: Limit | None,
+    where: tuple[Instance, ...],
+    *,
+    symmetric: bool,
+) -> list[Candidate]:
+    """Return the arguments by sets of paths whose exponents have the least sum, best first."""
+    domain = flow.program.by_name[statement].domain
+    dimensions = domain.dim(_SET)
+    order = tuple(range(dimensions))
+    chosen = [
+        (sigma, subset)
+        for subset in _subsets(usable, dimensions, symmetric=symmetric)
+        if (sigma := least_sum(tuple(path.kernel for path in subset), dimensions, limit)) is not None and sigma > 1
+    ]
+    if not chosen:
+        return []
+    least = min(sigma for sigma, _ in chosen)
+    found: list[Candidate] = []
+    for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:_MOST_EVALUATED]:
+        if sigma > least:
+            break
+        common = domain
+        for path in subset:
+            common = common.intersect(path.domain)
+        if thickness(common) < dimensions:
+            continue
+        try:
+            with limited(EFFORT):
+                whole = Part(statement, common.coalesce(), subset, order)
+                argument = partition([whole], nothing(), symmetric=symmetric, limited_by=limit)
+        except isl.Error:
+            continue
+        if argument is not None:
+            found.append(candidate(argument, flow, where))
+    found.sort(key=lambda item: -item.worth(0))
+    return found[:MOST_PER_STATEMENT]
+
+
+def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:
+    """Return the paths with a full domain and a kernel that leaves something, at most three per kernel and source."""
+    kept: list[Path] = []
+    for path in paths:
+        if len(path.kernel) < dimensions and thickness(path.domain) == dimensions:
+            alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
+            if len(alike) < (2 if path.is_chain else 4):
+                kept.append(path)
+    return kept[:10]
+
+
+def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iterable[tuple[Path, ...]]:
+    for size in range(2, max(3, dimensions) + 1):
+        yield from itertools.combinations(paths, size)
+    broadcasts = [path for path in paths if not path.is_chain]
+    if symmetric and 4 <= len(broadcasts) <= 6:
+        for path in paths:
+            if path.is_chain:
+                for four in itertools.combinations(broadcasts, 4):
+                    yield (path, *four)
+
+
+def counted(argument: Partition, flow: DataFlow) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    context = flow.program.context
+    domain = [card(part.domain, context) for part in argument.parts]
+    size = sympy.Add(*(guarded(item) for item in domain))
+    sources = sympy.Add(*(guarded(card(item, context)) for item in sets_of(argument.sources)))
+    exponents = argument.exponents
+    sigma = exponents.sigma
+    ratio = max(1, round(1 / (sigma - 1)))
+    T = ratio * S
+    K = S + T
+    U = (K / rational(sigma)) ** rational(sigma)
+    for s, beta in zip(exponents.s, exponents.beta, strict=True):
+        if s:
+            U *= (rational(s) / rational(beta)) ** rational(s)
+    if argument.symmetry is not None:
+        U /= sympy.sqrt(2)
+    if exponents.limit is not None:
+        U *= exponents.limit.points ** rational(exponents.limit.exponent)
+    U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
+    value = T * sympy.floor(size / U, evaluate=False) - sources
+    facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
+    if argument.far:
+        width, most = sympy.ceiling(9 * sympy.sqrt(K / 3) / 4), (K / 3) ** sympy.Rational(3, 2)
+        weight = _weight(argument, size, flow).subs(symbol(BAND), width)
+        value = T * sympy.floor(weight / most, evaluate=False) - sources
+        facts |= {"U": 2 * most / sympy.sqrt(3), "w": width, "weight of D": weight, "W": most}
+    method = "K-partition" if argument.symmetry is None else "K-partition, symmetric Loomis-Whitney"
+    if len(argument.parts) > 1:
+        method += ", statements merged"
+    return SubBound(
+        method,
+        tuple(part.statement for part in argument.parts),
+        "; ".join(shown(part.domain, flow.program) for part in argument.parts),
+        value,
+        argument.spill,
+        shown(argument.spill, flow.program),
+        facts,
+        steps_of(argument, flow, K, T, U),
+        lemmas_of(argument),
+        projections_of(argument, flow),
+        union_of(part.domain for part in argument.parts),
+        argument.sources,
+    )
+
+
+def _weight(argument: Partition, size: sympy.Expr, flow: DataFlow) -> sympy.Expr:
+    """Return the weight of all instances, those that are not ``far`` with sqrt(3)/2."""
+    far = sympy.Add(*(guarded(card(item, flow.program.context)) for item in argument.far))
+    return far + (size - far) * sympy.sqrt(3) / 2

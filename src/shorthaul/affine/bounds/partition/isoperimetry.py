@@ -1,0 +1,169 @@
+"""Neighbourhoods with a known vertex-isoperimetric inequality, and why it holds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sympy
+
+from shorthaul.affine.integer_sets.subspaces import span
+
+Offset = tuple[int, ...]
+#: Of larger neighbourhoods only differences along one coordinate are tried as edges.
+_MOST_PLACES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason.
+
+    ``whole``: c is that of the convex hull or near it.
+    """
+
+    name: str
+    because: str
+    whole: bool = True
+
+
+_LINE = (
+    "(1) with n = 1 and c = |N| - 1: on the line |A + N| >= |A| + |N| - 1, for A with the least element of N, "
+    "and then the largest element of A with the others, are |A| + |N| - 1 different sums."
+)
+_COSETS = (
+    "Take the edges as coordinates: A falls into cosets of the lattice that they span, translates of the part "
+    "of N named lead from different cosets to different ones, and the sum of |A_i|^((n-1)/n) over the cosets "
+    "is at least |A|^((n-1)/n), so it is enough to show (1) in Z^n for"
+)
+_CROSS = """\
+(1) holds with n = 2 and c = 2 sqrt(2): colour the plane as a checkerboard, let
+A have u^2 and v^2 places of the two colours, u >= v. The neighbours +-e1, +-e2 of one colour form a 2 x 2 box
+in the lattice of the other one (coordinates x + y and x - y), so by Brunn and Minkowski there are at least (u +
+1)^2 and, if v > 0, (v + 1)^2 of them, and |A + N| >= (u + 1)^2 + max(u^2, (v + 1)^2). This is at least u^2 +
+v^2 + 2 sqrt(2) sqrt(u^2 + v^2): for u <= v + 1, because (u + v + 1)^2 >= 2 (u^2 + v^2) where (u - v)^2 <= 1;
+for larger u, because the excess 2u + 1 + u^2 - v^2 falls in v and the root grows in v, so that v = u - 1 is the
+worst case."""
+_CROSS_IN_SPACE = """\
+(1) holds with n = 3 and c = 3 (4/3)^(1/3): among sets of one size those
+that fill balls |x| + |y| + |z| <= r one after the other have the fewest neighbours (Wang and Wang 1977,
+Discrete isoperimetric problems, SIAM J. Appl. Math. 32). With m = r + 1/2 a ball has (4 m^3 + 5 m)/3 places and
+4 m^2 + 4 m + 3 neighbours outside, and c ((4 m^3 + 5 m)/3)^(2/3) = 4 m^2 (1 + 5/(4 m^2))^(2/3) <= 4 m^2 + 10/3
+is no more than that. For sizes between two balls it is the inequality of Bollobas and Leader 1991
+(Isoperimetric inequalities and fractional set systems, J. Combin. Theory A 56)."""
+_TRIANGLE = """\
+(1) holds with n = 2 and c = sqrt(2): push every row of A to the left, then
+every column down. A row of A + N has at least as many places as the row of A below it, and one more than its own
+row of A if that is not empty; pushed rows reach that, and so do columns, so |A + N| does not grow. Now A has rows
+a_1 >= a_2 >= ... >= a_r > 0. Let a_(r+1) = 0, d_i = a_i - a_(i+1) and c_i = max(1, d_i). g = |A + N| - |A| is 1 +
+(sum of c_i), and |A| = sum of i d_i is at most the sum of i c_i. For r numbers c_i >= 1 of sum g - 1 this is at
+most r (r + 1)/2 + r (g - 1 - r), which grows up to r = g - 1: |A| <= g (g - 1)/2, and g >= sqrt(2 |A|)."""
+_LINES = (
+    "lines in each of the {n} directions: one with a > 0 places of A has at least a + g - 1 places of A + N, g being "
+    "the number of places of N on it. So |A + N| - |A| is in each direction at least g - 1 times the number of lines "
+    "that meet A, hence at least the geometric mean of these products; the product of the {n} numbers of lines is at "
+    "least |A|^{less} (Loomis and Whitney). (1) holds with n = {n} and c = {c}."
+)
+_CROSSES = {2: _CROSS, 3: _CROSS_IN_SPACE}
+
+
+def differences(shifts: frozenset[Offset]) -> frozenset[Offset]:
+    """Return the vectors from the least of ``shifts`` to all of them."""
+    least = min(shifts)
+    return frozenset(tuple(a - b for a, b in zip(item, least, strict=True)) for item in shifts)
+
+
+def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> tuple[sympy.Expr, Shape] | None:
+    """Return the largest known c of the inequality for a neighbourhood in a lattice of ``n`` dimensions, and why.
+
+    The vectors may be longer than n, if they lie in a plane of n dimensions. None if no inequality is known.
+
+    >>> isoperimetric_constant(frozenset({(-1,), (0,), (1,)}))[0]
+    2
+    """
+    n = len(next(iter(offsets))) if n is None else n
+    if n == 1:
+        return sympy.Integer(len(offsets) - 1), Shape("a set on the line", _LINE)
+    found: dict[sympy.Expr, Shape] = {}
+    for origin, edges in _frames(offsets, n):
+        box = _largest_box(offsets, origin, edges)
+        if box is not None:
+            found.setdefault(n * sympy.root(sympy.prod(box), n), _box(origin, edges, box))
+        if n in _CROSSES and all(_at(origin, edges, step) in offsets for step in _cross(n)):
+            factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
+            text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
+            found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}"))
+        if n == 2:
+            text = f"N holds {origin} and {origin} + v for the edges v in {_listed(edges)}. {_COSETS} the triangle."
+            found.setdefault(sympy.sqrt(2), Shape("a triangle", f"{text} {_TRIANGLE}", whole=False))
+        counts = [_on_line(offsets, origin, edge) for edge in edges]
+        found.setdefault(sympy.root(sympy.prod(item - 1 for item in counts), n), _lines(origin, edges, counts))
+    return max(found.items(), key=lambda item: float(item[0]), default=None)
+
+
+def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[Offset, ...]]]:
+    """Yield a place of the neighbourhood and n independent edges that lead from it to others."""
+    for origin in sorted(offsets):
+        edges = [tuple(a - b for a, b in zip(item, origin, strict=True)) for item in sorted(offsets) if item != origin]
+        if len(offsets) > _MOST_PLACES:
+            edges = [item for item in edges if sum(map(abs, item)) == 1]
+        for chosen in itertools.combinations(edges, n):
+            if len(span(chosen)) == n:
+                yield origin, chosen
+
+
+def _at(origin: Offset, edges: Sequence[Offset], steps: Sequence[int]) -> Offset:
+    return tuple(
+        start + sum(step * edge[at] for step, edge in zip(steps, edges, strict=True)) for at, start in enumerate(origin)
+    )
+
+
+def _cross(n: int) -> list[Offset]:
+    return [tuple(sign * int(a == axis) for a in range(n)) for axis in range(n) for sign in (-1, 1)]
+
+
+def _largest_box(offsets: frozenset[Offset], origin: Offset, edges: Sequence[Offset]) -> Offset | None:
+    """Return the sides of the largest box at a place, in steps along the edges."""
+    n = len(edges)
+    longest = []
+    for axis in range(n):
+        steps = (tuple(count * int(a == axis) for a in range(n)) for count in itertools.count(1))
+        longest.append(sum(1 for _ in itertools.takewhile(lambda step: _at(origin, edges, step) in offsets, steps)))
+    boxes = (
+        sides
+        for sides in itertools.product(*(range(1, most + 1) for most in longest))
+        if all(_at(origin, edges, step) in offsets for step in itertools.product(*(range(k + 1) for k in sides)))
+    )
+    return max(boxes, key=lambda sides: (sympy.prod(sides), sides), default=None)
+
+
+def _on_line(offsets: frozenset[Offset], origin: Offset, edge: Offset) -> int:
+    """Return how many places are reached from ``origin`` by whole numbers of steps along ``edge``."""
+    axis = next(at for at, value in enumerate(edge) if value)
+    steps = ((item, (item[axis] - origin[axis]) // edge[axis]) for item in offsets)
+    return sum(item == tuple(a + count * b for a, b in zip(origin, edge, strict=True)) for item, count in steps)
+
+
+def _lines(origin: Offset, edges: Sequence[Offset], counts: Sequence[int]) -> Shape:
+    n = len(edges)
+    c = sympy.root(sympy.prod(item - 1 for item in counts), n)
+    held = ", ".join(f"{count} along {edge}" for count, edge in zip(counts, edges, strict=True))
+    text = f"N holds places on lines through {origin}: {held}. {_COSETS} lines,"
+    return Shape("lines", f"{text} {_LINES.format(n=n, less=n - 1, c=c)}", whole=False)
+
+
+def _listed(edges: Sequence[Offset]) -> str:
+    return ", ".join(map(str, edges))
+
+
+def _box(origin: Offset, edges: Sequence[Offset], sides: Sequence[int]) -> Shape:
+    n, volume = len(sides), sympy.prod(sides)
+    lengths = " x ".join(map(str, sides))
+    because = (
+        f"N holds the places that one reaches from {origin} with up to {lengths} steps along the edges "
+        f"{_listed(edges)}. {_COSETS} a box of {lengths} steps. It holds with n = {n} and c = {n} "
+        f"({volume})^(1/{n}): put a unit cube at every place of A. The cubes at A + N then cover the sum of "
+        f"that body and a box with sides {lengths}, and by Brunn and Minkowski |A + N| >= (|A|^(1/{n}) + "
+        f"({volume})^(1/{n}))^{n}, of which (1) keeps the two largest terms."
+    )
+    return Shape(f"a box of sides {list(sides)}", because)

@@ -1,0 +1,470 @@
+"""K-partition bounds: how many instances one segment of a schedule can compute (Olivry et al. 2020, Sec. 5, corrected).
+
+The argument, for instances D (of one statement, or of several put into one space) and families of paths that end there.
+A schedule is cut into segments of T *events*: a load of a vertex of the may-spill set L, or the computation of a source
+(below). Let P be the instances of D that one segment computes. Walk back from p in P along a path of family q; the
+first vertex that the segment does not compute was in fast memory at its start or is loaded in it; call it the cut.
+
+* Broadcast: if the whole path, source included, is computed in the segment, the source is an event and is its own cut.
+* Chain: take the first p of P on its line. Its predecessor p - delta is not computed in the segment, or it is a source.
+  Where the first operands of chains are on other paths as well, the first vertex of a line is its own source.
+
+A cut belongs to one class of the projection only (checked: every level of a family determines the class), so at least
+|phi_q(P)| cuts exist, and over families whose vertex sets are disjoint at most S + T in all. Hence |P| <= U(S + T) and
+
+    loads of L  >=  T floor(|D| / U) - |sources|,
+
+where inputs are counted as sources and their compulsory load is added once, elsewhere: a bound of this form holds for
+the loads of L beyond the first load of each input. A source that starts one line of a chain and is on no other path
+is charged to the computation of that line's first instance, and is not in L.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, best_exponents
+from shorthaul.affine.bounds.partition.paths import Path
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
+
+_SET = isl.dim_type.set
+#: The parameter that stands for the width of the band in which instances count less (see ``mirrored``).
+BAND = "x_band"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Instances of one statement; ``order`` says which of its dimensions each coordinate of the common space is."""
+
+    statement: str
+    domain: isl.Set
+    paths: tuple[Path, ...]
+    order: tuple[int, ...]
+
+    def embedding(self, rows: Sequence[Sequence[int]]) -> isl.UnionMap:
+        """Return the instances mapped by the integer matrix ``rows`` acting on the common space."""
+        names = [f"x{at}" for at in range(len(self.order))]
+        placed = [names[at] for at in self.order]
+        values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, placed, strict=True)) for row in rows]
+        text = f"{{ {self.statement}[{', '.join(names)}] -> [{', '.join(values) or '0'}] }}"
+        return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(as_union(self.domain))
+
+    def level(self, family: int, at: int) -> isl.UnionMap:
+        """Return one level of one family's path, on the instances of this part."""
+        return self.paths[family].levels[at].intersect_domain(as_union(self.domain))
+
+
+@dataclass(frozen=True, slots=True)
+class Symmetry:
+    """Two families that read one set of vertices through mirrored projections; ``groups`` such pairs, disjoint."""
+
+    chain: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A K-partition argument, ready to be counted.
+
+    ``kernels`` are those of the families in the common space, ``folds`` by how many classes one vertex may be shared,
+    ``cliques`` the sets of families with disjoint vertices.
+    ``sources`` and ``spill`` are the sets of the argument.
+    ``moved`` is a coordinate along which parts that meet are moved apart: it is in the kernel of every family of which
+    two parts have common vertices.
+    Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see ``mirrored``).
+    """
+
+    parts: tuple[Part, ...]
+    kernels: tuple[Subspace, ...]
+    folds: tuple[int, ...]
+    cliques: tuple[tuple[int, ...], ...]
+    exponents: Exponents
+    sources: isl.UnionSet
+    spill: isl.UnionSet
+    symmetry: Symmetry | None = None
+    far: tuple[isl.Set, ...] = ()
+    moved: int | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of the common space."""
+        return len(self.parts[0].order)
+
+    def coefficient(self) -> float:
+        """Return c such that the bound behaves like c |D| / S^(sigma - 1)."""
+        factor = 2**0.5 if self.symmetry is not None or self.far else 1.0
+        return self.exponents.coefficient() * factor
+
+
+def as_union(points: isl.Set) -> isl.UnionSet:
+    """Return a set as a union set."""
+    return isl.UnionSet.from_set(points)
+
+
+def union_of(sets: Iterable[isl.Set]) -> isl.UnionSet:
+    """Return the union of sets of any spaces."""
+    result = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for item in sets:
+        result = result.union(as_union(item))
+    return result
+
+
+def sets_of(union: isl.UnionSet) -> list[isl.Set]:
+    """Return the sets of a union set, sorted by their text."""
+    found: list[isl.Set] = []
+    union.foreach_set(found.append)
+    kept = [item.coalesce() for item in found if not item.is_empty()]
+    return sorted(kept, key=lambda item: (item.get_tuple_name() or "", str(item)))
+
+
+def thickness(points: isl.Set) -> int:
+    """Return the dimension of the affine hull of the thickest piece of a set, parameters being fixed; -1 if empty."""
+    best = -1
+    for basic in points.get_basic_sets():
+        if basic.is_empty():
+            continue
+        equalities = []
+        for constraint in basic.affine_hull().get_constraints():
+            if constraint.is_equality():
+                row = [constraint.get_coefficient_val(_SET, at).to_python() for at in range(points.dim(_SET))]
+                if not constraint.get_aff().dim(isl.dim_type.div):
+                    equalities.append(row)
+        best = max(best, points.dim(_SET) - len(span(equalities)))
+    return best
+
+
+def partition(
+    parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool, limited_by: Limit | None = None
+) -> Partition | None:
+    """Return the argument for ``parts`` with vertices outside ``forbidden``, or None if it does not work.
+
+    With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets
+    where two families would otherwise share vertices.
+    """
+    count = len(parts[0].paths)
+    kernels = tuple(_placed(parts[0], family) for family in range(count))
+    if any(_placed(part, family) != kernels[family] for part in parts for family in range(count)):
+        return None
+    if symmetric and len(parts) == 1:
+        parts = (_off_diagonal(parts[0]),)
+    trimmed = _trimmed(tuple(_with_own_starts(part) for part in parts), forbidden)
+    if trimmed is None:
+        return None
+    moved = None if _disjoint(trimmed) else _separating(trimmed, kernels)
+    if moved is None and not _disjoint(trimmed):
+        return None
+    folds = []
+    for family in range(count):
+        fold = _fold(trimmed, family)
+        if fold is None:
+            return None
+        folds.append(fold)
+    vertices = [vertices_of(trimmed, family) for family in range(count)]
+    apart = {
+        (a, b) for a, b in itertools.combinations(range(count), 2) if vertices[a].intersect(vertices[b]).is_empty()
+    }
+    cliques = _cliques(count, apart)
+    exponents = best_exponents(kernels, len(parts[0].order), cliques, limited_by)
+    if exponents is None:
+        return None
+    weights = tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True))
+    exponents = replace(exponents, beta=weights)
+    sources, kept = sources_and_spill(trimmed, vertices)
+    spill = kept.coalesce()
+    result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill, moved=moved)
+    if symmetric and limited_by is None:
+        return _symmetric(result, apart) or result
+    return result
+
+
+def _with_own_starts(part: Part) -> Part:
+    """Let chains whose first operands are on other paths too begin with their own first vertices instead.
+
+    Then the computation of such a vertex is the event that stands for its line.
+    """
+    paths = list(part.paths)
+    for family, path in enumerate(paths):
+        if not path.is_chain or len(path.levels) > 1:
+            continue
+        own = isl.UnionSet.from_set(part.domain).universe()
+        elsewhere = part.level(family, 0).subtract_range(own)
+        others = [vertices_of((part,), other) for other in range(len(paths)) if other != family]
+        if all(elsewhere.range().intersect(item).is_empty() for item in others):
+            continue
+        begun = path.levels[0].subtract_range(own).domain().identity()
+        level = path.levels[0].intersect_range(own).union(begun).coalesce()
+        paths[family] = replace(path, levels=(level,))
+    return replace(part, paths=tuple(paths))
+
+
+def _placed(part: Part, family: int) -> Subspace:
+    return span([[row[at] for at in part.order] for row in part.paths[family].kernel])
+
+
+def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
+    """Return every vertex of the family's paths, all levels."""
+    sets = [part.level(family, at).range() for part in parts for at in range(len(part.paths[family].levels))]
+    result = sets[0]
+    for item in sets[1:]:
+        result = result.union(item)
+    return result.coalesce()
+
+
+def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...] | None:
+    """Remove from the domains what touches ``forbidden`` and, where it is thin, what makes two families meet."""
+    current = tuple(parts)
+    count = len(parts[0].paths)
+    for family in range(count):
+        current = tuple(_without(part, family, forbidden) for part in current)
+    for _ in range(3):
+        changed = False
+        for first, second in itertools.permutations(range(count), 2):
+            shared = vertices_of(current, first).intersect(vertices_of(current, second))
+            if shared.is_empty():
+                continue
+            smaller = tuple(_without(part, first, shared) for part in current)
+            thin = all(
+                thickness(part.domain.subtract(less.domain)) < len(part.order)
+                for part, less in zip(current, smaller, strict=True)
+            )
+            if thin:
+                current, changed = smaller, True
+        if not changed:
+            break
+    current = tuple(part for part in current if thickness(part.domain) == len(part.order))
+    return current or None
+
+
+def _without(part: Part, family: int, vertices: isl.UnionSet) -> Part:
+    """Return the part less the instances whose path of the family touches ``vertices``."""
+    touched = None
+    for at in range(len(part.paths[family].levels)):
+        level = part.level(family, at).intersect_range(vertices).domain()
+        touched = level if touched is None else touched.union(level)
+    assert touched is not None
+    domain = part.domain
+    for item in sets_of(touched):
+        domain = domain.subtract(item)
+    return Part(part.statement, domain.coalesce(), part.paths, part.order)
+
+
+def _disjoint(parts: Sequence[Part]) -> bool:
+    """True if the parts do not meet in the common space."""
+    unit = [[int(a == b) for b in range(len(parts[0].order))] for a in range(len(parts[0].order))]
+    images = [part.embedding(unit).range() for part in parts]
+    return all(a.intersect(b).is_empty() for a, b in itertools.combinations(images, 2))
+
+
+def _separating(parts: Sequence[Part], kernels: Sequence[Subspace]) -> int | None:
+    """Return a coordinate in the kernel of every family of which two parts have common vertices."""
+    shared = []
+    for family, space in enumerate(kernels):
+        vertices = [vertices_of((part,), family) for part in parts]
+        if any(not a.intersect(b).is_empty() for a, b in itertools.combinations(vertices, 2)):
+            shared.append(space)
+    width = len(parts[0].order)
+    for at in range(width):
+        unit = [int(at == other) for other in range(width)]
+        if all(len(span([*space, unit])) == len(space) for space in shared):
+            return at
+    return None
+
+
+def _fold(parts: Sequence[Part], family: int) -> int | None:
+    """Return how many classes of the projection one vertex of the family may belong to; None if that is not known."""
+    rows = kernel(_placed(parts[0], family), len(parts[0].order))
+    classes = []
+    for part in parts:
+        classifier = part.embedding(rows)
+        union = None
+        for at in range(len(part.paths[family].levels)):
+            level = part.level(family, at).reverse().apply_range(classifier)
+            union = level if union is None else union.union(level)
+        assert union is not None
+        if not union.is_single_valued():
+            return None
+        classes.append(union)
+    together = classes[0]
+    for item in classes[1:]:
+        together = together.union(item)
+    if together.is_single_valued():
+        return 1
+    return None if parts[0].paths[family].is_chain else len(parts)
+
+
+def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return the sources, and the may-spill set: all vertices less the starts of single lines."""
+    sources = spare = None
+    for part in parts:
+        for family, path in enumerate(part.paths):
+            last = part.level(family, len(path.levels) - 1)
+            if path.is_chain:
+                within = last.intersect(_earlier(part, family))
+                starting = last.subtract(within)
+                found = starting.range()
+                if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
+                    alone = found.subtract(within.range())
+                    for other, known in enumerate(vertices):
+                        if other != family:
+                            alone = alone.subtract(known)
+                    spare = alone if spare is None else spare.union(alone)
+            else:
+                found = last.range()
+            sources = found if sources is None else sources.union(found)
+    spill = vertices[0]
+    for item in vertices[1:]:
+        spill = spill.union(item)
+    assert sources is not None
+    return sources, spill if spare is None else spill.subtract(spare)
+
+
+def few_values(domain: isl.Set, small: Sequence[str], sizes: Mapping[str, int]) -> Limit | None:
+    """Return the coordinates that take a number of values that is constant, or depends on ``small`` parameters only.
+
+    None if there are none. ``sizes`` are those at which arguments are compared.
+    """
+    width = domain.dim(_SET)
+    found = []
+    points, typical = sympy.Integer(1), 1
+    for at in range(width):
+        alone = domain.project_out(_SET, at + 1, width - at - 1).project_out(_SET, 0, at)
+        for other in reversed(range(alone.dim(isl.dim_type.param))):
+            if alone.get_dim_name(isl.dim_type.param, other) not in small:
+                alone = alone.project_out(isl.dim_type.param, other, 1)
+        if alone.is_empty() or not alone.is_bounded():
+            continue
+        count = card(alone).positive()
+        if count.expression().is_polynomial():
+            found.append(at)
+            points *= count.expression()
+            typical *= count.at({name: sizes[name] for name in small})
+    if not found:
+        return None
+    others = [[int(at == other) for at in range(width)] for other in range(width) if other not in found]
+    return Limit(tuple(found), points, max(1, typical), span(others))
+
+
+def _earlier(part: Part, family: int) -> isl.UnionMap:
+    """Return p -> the instance of the part that is next on the chain, going back."""
+    if not part.paths[family].summed:
+        return translation(part, part.paths[family])
+    domain = as_union(part.domain)
+    return part.level(family, 0).intersect_range(domain).subtract(domain.identity())
+
+
+def translation(part: Part, path: Path) -> isl.UnionMap:
+    """Return p -> p - delta inside the part."""
+    assert path.delta is not None
+    names = [f"x{at}" for at in range(len(path.delta))]
+    values = [f"{name} - {step}" for name, step in zip(names, path.delta, strict=True)]
+    text = f"{{ {part.statement}[{', '.join(names)}] -> {part.statement}[{', '.join(values)}] }}"
+    domain = as_union(part.domain)
+    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(domain).intersect_range(domain)
+
+
+def _cliques(count: int, apart: set[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the maximal sets of pairwise disjoint families."""
+    found: list[tuple[int, ...]] = []
+    for size in range(count, 0, -1):
+        for chosen in itertools.combinations(range(count), size):
+            if all(pair in apart for pair in itertools.combinations(chosen, 2)) and not any(
+                set(chosen) <= set(larger) for larger in found
+            ):
+                found.append(chosen)
+    return tuple(found)
+
+
+def _symmetric(plain: Partition, apart: set[tuple[int, int]]) -> Partition | None:
+    """Return the symmetric Loomis-Whitney form of the argument, or None where it does not apply.
+
+    Let a and b be two broadcasts that read one set of vertices, W the sum of their kernels. If a pair {a(p), b(p)}
+    determines p, if vertices of different slices p + W differ, and if the third family is injective on every slice,
+    then with v_k vertices in slice k and c classes of the third family
+
+        |P_k| <= min(c, v_k^2 / 2) <= v_k sqrt(c / 2),    |P| <= sqrt(c / 2) sum v_k,    c + sum v_k <= K.
+
+    A second such pair of the same form on other vertices gives sum over k of sqrt(v_k v'_k) <= sqrt(V V').
+    """
+    if len(plain.parts) != 1 or any(fold != 1 for fold in plain.folds):
+        return None
+    part = plain.parts[0]
+    count = len(part.paths)
+    if any(len(path.levels) != 1 for path in part.paths):
+        return None
+    pairs = [
+        (a, b)
+        for a, b in itertools.combinations(range(count), 2)
+        if (a, b) not in apart and not part.paths[a].is_chain and not part.paths[b].is_chain and _mirrored(part, a, b)
+    ]
+    for chain in range(count):
+        chosen: list[tuple[int, int]] = []
+        for a, b in pairs:
+            used = {chain, *itertools.chain(*chosen)}
+            disjoint = all(tuple(sorted((x, y))) in apart for x in used for y in (a, b))
+            together = span([*plain.kernels[a], *plain.kernels[b]])
+            injective = len(span([*together, *plain.kernels[chain]])) == len(together) + len(plain.kernels[chain])
+            if chain not in {a, b} and disjoint and injective:
+                chosen.append((a, b))
+        sums = {span([*plain.kernels[a], *plain.kernels[b]]) for a, b in chosen}
+        if not chosen or len(sums) != 1:
+            continue
+        s, beta = [Fraction(0)] * count, [Fraction(1)] * count
+        s[chain] = Fraction(1, 2)
+        for a, _ in chosen:
+            s[a] = Fraction(1, len(chosen))
+        exponents = Exponents(tuple(s), tuple(beta))
+        candidate = Partition(
+            plain.parts,
+            plain.kernels,
+            plain.folds,
+            plain.cliques,
+            exponents,
+            plain.sources,
+            plain.spill,
+            Symmetry(chain, tuple(chosen)),
+        )
+        if exponents.sigma <= plain.exponents.sigma and candidate.coefficient() > plain.coefficient():
+            return candidate
+    return None
+
+
+def _off_diagonal(part: Part) -> Part:
+    """Remove the thin set of instances that read one vertex twice."""
+    for a, b in itertools.combinations(range(len(part.paths)), 2):
+        one, other = part.paths[a], part.paths[b]
+        if one.is_chain or other.is_chain or len(one.levels) + len(other.levels) > 2:
+            continue
+        meeting = part.level(a, 0).apply_range(part.level(b, 0).reverse())
+        for item in sets_of(meeting.intersect(meeting.reverse()).domain()):
+            if thickness(item) < len(part.order):
+                part = Part(part.statement, part.domain.subtract(item).coalesce(), part.paths, part.order)
+    return part
+
+
+def _mirrored(part: Part, a: int, b: int) -> bool:
+    """True if unordered pairs of what a and b read determine the instance, and slices share no vertex."""
+    first, second = part.level(a, 0), part.level(b, 0)
+    dimensions = len(part.order)
+    kernel_a, kernel_b = part.paths[a].kernel, part.paths[b].kernel
+    together = span([*kernel_a, *kernel_b])
+    if len(together) != len(kernel_a) + len(kernel_b):
+        return False
+    meeting = first.apply_range(second.reverse())  # p -> q with a(p) = b(q)
+    same = f"{part.statement}[{', '.join(f'x{at}' for at in range(dimensions))}]"
+    other = f"{part.statement}[{', '.join(f'y{at}' for at in range(dimensions))}]"
+    rows = kernel(together, dimensions)
+    equal = [f"{_combination(row, 'x')} = {_combination(row, 'y')}" for row in rows]
+    slices = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {same} -> {other} : {' and '.join(equal)} }}")
+    swapped = meeting.intersect(meeting.reverse())  # a(p) = b(q) and b(p) = a(q)
+    return bool((not rows or meeting.is_subset(slices)) and swapped.is_empty())
+
+
+def _combination(row: Sequence[int], letter: str) -> str:
+    return " + ".join(f"{factor}*{letter}{at}" for at, factor in enumerate(row))

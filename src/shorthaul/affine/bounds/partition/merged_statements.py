@@ -1,0 +1,126 @@
+"""K-partitions over several statements that share vertices, put into one space.
+
+Two products with one common factor are one product with a wider one: its instances lie beside one another in one space,
+and every value of the common factor serves both.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import islpy as isl
+
+from shorthaul.affine.bounds.partition.candidates import (
+    EFFORT,
+    MOST_PER_STATEMENT,
+    Candidate,
+    Instance,
+    candidate,
+    nothing,
+)
+from shorthaul.affine.bounds.partition.k_partition import Part, partition
+from shorthaul.affine.bounds.partition.paths import Path
+from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.integer_sets.subspaces import Subspace, span
+
+Shape = tuple[tuple[bool, Subspace], ...]
+
+
+def merged(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
+    """Return arguments over two statements or more that share vertices."""
+    single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
+    single = [item for item in single if item.argument.exponents.limit is None]
+    return [*_pairs(flow, single, where), *_groups(flow, single, where)]
+
+
+def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
+    """Return arguments over two statements whose loops may stand for one another in any order."""
+    result: list[Candidate] = []
+    for first, second in itertools.combinations(single, 2):
+        one, other = first.argument.parts[0], second.argument.parts[0]
+        if (
+            one.statement == other.statement
+            or len(one.order) != len(other.order)
+            or len(one.order) > 3
+            or len(one.paths) != len(other.paths)
+            or first.argument.spill.intersect(second.argument.spill).is_empty()
+        ):
+            continue
+        best = _merge(one, other, flow, where)
+        if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
+            result.append(best)
+    result.sort(key=lambda item: -item.worth(0))
+    return result[:MOST_PER_STATEMENT]
+
+
+def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
+    return span([[row[at] for at in order] for row in space])
+
+
+def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) -> Candidate | None:
+    best: Candidate | None = None
+    wanted = [(path.is_chain, path.kernel) for path in one.paths]
+    for order in itertools.permutations(one.order):
+        placed = {id(path): (path.is_chain, _turned(path.kernel, order)) for path in other.paths}
+        for paths in itertools.permutations(other.paths):
+            if [placed[id(path)] for path in paths] != wanted:
+                continue
+            parts = (one, Part(other.statement, other.domain, paths, order))
+            try:
+                with limited(EFFORT):
+                    argument = partition(parts, nothing(), symmetric=False)
+            except isl.Error:
+                continue
+            if argument is not None and len(argument.parts) == 2:
+                argument = replace(argument, far=away_from_diagonal(argument))
+                made = candidate(argument, flow, where)
+                if best is None or made.worth(0) > best.worth(0):
+                    best = made
+    return best
+
+
+def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
+    """Return arguments over all statements that have one shape, their loops in order, and share vertices."""
+    shapes: dict[Shape, dict[str, Candidate]] = {}
+    for item in sorted(single, key=lambda item: -item.worth(0)):
+        part = item.argument.parts[0]
+        shapes.setdefault(_shape(part.paths), {}).setdefault(part.statement, item)
+    result = []
+    for alike in shapes.values():
+        for group in _sharing(list(alike.values())):
+            parts = [_sorted(item.argument.parts[0]) for item in group]
+            try:
+                with limited(EFFORT):
+                    argument = partition(parts, nothing(), symmetric=False)
+            except isl.Error:
+                continue
+            if argument is not None:
+                made = candidate(argument, flow, where)
+                if made.worth(0) > 1.01 * max(item.worth(0) for item in group):
+                    result.append(made)
+    return result
+
+
+def _shape(paths: Sequence[Path]) -> Shape:
+    return tuple(sorted((path.is_chain, path.kernel) for path in paths))
+
+
+def _sorted(part: Part) -> Part:
+    return replace(part, paths=tuple(sorted(part.paths, key=lambda path: (path.is_chain, path.kernel))))
+
+
+def _sharing(items: Sequence[Candidate]) -> list[list[Candidate]]:
+    """Return the groups of two or more that share vertices, directly or through others."""
+    groups: list[list[Candidate]] = []
+    for item in items:
+        near = [
+            group
+            for group in groups
+            if any(not item.argument.spill.intersect(other.argument.spill).is_empty() for other in group)
+        ]
+        groups = [group for group in groups if group not in near] + [[*itertools.chain(*near), item]]
+    return [group for group in groups if len(group) > 1]

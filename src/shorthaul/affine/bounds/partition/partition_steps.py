@@ -1,0 +1,213 @@
+"""The sentences of a K-partition argument: what was checked, and the chain of inequalities with its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
+from shorthaul.affine.bounds.partition.k_partition import Partition, as_union, vertices_of
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.formulas import rational
+from shorthaul.affine.model import Program
+from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, SEGMENTS, SYMMETRIC, Lemma
+from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.proof import Projection
+
+
+def lemmas_of(argument: Partition) -> tuple[Lemma, ...]:
+    """Return the lemmas that the argument rests on."""
+    last = MIRRORED if argument.far else BRASCAMP_LIEB if argument.symmetry is None else SYMMETRIC
+    return (SEGMENTS, CUTS, last)
+
+
+def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...]:
+    """Return the families of paths as a proof shows them."""
+    texts = {item.reference.tag: item.reference.text for item in flow.flows}
+    result = []
+    for family, space in enumerate(argument.kernels):
+        path = argument.parts[0].paths[family]
+        reads = " <- ".join(texts.get(tag, tag) for tag in path.references)
+        levels = [item.paths[family].levels for item in argument.parts]
+        relation = "; then ".join(
+            "; ".join(shown(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
+            for row in (
+                [(item[at], part) for item, part in zip(levels, argument.parts, strict=True)]
+                for at in range(len(levels[0]))
+            )
+        )
+        result.append(
+            Projection(
+                f"phi{family}: {path.kind()}, read as {reads}",
+                relation,
+                space,
+                None if argument.symmetry or argument.far else rational(argument.exponents.s[family]),
+                None if argument.symmetry or argument.far else rational(argument.exponents.beta[family]),
+            )
+        )
+    return tuple(result)
+
+
+def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, U: sympy.Expr) -> tuple[str, ...]:
+    """Return what was checked and concluded, in order; ``K``, ``T`` and ``U`` are the numbers of the argument."""
+    lines = [*_coordinates(argument), *_families(argument, flow.program), *_sources(argument, flow)]
+    if argument.far:
+        lines.extend(_mirrored(argument))
+    elif argument.symmetry is None:
+        lines.extend(_product(argument, K, U))
+    else:
+        lines.extend(_symmetric(argument, U))
+    sigma = rational(argument.exponents.sigma)
+    lines.append(
+        f"U grows as (S + T)^({sigma}), so that T / U is largest near T = S/({sigma} - 1); chosen: T = {T}, K = {K}."
+    )
+    if argument.far:
+        lines.append("Lemma (segments), with weights in place of numbers: value = T floor(weight of D / W) - sources.")
+    else:
+        lines.append("Lemma (segments): value = T floor(|D|/U) - sources.")
+    return tuple(lines)
+
+
+def _coordinates(argument: Partition) -> Iterator[str]:
+    if len(argument.parts) > 1:
+        places = [f"{part.statement}({', '.join(f'coordinate {at}' for at in part.order)})" for part in argument.parts]
+        apart = "in which their instances do not meet"
+        if argument.moved is not None:
+            apart = (
+                f"those of each statement moved along coordinate {argument.moved} until they do not meet; families of "
+                "which two statements have common vertices have this direction in their kernel, so that the classes "
+                "of these vertices stay what they are"
+            )
+        yield (
+            f"The statements are put into one space, {apart}; their loops are, in order, "
+            f"its coordinates: {', '.join(places)}. Kernels are those of this space."
+        )
+
+
+def _families(argument: Partition, program: Program) -> Iterator[str]:
+    """Yield the vertices of every family, which are disjoint, and that a vertex belongs to one class."""
+    count = len(argument.kernels)
+    for family in range(count):
+        yield f"vertices of phi{family}: V{family} = {shown(vertices_of(argument.parts, family), program)}"
+    for clique in argument.cliques:
+        if len(clique) > 1:
+            names = ", ".join(f"V{at}" for at in clique)
+            total = " + ".join(_share(argument, at) for at in clique)
+            yield f"{names} are pairwise disjoint (their intersections are empty). Lemma (cuts): {total} <= K."
+        else:
+            yield f"Lemma (cuts): {_share(argument, clique[0])} <= K."
+    for at, fold in enumerate(argument.folds):
+        if fold == 1:
+            yield f"A vertex of V{at} determines the class of phi{at}: the relation V{at} -> class is a function."
+        else:
+            yield (
+                f"A vertex of V{at} determines the class of phi{at} within one statement, so it is in up to {fold} "
+                f"classes: at least |phi{at}(P)|/{fold} vertices of V{at} are needed."
+            )
+
+
+def _share(argument: Partition, family: int) -> str:
+    fold = argument.folds[family]
+    return f"|phi{family}(P)|" + (f"/{fold}" if fold > 1 else "")
+
+
+def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
+    """Yield the sources by what makes them events."""
+    program = flow.program
+    inputs = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+    for item in flow.inputs.values():
+        inputs = inputs.union(as_union(item))
+    spare = argument.sources.subtract(argument.spill)
+    known, own = argument.sources.intersect(argument.spill), argument.sources.subtract(inputs)
+    yield f"sources: {shown(argument.sources, program)}"
+    first = known.intersect(inputs)
+    if not first.is_empty():
+        yield f"  Inputs in the may-spill set (their first load): {shown(first, program)}"
+    computed = own.subtract(spare)
+    if not computed.is_empty():
+        yield f"  Computed (their computation is an event): {shown(computed, program)}"
+    if not spare.is_empty():
+        yield (
+            "  First operands of one line of a chain each and on no other path, so not in the may-spill set (in their "
+            f"place the computation of the line's first instance is the event): {shown(spare, program)}"
+        )
+
+
+def _product(argument: Partition, K: sympy.Expr, U: sympy.Expr) -> Iterator[str]:
+    """Yield the conditions and the product of the Brascamp-Lieb inequality."""
+    s, weights, sigma = argument.exponents.s, argument.exponents.beta, argument.exponents.sigma
+    limit = argument.exponents.limit
+    yield (
+        "Exponents " + ", ".join(f"s{at} = {value}" for at, value in enumerate(s)) + ". "
+        "Lemma (discrete Brascamp-Lieb inequality), rank H <= sum of s_q rank phi_q(H):"
+    )
+    kernels = argument.kernels
+    if limit is not None:
+        extent, exponent = limit.points, limit.exponent
+        place = len(kernels)
+        coordinates = ", ".join(map(str, limit.coordinates))
+        yield (
+            f"phi{place} is the projection onto the coordinates {coordinates} (from 0), which take {extent} values: "
+            f"|phi{place}(P)| <= {extent}, with exponent s{place} = {exponent}."
+        )
+        kernels, s = (*kernels, limit.kernel), (*s, exponent)
+    for rows, ranks, rank in constraining(kernels, argument.dimensions):
+        total = " + ".join(f"{value}*{factor}" for value, factor in zip(s, ranks, strict=True))
+        name = "the whole space" if len(rows) == argument.dimensions else f"H spanned by {_listed(rows)}"
+        yield f"  {name}: {rank} <= {total} = {sum((a * b for a, b in zip(s, ranks, strict=True)), Fraction(0))}"
+    if len(argument.cliques) > 1:
+        mixed = " + ".join(
+            f"{share} ({' + '.join(_share(argument, at) for at in clique)})"
+            for share, clique in zip(argument.exponents.shares, argument.cliques, strict=True)
+            if share
+        )
+        yield f"The inequalities for K, added with factors of sum 1: {mixed} <= K."
+    total = " + ".join(f"{weight} |phi{at}(P)|" for at, weight in enumerate(weights) if s[at])
+    largest = ", ".join(
+        f"|phi{at}(P)| = {sympy.nsimplify(K * rational(value) / (rational(sigma) * rational(weight)))}"
+        for at, (value, weight) in enumerate(zip(argument.exponents.s, weights, strict=True))
+        if value
+    )
+    constant = "" if limit is None else f" times {limit.points}^({limit.exponent})"
+    yield f"So {total} <= K, and the product{constant} is largest at {largest}: |P| <= U = {U}."
+
+
+def _listed(rows: Sequence[Sequence[int]]) -> str:
+    return ", ".join(f"({', '.join(map(str, row))})" for row in rows)
+
+
+def _symmetric(argument: Partition, U: sympy.Expr) -> Iterator[str]:
+    assert argument.symmetry is not None
+    chain, pairs = argument.symmetry.chain, argument.symmetry.pairs
+    for a, b in pairs:
+        yield (
+            f"phi{a} and phi{b} read one set of vertices: an instance is determined by the unordered pair of the two "
+            f"(no two instances p, q, nor p = q, have phi{a} of p where phi{b} of q is and the other way round), and "
+            "vertices read in different slices differ; the relation between instances that share one was checked."
+        )
+    together = (*argument.kernels[pairs[0][0]], *argument.kernels[pairs[0][1]])
+    groups = len(pairs)
+    used = ", ".join(f"V{a} and V{b}" for a, b in pairs)
+    yield f"Slices: instances that differ by vectors spanned by {_listed(together)}; phi{chain} is injective on each,"
+    yield f"as its kernel, {_listed(argument.kernels[chain])}, is independent of these."
+    yield (
+        f"V{chain} is disjoint of {used}{', and the pairs of one another' if groups > 1 else ''}: with c classes of "
+        f"phi{chain} and v vertices of {used}, c + v <= K. Lemma (symmetric Loomis-Whitney), g = {groups}: "
+        f"|P| <= 2 (K/3)^(3/2) / ({groups} sqrt(2)) = U = {U}."
+    )
+
+
+def _mirrored(argument: Partition) -> Iterator[str]:
+    one, other = (part.statement for part in argument.parts)
+    chain = next(at for at, path in enumerate(argument.parts[0].paths) if path.is_chain)
+    shared = next(at for at, fold in enumerate(argument.folds) if fold == 2)
+    yield (
+        f"Lemma (one triangle read from both sides): o is the coordinate along phi{3 - chain - shared}, b the one "
+        f"along phi{chain}, j the third. One of {one}, {other} has o < b only, the other o > b only. The vertex of "
+        f"phi{shared} that serves (o, b) in one serves (b, o) in the other, and nothing else. The chains step by one "
+        "and the domains are convex, so an unbroken run of a chain is computed in each segment."
+    )
+    yield "So what one segment computes weighs at most W = (K/3)^(3/2)."

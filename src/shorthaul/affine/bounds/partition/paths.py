@@ -1,0 +1,245 @@
+"""Paths of the data-flow graph that end in one statement: broadcasts and chains (Olivry et al. 2020, Sec. 5.2).
+
+Going backwards from an instance p of the statement, every path gives one vertex per level (the value read, the value
+that one read, ...), each an affine function of p. A path ends
+
+* as a *broadcast* at the first vertex whose function has a kernel: many instances share it;
+* as a *chain* when it returns to the statement itself at p - delta, or, in a sum over several loops, at the instance
+  before p that adds to the same element.
+
+Functions that are affine only by pieces are split, so that one path is affine on the whole of its domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from shorthaul.affine.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
+
+_IN, _PARAM, _DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One affine piece of one flow, turned round: ``function`` maps consuming instances to what they read."""
+
+    source: str | None
+    sink: str
+    reference: str
+    function: isl.Map
+    matrix: tuple[tuple[int, ...], ...]
+    shift: tuple[int, ...] | None
+
+    @property
+    def is_input(self) -> bool:
+        """True if the value read is an input."""
+        return self.source is None
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A path that ends in ``statement``.
+
+    ``levels`` map the instances of ``domain`` to the vertices of the path, nearest first; the last one is the source.
+    ``kernel`` is the kernel of the projection: of the source's function for a broadcast, the line along ``delta`` for
+    a chain, the loops of the sum where it is ``summed``. ``references`` are the tags of the reads along the path.
+    """
+
+    statement: str
+    domain: isl.Set
+    levels: tuple[isl.UnionMap, ...]
+    kernel: Subspace
+    references: tuple[str, ...]
+    source: str
+    is_input: bool
+    delta: tuple[int, ...] | None = None
+    summed: bool = False
+
+    @property
+    def is_chain(self) -> bool:
+        """True for a chain."""
+        return self.summed or self.delta is not None
+
+    def kind(self) -> str:
+        """Return what kind of path it is, in words."""
+        if self.summed:
+            return "chain of a sum over several loops"
+        return f"chain along {self.delta}" if self.is_chain else f"broadcast from {self.source}"
+
+    def text(self) -> str:
+        """Return the path as a reader sees it."""
+        return f"{self.kind()} by {' <- '.join(self.references)}"
+
+
+def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int = 4) -> tuple[Path, ...]:
+    """Return the broadcast and chain paths that end in ``statement``, shortest first, at most ``most`` of them."""
+    domain = flow.program.by_name[statement].domain
+    identity = isl.Map.identity(domain.get_space().map_from_set()).intersect_domain(domain)
+    steps: dict[str, tuple[Step, ...]] = {}
+    found: list[Path] = list(_sums(flow, statement))
+    front: list[tuple[str, isl.Map, tuple[isl.Map, ...], tuple[str, ...], tuple[str, ...]]]
+    front = [(statement, identity, (), (), ())]
+    for _ in range(longest):
+        following = []
+        for current, function, levels, references, visited in front:
+            if current not in steps:
+                steps[current] = affine_steps(flow, current)
+            for step in steps[current]:
+                composed = function.apply_range(step.function).coalesce()
+                if composed.is_empty():
+                    continue
+                path = _ended(flow, statement, step, composed, levels, references)
+                if path is not None:
+                    found.append(path)
+                elif step.source is not None and step.source != statement and step.source not in visited:
+                    matrix = _affine_piece(composed)
+                    if matrix is not None and not kernel(matrix[0], domain.dim(isl.dim_type.set)):
+                        following.append(
+                            (
+                                step.source,
+                                composed,
+                                (*levels, composed),
+                                (*references, step.reference),
+                                (*visited, step.source),
+                            )
+                        )
+            if len(found) >= most:
+                return tuple(found[:most])
+        front = following[: 4 * most]
+    return tuple(found)
+
+
+def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
+    """Yield the chains of sums over several loops: all instances that add to one element are one line."""
+    statement = flow.program.by_name[name]
+    written = _affine_piece(statement.write.relation)
+    if written is None:
+        return
+    space = kernel(written[0], statement.domain.dim(isl.dim_type.set)) if written[0] else ()
+    for item in flow.into(name):
+        same = item.source == name and item.reference.relation.is_equal(statement.write.relation)
+        if same and len(space) > 1:
+            whole = _with_starts(flow, name, item.reference.tag)
+            domain = _domain_of(whole, name)
+            yield Path(name, domain, (whole,), space, (item.reference.tag,), name, False, summed=True)
+
+
+def _ended(
+    flow: DataFlow,
+    statement: str,
+    step: Step,
+    composed: isl.Map,
+    levels: tuple[isl.Map, ...],
+    references: tuple[str, ...],
+) -> Path | None:
+    affine = _affine_piece(composed)
+    if affine is None:
+        return None
+    matrix, shift = affine
+    dimensions = composed.dim(_IN)
+    space = kernel(matrix, dimensions) if matrix else span(_unit(dimensions))
+    maps = tuple(isl.UnionMap.from_map(level) for level in (*levels, composed))
+    tags = (*references, step.reference)
+    source = composed.get_tuple_name(isl.dim_type.out)
+    if step.source == statement and matrix == _unit(dimensions):
+        if shift is None or not any(shift):
+            return None
+        delta = tuple(-value for value in shift)
+        domain = composed.domain()
+        if len(maps) == 1:
+            whole = _with_starts(flow, statement, step.reference)
+            if _one_line_per_vertex(whole, statement, delta):
+                maps, domain = (whole,), _domain_of(whole, statement)
+        return Path(statement, domain, maps, span([delta]), tags, source, False, delta)
+    if space:
+        return Path(statement, composed.domain(), maps, space, tags, source, step.is_input)
+    return None
+
+
+def _with_starts(flow: DataFlow, statement: str, reference: str) -> isl.UnionMap:
+    """Return what every instance reads by ``reference``, whichever statement or input it comes from."""
+    relation = None
+    for item in flow.into(statement):
+        if item.reference.tag == reference:
+            turned = isl.UnionMap.from_map(item.relation.reverse())
+            relation = turned if relation is None else relation.union(turned)
+    assert relation is not None
+    return relation
+
+
+def _one_line_per_vertex(relation: isl.UnionMap, statement: str, delta: tuple[int, ...]) -> bool:
+    """True if every vertex read is read by instances of one line along ``delta`` only."""
+    names = [f"x{at}" for at in range(len(delta))]
+    rows = kernel([delta], len(delta))
+    values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, names, strict=True)) for row in rows]
+    text = f"{{ {statement}[{', '.join(names)}] -> [{', '.join(values)}] }}"
+    lines = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+    return bool(relation.reverse().apply_range(lines).is_single_valued())
+
+
+def _domain_of(relation: isl.UnionMap, statement: str) -> isl.Set:
+    sets: list[isl.Set] = []
+    relation.domain().foreach_set(sets.append)
+    return next(item for item in sets if item.get_tuple_name() == statement).coalesce()
+
+
+def affine_steps(flow: DataFlow, sink: str) -> tuple[Step, ...]:
+    """Return every flow into ``sink`` as functions that are affine on the whole of their domain."""
+    result: list[Step] = []
+    for item in flow.into(sink):
+        result.extend(_pieces(item))
+    return tuple(result)
+
+
+def _pieces(flow: Flow) -> list[Step]:
+    turned = flow.relation.reverse()
+    if not turned.is_single_valued():
+        return []
+    pieces: list[tuple[isl.Set, isl.MultiAff]] = []
+    function = isl.PwMultiAff.from_map(turned).coalesce()
+    function.foreach_piece(lambda where, value: pieces.append((where, value)))
+    result = []
+    for where, value in pieces:
+        relation = isl.Map.from_multi_aff(value).intersect_domain(where)
+        for key in (isl.dim_type.out, _IN):
+            relation = relation.set_tuple_name(key, turned.get_tuple_name(key))
+        affine = _affine_of(value)
+        if affine is not None:
+            result.append(Step(flow.source, flow.sink, flow.reference.tag, relation, *affine))
+    return result
+
+
+def _affine_piece(relation: isl.Map) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
+    """Return matrix and shift of a function that is affine on its domain; None if it is affine only by pieces."""
+    pieces: list[tuple[isl.Set, isl.MultiAff]] = []
+    isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda where, value: pieces.append((where, value)))
+    found = {_affine_of(value) for _, value in pieces}
+    return found.pop() if len(found) == 1 else None
+
+
+def _affine_of(value: isl.MultiAff) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
+    """Return the integer matrix and the constant shift (None if it depends on parameters); None with divisions."""
+    rows: list[tuple[int, ...]] = []
+    shift: list[int] = []
+    parametric = False
+    for at in range(value.dim(isl.dim_type.out)):
+        affine = value.get_aff(at)
+        if affine.dim(_DIV) or affine.get_denominator_val().to_python() != 1:
+            return None
+        rows.append(tuple(affine.get_coefficient_val(_IN, k).to_python() for k in range(affine.dim(_IN))))
+        shift.append(affine.get_constant_val().to_python())
+        parametric |= any(affine.get_coefficient_val(_PARAM, k).to_python() for k in range(affine.dim(_PARAM)))
+    return tuple(rows), None if parametric else tuple(shift)
+
+
+def _unit(dimensions: int) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(row == column) for column in range(dimensions)) for row in range(dimensions))
+
+
+def projection(path: Path, dimensions: int) -> tuple[tuple[int, ...], ...]:
+    """Return an integer matrix with the path's kernel."""
+    return kernel(path.kernel, dimensions) if path.kernel else _unit(dimensions)

@@ -1,0 +1,81 @@
+"""Parameters that may be small against the fast memory, where another argument suits better: the sides of a filter.
+
+A convolution reads its input at p + r. As long as r takes many values, a part of the computation has to be small in
+every direction, and loads fall as 1/S; where r takes few, they fall as 1/sqrt(S), which is more for a large S. So
+arguments are also compared where such parameters are small, and the formula is the largest of all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import islpy as isl
+
+from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
+from shorthaul.affine.bounds.partition.candidates import SMALL_SIZE, usable_paths
+from shorthaul.affine.bounds.partition.k_partition import few_values
+from shorthaul.affine.bounds.partition.paths import Path, paths_into
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.subspaces import Subspace
+
+_SET = isl.dim_type.set
+#: Parameters in one set, and sets.
+_MOST_SMALL, _MOST_SETS = 3, 4
+#: Kernels with which sums are compared.
+_MOST_KERNELS = 3
+
+
+def small_sets(flow: DataFlow) -> tuple[tuple[str, ...], ...]:
+    """Return the least sets of parameters that give exponents of a smaller sum where they are small.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> from shorthaul.affine.dependences import flow_dependences
+    >>> small_sets(flow_dependences(kernel("gemm"))), small_sets(flow_dependences(kernel("convolution")))[0]
+    ((), ('Q', 'R'))
+    """
+    found: dict[tuple[str, ...], None] = {}
+    for statement in flow.program.statements:
+        domain, dimensions = statement.domain, statement.domain.dim(_SET)
+        if dimensions < 2:
+            continue
+        kernels = _kernels(usable_paths(paths_into(flow, statement.name), dimensions))
+        names = _of_coordinates(domain, _skew_coordinates(kernels), flow.program.parameters)
+        sigma = least_sum(kernels, dimensions) if names else None
+        if sigma is None:
+            continue
+        for size in range(1, _MOST_SMALL + 1):
+            for chosen in itertools.combinations(names, size):
+                if any(set(other) <= set(chosen) for other in found):
+                    continue
+                limit = few_values(domain, chosen, dict.fromkeys(chosen, SMALL_SIZE))
+                if limit is None or len(limit.coordinates) >= dimensions:
+                    continue
+                less = least_sum(kernels, dimensions, limit)
+                if less is not None and 1 < less < sigma:
+                    found[chosen] = None
+    return tuple(found)[:_MOST_SETS]
+
+
+def _kernels(paths: Sequence[Path]) -> tuple[Subspace, ...]:
+    """Return the kernels of the broadcasts and of one chain, that of a whole sum if there is one."""
+    chains = sorted((path for path in paths if path.is_chain), key=lambda path: -len(path.kernel))
+    chosen = [*chains[:1], *(path for path in paths if not path.is_chain)]
+    return tuple(dict.fromkeys(path.kernel for path in chosen))[:_MOST_KERNELS]
+
+
+def _skew_coordinates(kernels: tuple[Subspace, ...]) -> list[int]:
+    """Return the coordinates, the last ones first, that a kernel joins with others, as (1, -1) of p and r."""
+    rows = [row for kernel in kernels for row in kernel if sum(map(bool, row)) > 1]
+    return sorted({at for row in rows for at, value in enumerate(row) if value}, reverse=True)
+
+
+def _of_coordinates(domain: isl.Set, coordinates: list[int], parameters: tuple[str, ...]) -> list[str]:
+    """Return the parameters that alone bound one of the coordinates."""
+    found: dict[str, None] = {}
+    for at in coordinates:
+        for name in parameters:
+            limit = few_values(domain, (name,), {name: SMALL_SIZE})
+            if limit is not None and at in limit.coordinates:
+                found[name] = None
+    return list(found)

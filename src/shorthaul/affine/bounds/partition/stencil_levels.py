@@ -1,0 +1,298 @@
+"""Stencils by levels: a vertex-isoperimetric inequality per row instead of projections.
+
+Statements whose instances fall into levels l, each reading the neighbourhood x + N of its place x in level l - 1. Let
+D be the instances all of whose neighbours are computed, P a part of D in one segment, P_l its rows, and
+
+    |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n.                                              (1)
+
+The lemmas on rows (``lemmas.ROWS``, ``lemmas.BALANCED``) turn (1) into a bound on |P|. (1) holds for a box of integer
+sides (Brunn and Minkowski), on the line for any N, for crosses, triangles and lines; see ``shapes``. N may be another
+translate of one set in every statement.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.bounds.partition.balanced_rows import balanced_part
+from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
+from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness, union_of
+from shorthaul.affine.bounds.partition.paths import affine_steps
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
+from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.proof import SubBound
+
+_SET = isl.dim_type.set
+#: Statements of more loops keep the levels of the first one; factors of a covector; covectors tried.
+_WIDEST, _STEEPEST, _MOST_TRIED = 4, 3, 4
+
+
+@dataclass(frozen=True)
+class Stencil:
+    """Statements in levels; ``shifts`` lead from an instance to what it reads, for every statement.
+
+    ``covector`` numbers the levels of a statement, ``constant`` is the c of inequality (1), ``shape`` why it holds.
+    """
+
+    statements: tuple[str, ...]
+    domains: tuple[isl.Set, ...]
+    covector: Offset
+    shifts: tuple[tuple[Offset, ...], ...]
+    constant: sympy.Expr
+    shape: Shape
+    spill: isl.UnionSet
+    sources: isl.UnionSet
+    ends: isl.UnionSet
+
+    @property
+    def dimensions(self) -> int:
+        """The dimension of a level."""
+        return len(self.covector) - 1
+
+    @property
+    def covers(self) -> bool:
+        """True if no partition by projections is better: levels of the first coordinate, and all of a neighbourhood."""
+        return self.covector == _first(len(self.covector)) and self.shape.whole
+
+
+def stencils(flow: DataFlow) -> list[Stencil]:
+    """Return the groups of up to three statements that form a stencil in levels."""
+    statements = flow.program.statements
+    found: list[Stencil] = []
+    for size in (1, 2, 3):
+        for at in range(len(statements) - size + 1):
+            group = statements[at : at + size]
+            widths = {item.domain.dim(_SET) for item in group}
+            width = widths.pop()
+            if not widths and width >= 2:
+                made = _stencil(flow, [item.name for item in group], _first(width))
+                options = [item for item in (made, _skewed(flow, group[0].name) if size == 1 else None) if item]
+                found.extend(sorted(options, key=lambda item: -float(item.constant))[:1])
+    return found
+
+
+def _first(width: int) -> Offset:
+    return (1, *(0,) * (width - 1))
+
+
+def _skewed(flow: DataFlow, name: str) -> Stencil | None:
+    """Return the stencil of one statement with the best levels that a small covector gives, if there is one."""
+    steps = [step for step in affine_steps(flow, name) if step.source == name]
+    shifts = {step.shift for step in steps if step.shift is not None and step.matrix == _unit(len(step.matrix))}
+    width = flow.program.by_name[name].domain.dim(_SET)
+    if not 2 <= width <= _WIDEST or len(shifts) < 2:
+        return None
+    rated: list[tuple[float, Offset]] = []
+    for covector in itertools.product(range(_STEEPEST + 1), repeat=width):
+        chosen = frozenset(item for item in shifts if _level(covector, item) == -1)
+        known = isoperimetric_constant(differences(chosen), width - 1) if len(chosen) > 1 else None
+        if known is not None:
+            rated.append((-float(known[0]), covector))
+    for _, covector in sorted(rated)[:_MOST_TRIED]:
+        made = _stencil(flow, [name], covector)
+        if made is not None:
+            return made
+    return None
+
+
+def _level(covector: Offset, shift: Offset) -> int:
+    return sum(a * b for a, b in zip(covector, shift, strict=True))
+
+
+def _unit(width: int) -> tuple[Offset, ...]:
+    return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
+
+
+def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil | None:
+    reads = [_neighbours(flow, names, at, covector) for at in range(len(names))]
+    width = len(covector)
+    if len(names) > 1:  # statements after the first one read the same step
+        drop = tuple(-value for value in _first(width))
+        common, moves = _moved(reads[0], drop), [drop]
+        for item in reads[1:]:
+            move = _best_move(common, frozenset(item))
+            common &= _moved(item, move)
+            moves.append(move)
+        shifts = [
+            tuple(tuple(a + b for a, b in zip(item, move, strict=True)) for item in sorted(common)) for move in moves
+        ]
+    else:
+        common = frozenset(reads[0])
+        shifts = [tuple(sorted(common))]
+    rated = isoperimetric_constant(differences(common), width - 1) if len(common) > 1 else None
+    if rated is None:
+        return None
+    domains = []
+    for at, name in enumerate(names):
+        domain = flow.program.by_name[name].domain
+        for shift in shifts[at]:
+            domain = domain.intersect(reads[at][shift])
+        if thickness(domain) < width:
+            return None
+        domains.append(domain.coalesce())
+    spill, ends = _borders(names, domains, shifts)
+    sources = spill.subtract(union_of(domains)).coalesce()
+    return Stencil(
+        tuple(names), tuple(domains), covector, tuple(shifts), *rated, spill.coalesce(), sources, ends.coalesce()
+    )
+
+
+def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
+    return frozenset(tuple(a - b for a, b in zip(item, move, strict=True)) for item in shifts)
+
+
+def _best_move(common: frozenset[Offset], shifts: frozenset[Offset]) -> Offset:
+    """Return the translation by which most of ``shifts`` are in ``common``, none if that is as good."""
+    moves = {tuple(a - b for a, b in zip(one, other, strict=True)) for one in shifts for other in common}
+    still = (0,) * len(next(iter(shifts), ()))
+    return max(sorted(moves | {still}), key=lambda move: (len(common & _moved(shifts, move)), move == still))
+
+
+def _borders(
+    names: Sequence[str], domains: Sequence[isl.Set], shifts: Sequence[Sequence[Offset]]
+) -> tuple[isl.UnionSet, isl.UnionSet]:
+    """Return what the domains read, and their instances with a successor that is not in them."""
+    inside, spill, ends = union_of(domains), union_of([]), union_of([])
+    for at, name in enumerate(names):
+        before, after = (at - 1) % len(names), (at + 1) % len(names)
+        for shift in shifts[at]:
+            spill = spill.union(_shift(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
+        for shift in shifts[after]:
+            up = _shift(name, names[after], tuple(-value for value in shift))
+            ends = ends.union(as_union(domains[at]).subtract(up.intersect_range(inside).domain()))
+    return spill, ends
+
+
+def _neighbours(flow: DataFlow, names: Sequence[str], at: int, covector: Offset) -> dict[Offset, isl.Set]:
+    """Return for every shift to the level below the instances of a statement that read so."""
+    before, down = (names[at - 1], 0) if at else (names[-1], -1)
+    result: dict[Offset, isl.Set] = {}
+    for step in affine_steps(flow, names[at]):
+        shift = step.shift
+        if step.source != before or shift is None or step.matrix != _unit(len(step.matrix)):
+            continue
+        if _level(covector, shift) == down:
+            where = step.function.domain()
+            result[shift] = result[shift].union(where) if shift in result else where
+    return result
+
+
+def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
+    names = [f"x{at}" for at in range(len(shift))]
+    values = [f"{x} + {step}" for x, step in zip(names, shift, strict=True)]
+    text = f"{{ {name}[{', '.join(names)}] -> {target}[{', '.join(values)}] }}"
+    return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+    context = flow.program.context
+    n, c = item.dimensions, item.constant
+    size = sympy.Add(*(guarded(card(domain, context)) for domain in item.domains))
+    sources = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.sources)))
+    T = n * S
+    K = S + T
+    U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
+    facts: dict[str, sympy.Expr] = {
+        "|D|": size,
+        "sources": sources,
+        "n": sympy.Integer(n),
+        "c": c,
+        "K": K,
+        "T": T,
+        "U": U,
+    }
+    value = T * sympy.floor(size / U) - sources
+    steps = [*_level_steps(item, flow), *_row_steps(n, U)]
+    if balanced:
+        ends = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.ends)))
+        most, weight = balanced_part(n, c, K)
+        value = sympy.Max(value, n * (size + weight * (sources - ends)) / sympy.expand(most / S) - T - sources)
+        facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
+        steps.extend(_balanced_steps(item, flow, most))
+    else:
+        steps.append("value = T floor(|D|/U) - sources.")
+    return SubBound(
+        "stencil by levels, balanced" if balanced else "stencil by levels",
+        item.statements,
+        "; ".join(shown(part, flow.program) for part in item.domains),
+        value,
+        item.spill,
+        shown(item.spill, flow.program),
+        facts,
+        tuple(steps),
+        (SEGMENTS, ROWS, BALANCED) if balanced else (SEGMENTS, ROWS),
+        (),
+        union_of(item.domains),
+        item.sources,
+    )
+
+
+def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
+    """Return the levels, the neighbourhood, the sets, and why inequality (1) holds."""
+    shifts = "; ".join(
+        f"{{{', '.join(map(str, group))}}}{f' ({name})' if len(item.statements) > 1 else ''}"
+        for name, group in zip(item.statements, item.shifts, strict=True)
+    )
+    number = " + ".join(
+        f"{factor} {name}" if factor > 1 else name
+        for factor, name in zip(item.covector, flow.program.by_name[item.statements[0]].iterators, strict=True)
+        if factor
+    )
+    turns = f", in which {' and '.join(item.statements)} take turns" if len(item.statements) > 1 else ""
+    return [
+        (
+            f"Levels: {number}{turns}. An instance p reads p + v of the level below for v in {shifts}, each "
+            f"by a read of its own. In a level, a plane of {item.dimensions} dimensions, N is this set of v up to "
+            "a translation."
+        ),
+        "D: the instances of which all these neighbours are computed.",
+        f"sources (read by D, not in D; no input is among them): {shown(item.sources, flow.program)}",
+        item.shape.because,
+    ]
+
+
+def _row_steps(n: int, U: sympy.Expr) -> list[str]:
+    return [
+        (
+            "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "
+            "P be the part of D that a segment of T events computes. A vertex outside of P that P reads was "
+            "in fast memory before, or is loaded, or is a source that is computed (an instance of D that is "
+            "computed is in P). So In(P) <= S + T = K."
+        ),
+        f"Lemma (rows of a stencil): |P| <= n/((n+1)c) K^((n+1)/n) = U = {U}.",
+        f"U grows as (S + T)^({n + 1}/{n}), so T/U is largest at T = {n} S.",
+        "Lemma (segments): loads beyond the first of each input >= T floor(|D|/U) - sources.",
+    ]
+
+
+def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str]:
+    return [
+        (
+            "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
+            f"of D of which a successor p - v in the next level is not in D: {shown(item.ends, flow.program)}"
+        ),
+        (
+            "A vertex counted in Out(P_i) that is not in F is read by another part P_j, in whose In(P_j) it "
+            "is. Every source is in In of some part and in no Out, as it is not in D. So sum of Out(P_i) <= "
+            "sum of In(P_i) - sources + |F|."
+        ),
+        (
+            "Lemma (balanced rows), for every i, with rho and lambda as above: |P_i| + lambda (In(P_i) - "
+            f"Out(P_i)) <= B = {most}. Added over i: |D| + lambda (sources - |F|) <= m B."
+        ),
+        (
+            "All segments but the last have T events: events >= T (m - 1). At most `sources` of them are "
+            "computations of sources, all others are loads of vertices that are no inputs. So loads >= T (|D| "
+            "+ lambda (sources - |F|)) / B - T - sources. value = the larger one of the two bounds."
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""Checkers of plans and of bounds."""

@@ -1,0 +1,148 @@
+"""Replay of a plan: is it an order of all instances that respects every dependence, and how many loads does it need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.check.execution import Execution, contains, execute, fixed
+from shorthaul.affine.model import Program
+from shorthaul.affine.plan import Plan
+from shorthaul.core.amounts import Cost
+from shorthaul.core.check import CheckReport, Violation
+from shorthaul.core.errors import InfeasibleError
+from shorthaul.graphs.replay import belady_loads
+
+IntArray = npt.NDArray[np.int64]
+_MOST_VIOLATIONS = 20
+
+
+def check_plan(program: Program, plan: Plan) -> CheckReport:
+    """Return every violation of ``plan``, and the loads it needs with Belady's replacement.
+
+    Rules: ``unknown-statement``, ``not-an-instance``, ``executed-twice``, ``missing-instance``, ``before-operand``,
+    ``over-capacity``.
+    """
+    violations: list[Violation] = []
+    number = {name: at for at, name in enumerate(program.by_name)}
+    known = np.array([number.get(name, -1) for name in plan.names], dtype=np.int64)
+    violations += [
+        Violation("unknown-statement", "names", f"the program has no statement {name!r}")
+        for name in plan.names
+        if name not in number
+    ]
+    if violations:
+        return CheckReport(tuple(violations))
+    statement = known[plan.statements]
+    rows = _rows_of(program, plan, statement, violations)
+    if rows is None or violations:
+        return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
+    execution = execute(program, plan.sizes, [item for item, _ in rows])
+    order = _in_program_order(program, execution, rows, len(plan))
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    violations += _too_early(program, execution, position)
+    if violations:
+        return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
+    try:
+        loads = belady_loads(order + execution.inputs, execution.starts, execution.operands, plan.fast_memory)
+    except InfeasibleError as error:
+        wrong = Violation("over-capacity", error.place, "an operation does not fit", error.demand, error.limit)
+        return CheckReport((wrong,))
+    widths = _widths(program, execution)
+    bytes_loaded = belady_loads(
+        order + execution.inputs, execution.starts, execution.operands, plan.fast_memory, widths
+    ).sum()
+    cost = Cost(loads_words=int(loads.sum()), loads_bytes=int(bytes_loaded))
+    return CheckReport((), cost, details={"inputs": execution.inputs, "order": len(plan)})
+
+
+def _widths(program: Program, execution: Execution) -> IntArray:
+    """Return the bytes of every vertex: of the element that it is or that it writes."""
+    written = np.array([program.arrays[item.write.array].element_bytes for item in program.statements], dtype=np.int64)
+    given = np.array([program.arrays[name].element_bytes for name, _ in execution.input_names], dtype=np.int64)
+    return np.concatenate([given, written[execution.statement]])
+
+
+def _rows_of(
+    program: Program, plan: Plan, statement: IntArray, violations: list[Violation]
+) -> list[tuple[IntArray, IntArray]] | None:
+    """Return per statement its iterations and their positions in the plan; note what is wrong with them."""
+    result = []
+    for at, item in enumerate(program.statements):
+        positions = np.flatnonzero(statement == at)
+        rows = plan.iterations[positions, : len(item.iterators)]
+        domain = fixed(item.domain, plan.sizes)
+        for k in positions[~contains(domain, rows)][:_MOST_VIOLATIONS].tolist():
+            wrong = _shown(item.name, plan.iterations[k, : len(item.iterators)].tolist())
+            violations.append(Violation("not-an-instance", f"order[{k}]", f"{wrong} is not executed by the program"))
+        distinct = len(np.unique(rows, axis=0)) if rows.shape[1] else min(len(rows), 1)
+        expected = domain.count_val().to_python()
+        if distinct < len(rows):
+            message = f"{len(rows) - distinct} instances of {item.name} are executed again"
+            violations.append(Violation("executed-twice", item.name, message))
+        elif not violations and len(rows) < expected:
+            message = f"instances of {item.name} are missing"
+            violations.append(Violation("missing-instance", item.name, message, expected, len(rows)))
+        result.append((rows, positions))
+    return result
+
+
+def _in_program_order(
+    program: Program, execution: Execution, rows: list[tuple[IntArray, IntArray]], length: int
+) -> IntArray:
+    """Return the plan as ranks in program order, shape (instances,)."""
+    order = np.empty(length, dtype=np.int64)
+    listed = np.array([row + (0,) * (_deepest(program) - len(row)) for row in execution.iteration], dtype=np.int64)
+    for at, (item, positions) in enumerate(rows):
+        ranks = np.flatnonzero(execution.statement == at)
+        mine = listed[ranks][:, : item.shape[1]]
+        if item.shape[1]:
+            order[positions[np.lexsort(item.T[::-1])]] = ranks[np.lexsort(mine.T[::-1])]
+        else:
+            order[positions] = ranks
+    return order
+
+
+def _deepest(program: Program) -> int:
+    return max(len(item.iterators) for item in program.statements)
+
+
+def _too_early(program: Program, execution: Execution, position: IntArray) -> list[Violation]:
+    sinks = np.repeat(np.arange(len(execution.starts) - 1), np.diff(execution.starts)) - execution.inputs
+    sources = execution.operands - execution.inputs
+    inner = sources >= 0
+    wrong = np.flatnonzero(inner)[position[sources[inner]] > position[sinks[inner]]]
+    result = []
+    for edge in wrong[:_MOST_VIOLATIONS].tolist():
+        names = [
+            _shown(program.statements[int(execution.statement[k])].name, list(execution.iteration[k]))
+            for k in (int(sinks[edge]), int(sources[edge]))
+        ]
+        place = f"order[{int(position[sinks[edge]])}]"
+        result.append(Violation("before-operand", place, f"{names[0]} is executed before its operand {names[1]}"))
+    return result
+
+
+def _shown(name: str, iteration: list[int]) -> str:
+    return f"{name}[{', '.join(map(str, iteration))}]"
+
+
+def same_cdag(program: Program, sizes: Mapping[str, int], edges: set[tuple[str, str]], inputs: set[str]) -> list[str]:
+    """Compare dependences, as pairs of labels (operand, user), with execution; return what differs, in words."""
+    execution = execute(program, sizes)
+    labels = [_shown(array, list(element)) for array, element in execution.input_names]
+    labels += [
+        _shown(program.statements[at].name, list(row))
+        for at, row in zip(execution.statement.tolist(), execution.iteration, strict=True)
+    ]
+    sinks = np.repeat(np.arange(len(labels)), np.diff(execution.starts)).tolist()
+    true = {(labels[a], labels[b]) for a, b in zip(execution.operands.tolist(), sinks, strict=True)}
+    true_inputs = set(labels[: execution.inputs])
+    problems = [f"a dependence is missing: {a} -> {b}" for a, b in sorted(true - edges)[:3]]
+    problems += [f"a dependence does not exist: {a} -> {b}" for a, b in sorted(edges - true)[:3]]
+    problems += [f"an input is missing: {name}" for name in sorted(true_inputs - inputs)[:3]]
+    problems += [f"this is no input: {name}" for name in sorted(inputs - true_inputs)[:3]]
+    return problems

@@ -1,0 +1,1 @@
+"""From C text to a program of statements, domains and accesses."""

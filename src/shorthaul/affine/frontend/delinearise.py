@@ -1,0 +1,154 @@
+"""Flattened subscripts ``a[i*n + k]`` taken apart into ``a[i][k]``.
+
+A subscript is a polynomial in the parameters with affine functions of the iterators as coefficients. Where its
+monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...
+(times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
+extent, which isl proves for all parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import gcd
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.accesses import Access
+from shorthaul.affine.frontend.constants import constant
+from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, not_affine
+from shorthaul.core.errors import InputError
+
+Monomial = tuple[str, ...]
+Polynomial = dict[Monomial, isl.PwAff]
+
+
+def subscripts_of(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+    """Return the subscripts of every access to one array, by the access's ``id``.
+
+    Raises :class:`InputError` if one is not affine and cannot be taken apart either.
+    """
+    if not any(_has_product(subscript, names) for access, names, _ in uses for subscript in access.subscripts):
+        return {id(access): _plain(access, names) for access, names, _ in uses}
+    try:
+        return _taken_apart(uses)
+    except InputError as error:
+        try:  # a macro's number may still make it affine
+            return {id(access): _plain(access, names) for access, names, _ in uses}
+        except InputError:
+            raise error from None
+
+
+def _plain(access: Access, names: Names) -> tuple[isl.PwAff, ...]:
+    return tuple(affine(subscript, names) for subscript in access.subscripts)
+
+
+def _has_product(node: Any, names: Names) -> bool:
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        unknown = [constant(side, {}) is None for side in (node.left, node.right)]
+        if all(unknown):
+            return True
+    return any(_has_product(child, names) for _, child in node.children())
+
+
+def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+    polynomials = {}
+    for access, names, _ in uses:
+        if len(access.subscripts) != 1:
+            raise not_affine(access.node, names, "two unknowns are multiplied")
+        polynomials[id(access)] = _polynomial(access.subscripts[0], names)
+    monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))
+    access, names, _ = uses[0]
+    extents = []
+    for smaller, larger in pairwise(monomials):
+        rest = _divided(larger, smaller)
+        if rest is None or len(rest) != 1:
+            raise not_affine(access.node, names, "its extents are not a chain of products")
+        extents.append(rest[0])
+    steps = _steps([[item[monomial] for item in polynomials.values() if monomial in item] for monomial in monomials])
+    result = {}
+    for access, names, _ in uses:
+        polynomial = polynomials[id(access)]
+        values = [
+            polynomial.get(monomial, integer(0)).scale_down_val(isl.Val(step))
+            for monomial, step in zip(monomials, steps, strict=True)
+        ]
+        for value, extent, (below, above) in zip(values, extents, pairwise(steps), strict=False):
+            size = affine(c_ast.ID(extent, access.node.coord), names).scale_val(isl.Val(above // below))
+            inside = value.ge_set(integer(0)).intersect(value.lt_set(size))
+            if not access.params.is_subset(inside):
+                row = extent if above == below else f"{above // below} * {extent}"
+                raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
+        result[id(access)] = tuple(reversed(values))
+    return result
+
+
+def _steps(coefficients: Sequence[Sequence[isl.PwAff]]) -> list[int]:
+    """Return for every monomial the number that its coefficients are multiples of: rows of 4 n in a[4 * n * i + j]."""
+    result = [1]
+    for values in coefficients[1:]:
+        common = gcd(*(_content(value) for value in values))
+        result.append(common if common and common % result[-1] == 0 else result[-1])
+    return result if all(a % b == 0 for b, a in pairwise(result)) else [1] * len(result)
+
+
+def _content(value: isl.PwAff) -> int:
+    """Return the greatest common divisor of all numbers in an affine function; 1 if it has divisions."""
+    numbers = [0]
+    for _, piece in value.get_pieces():
+        if piece.get_denominator_val().to_python() != 1 or piece.dim(isl.dim_type.div):
+            return 1
+        numbers.append(piece.get_constant_val().to_python())
+        places = range(piece.dim(isl.dim_type.param))
+        numbers += [piece.get_coefficient_val(isl.dim_type.param, at).to_python() for at in places]
+    return gcd(*numbers)
+
+
+def _divided(larger: Monomial, smaller: Monomial) -> Monomial | None:
+    rest = list(larger)
+    for name in smaller:
+        if name not in rest:
+            return None
+        rest.remove(name)
+    return tuple(rest)
+
+
+def _polynomial(node: Any, names: Names) -> Polynomial:
+    if isinstance(node, c_ast.BinaryOp) and node.op in {"+", "-"}:
+        result = dict(_polynomial(node.left, names))
+        for monomial, factor in _polynomial(node.right, names).items():
+            signed = factor if node.op == "+" else factor.neg()
+            result[monomial] = result[monomial].add(signed) if monomial in result else signed
+        return result
+    if isinstance(node, c_ast.BinaryOp) and node.op == "*":
+        left, right = _polynomial(node.left, names), _polynomial(node.right, names)
+        return _product(left, right, node, names)
+    if isinstance(node, c_ast.ID) and node.name not in names.iterators and node.name not in names.locals:
+        affine(node, names)  # makes it a parameter, or says why it cannot be one
+        return {(node.name,): integer(1)}
+    if isinstance(node, c_ast.ID) and node.name in names.locals:
+        return _polynomial(names.locals[node.name], names)
+    if isinstance(node, c_ast.Cast):
+        return _polynomial(node.expr, names)
+    return {(): affine(node, names)}
+
+
+def _product(left: Polynomial, right: Polynomial, node: Any, names: Names) -> Polynomial:
+    result: Polynomial = {}
+    for first, factor in left.items():
+        for second, other in right.items():
+            if factor.is_cst():
+                value = other.scale_val(_number(factor))
+            elif other.is_cst():
+                value = factor.scale_val(_number(other))
+            else:
+                raise not_affine(node, names, f"two iterators are multiplied in {c_text(node)}")
+            monomial = tuple(sorted(first + second))
+            result[monomial] = result[monomial].add(value) if monomial in result else value
+    return result
+
+
+def _number(value: isl.PwAff) -> isl.Val:
+    return value.max_val()

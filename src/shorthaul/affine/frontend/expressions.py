@@ -1,0 +1,206 @@
+"""Affine expressions and conditions of C as isl objects.
+
+While a nest is being read, loop iterators are isl *parameters* like the program's own: spaces then align by themselves,
+and an expression is a ``PwAff`` without dimensions. In the end
+:func:`bound_set` and :func:`bound_map` turn iterators into dimensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast, c_generator
+
+from shorthaul.affine.frontend.constants import constant
+from shorthaul.affine.model import Place
+from shorthaul.core.errors import InputError
+
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+_CURE = "write it with loop iterators, integer parameters and constants only"
+_AFFINE = "sums of iterators and parameters with constant factors, and divisions by constants"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What identifiers mean inside affine expressions, and who is told when one turns out to be a parameter."""
+
+    place: Callable[[Any], Place]
+    integers: Mapping[str, int]
+    iterators: Mapping[str, isl.PwAff]
+    locals: Mapping[str, Any]  #: identifiers that stand for an affine expression
+    written: frozenset[str]
+    data: frozenset[str]
+    parameters: dict[str, None] = field(default_factory=dict)  #: in the order of first use
+
+
+def c_text(node: Any) -> str:
+    """Return ``node`` as C on one line."""
+    return " ".join(c_generator.CGenerator().visit(node).split())
+
+
+def not_affine(node: Any, names: Names, why: str, cure: str = "") -> InputError:
+    """Return the error for an expression that is not affine."""
+    place = str(names.place(node))
+    return InputError(f"is not affine: {why}", place=place, value=c_text(node), allowed=_AFFINE, cure=cure or _CURE)
+
+
+def integer(value: int) -> isl.PwAff:
+    """Return the constant ``value`` as an affine expression."""
+    return isl.PwAff.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [({value})] }}")
+
+
+def variable(name: str) -> isl.PwAff:
+    """Return the parameter (or iterator, while a nest is being read) ``name`` as an affine expression."""
+    return isl.PwAff.read_from_str(isl.DEFAULT_CONTEXT, f"[{name}] -> {{ [({name})] }}")
+
+
+def affine(node: Any, names: Names) -> isl.PwAff:
+    """Return the value of the integer expression ``node``.
+
+    Division and remainder round towards zero, as in C. Raises :class:`InputError` with the place if it is not affine.
+    """
+    if isinstance(node, c_ast.Constant):
+        value = constant(node, {})
+        if value is None:
+            raise not_affine(node, names, "it is no integer")
+        return integer(value)
+    if isinstance(node, c_ast.ID):
+        return _identifier(node, names)
+    if isinstance(node, c_ast.Cast):
+        return affine(node.expr, names)
+    if isinstance(node, c_ast.UnaryOp) and node.op in {"-", "+"}:
+        inner = affine(node.expr, names)
+        return inner.neg() if node.op == "-" else inner
+    if isinstance(node, c_ast.BinaryOp):
+        return _binary(node, names)
+    if isinstance(node, c_ast.TernaryOp):
+        where = condition(node.cond, names)
+        then, other = affine(node.iftrue, names), affine(node.iffalse, names)
+        return then.intersect_params(where).union_add(other.intersect_params(where.complement()))
+    if isinstance(node, c_ast.FuncCall):
+        return _call(node, names)
+    raise not_affine(node, names, _why(node))
+
+
+def _why(node: Any) -> str:
+    if isinstance(node, c_ast.ArrayRef):
+        return "it reads an array"
+    if isinstance(node, c_ast.UnaryOp) and node.op in {"*", "&"}:
+        return "it is pointer arithmetic"
+    if isinstance(node, c_ast.UnaryOp) and node.op == "sizeof":
+        return "sizeof is not understood"
+    if isinstance(node, c_ast.UnaryOp | c_ast.Assignment):
+        return "it changes a variable"
+    return "this kind of expression is not"
+
+
+def _identifier(node: Any, names: Names) -> isl.PwAff:
+    name = node.name
+    if name in names.iterators:
+        return names.iterators[name]
+    if name in names.locals:
+        return affine(names.locals[name], names)
+    if name in names.written:
+        raise not_affine(node, names, f"{name} is assigned inside the region", "use the loop iterators and parameters")
+    if name in names.data:
+        raise not_affine(node, names, f"{name} is data, not an integer parameter", "declare it as int")
+    names.parameters.setdefault(name)
+    return variable(name)
+
+
+def _binary(node: Any, names: Names) -> isl.PwAff:
+    if node.op in {"+", "-"}:
+        left, right = affine(node.left, names), affine(node.right, names)
+        return left.add(right) if node.op == "+" else left.sub(right)
+    if node.op == "*":
+        for factor, other in ((node.left, node.right), (node.right, node.left)):
+            value = constant(factor, {})
+            if value is None and constant(other, {}) is None:
+                value = constant(factor, names.integers)  # a macro counts as its number only where it has to
+            if value is not None:
+                return affine(other, names).scale_val(isl.Val(value))
+            if isinstance(factor, c_ast.Constant):
+                raise not_affine(factor, names, "it is no integer", "write fractions as divisions by integers: n / 2")
+        raise not_affine(
+            node, names, "two unknowns are multiplied", "let one factor be a constant, as a macro or number"
+        )
+    if node.op in {"/", "%", "<<", ">>"}:
+        divisor = constant(node.right, names.integers)
+        if divisor is None or divisor <= 0:
+            cure = "divide by a positive integer, written as a number or an integer macro"
+            raise not_affine(node, names, "the right side has to be a positive constant", cure)
+        left = affine(node.left, names)
+        if node.op == "<<":
+            return left.scale_val(isl.Val(2**divisor))
+        if node.op == ">>":
+            return left.scale_down_val(isl.Val(2**divisor)).floor()
+        return left.tdiv_q(integer(divisor)) if node.op == "/" else left.tdiv_r(integer(divisor))
+    raise not_affine(node, names, f"the operator {node.op} is not")
+
+
+_FLOORS = {"floord": "floor", "ceild": "ceil", "floor_div": "floor", "ceil_div": "ceil"}
+_EXTREMES = {name: name.lower().removeprefix("i") for name in ("min", "max", "MIN", "MAX", "imin", "imax")}
+
+
+def _call(node: Any, names: Names) -> isl.PwAff:
+    name = getattr(node.name, "name", "")
+    arguments = node.args.exprs if node.args is not None else []
+    if name in _EXTREMES and len(arguments) == 2:
+        left, right = (affine(argument, names) for argument in arguments)
+        return left.min(right) if _EXTREMES[name] == "min" else left.max(right)
+    if name in _FLOORS and len(arguments) == 2:
+        divisor = constant(arguments[1], names.integers)
+        if divisor is not None and divisor > 0:
+            quotient = affine(arguments[0], names).scale_down_val(isl.Val(divisor))
+            return quotient.floor() if _FLOORS[name] == "floor" else quotient.ceil()
+    raise not_affine(node, names, "it calls a function", "min, max, floord and ceild are understood")
+
+
+def condition(node: Any, names: Names) -> isl.Set:
+    """Return the parameter set on which the condition ``node`` holds; raises :class:`InputError` if not affine."""
+    if isinstance(node, c_ast.BinaryOp) and node.op in {"&&", "||"}:
+        left, right = condition(node.left, names), condition(node.right, names)
+        return left.intersect(right) if node.op == "&&" else left.union(right)
+    if isinstance(node, c_ast.UnaryOp) and node.op == "!":
+        return condition(node.expr, names).complement()
+    if isinstance(node, c_ast.BinaryOp) and node.op in COMPARISONS:
+        left, right = affine(node.left, names), affine(node.right, names)
+        return {
+            "<": left.lt_set,
+            "<=": left.le_set,
+            ">": left.gt_set,
+            ">=": left.ge_set,
+            "==": left.eq_set,
+            "!=": left.ne_set,
+        }[node.op](right)
+    return affine(node, names).ne_set(integer(0))
+
+
+def bound_set(params: isl.Set, iterators: Sequence[str], name: str) -> isl.Set:
+    """Return the parameter set ``params`` as the set ``name[iterators]``."""
+    result = isl.Set.from_params(params)
+    for position, iterator in enumerate(iterators):
+        result = _moved(result, isl.dim_type.set, position, iterator)
+    return result.set_tuple_name(name)
+
+
+def bound_map(params: isl.Set, values: Sequence[isl.PwAff], iterators: Sequence[str], name: str, array: str) -> isl.Map:
+    """Return the map ``name[iterators] -> array[values]`` on the parameter set ``params``."""
+    element = isl.Set.from_params(params)
+    for value in values:
+        element = element.flat_product(isl.Set.from_pw_aff(value))
+    result = isl.Map.from_range(element)
+    for position, iterator in enumerate(iterators):
+        result = _moved(result, isl.dim_type.in_, position, iterator)
+    result = result.set_tuple_name(isl.dim_type.in_, name)
+    return result.set_tuple_name(isl.dim_type.out, array) if array else result
+
+
+def _moved(item: Any, kind: isl.dim_type, position: int, iterator: str) -> Any:
+    found = item.find_dim_by_name(isl.dim_type.param, iterator)
+    if found < 0:  # an iterator that no constraint mentions
+        return item.insert_dims(kind, position, 1).set_dim_name(kind, position, iterator)
+    return item.move_dims(kind, position, isl.dim_type.param, found, 1)

@@ -1,0 +1,59 @@
+"""Subscripts that leave the declared bounds of their array, whatever the sizes are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.accesses import Access
+from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer
+from shorthaul.core.errors import InputError
+
+_PARAM = isl.dim_type.param
+
+
+def refuse_outside(
+    declared: Any, access: Access, subscripts: Sequence[isl.PwAff], names: Names, iterators: Collection[str]
+) -> None:
+    """Raise :class:`InputError` if a subscript is never inside its declared extent, or leaves one that is a number.
+
+    ``names`` are those at the declaration, ``iterators`` the loops around the access. What is out of bounds for some
+    sizes only says that these sizes are not meant, and is accepted.
+    """
+    extents = []
+    while isinstance(declared, c_ast.ArrayDecl):
+        extents.append(declared.dim)
+        declared = declared.type
+    if len(extents) != len(subscripts):
+        return
+    made = _without(access.params, iterators)
+    for extent, value, written in zip(extents, subscripts, access.subscripts, strict=True):
+        if extent is None:
+            continue
+        try:  # a name of its own parameters: an extent alone makes no name a parameter of the program
+            size = affine(extent, replace(names, parameters={}))
+        except InputError:
+            continue
+        outside = value.lt_set(integer(0)).union(value.ge_set(size)).intersect(access.params)
+        always = access.params.is_subset(outside)
+        if always or (size.is_cst() and made.is_subset(_without(outside, iterators))):
+            raise InputError(
+                f"the subscript {c_text(written)} leaves the declared extent {c_text(extent)}",
+                place=str(names.place(written)),
+                value=c_text(access.node),
+                allowed=f"0 up to {c_text(extent)} - 1",
+                cure="correct the subscript, or declare the array larger",
+            )
+
+
+def _without(points: isl.Set, iterators: Collection[str]) -> isl.Set:
+    """Return the parameters for which ``points`` has an iteration."""
+    for name in iterators:
+        at = points.find_dim_by_name(_PARAM, name)
+        if at >= 0:
+            points = points.project_out(_PARAM, at, 1)
+    return points

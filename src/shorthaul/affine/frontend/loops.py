@@ -1,0 +1,179 @@
+"""The iterations of one for loop of C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.constants import constant
+from shorthaul.affine.frontend.expressions import Names, affine, bound_set, c_text, condition, variable
+from shorthaul.core.errors import InputError
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+@dataclass(frozen=True, slots=True)
+class Iterator:
+    """A loop iterator as written, and the name it has in isl's sets."""
+
+    written: str
+    internal: str
+
+
+def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -> tuple[Iterator, int, isl.Set]:
+    """Return the iterator of the loop ``node``, the sign of its step, and the iterations reached from ``params``.
+
+    The loop may go up or down by any constant; iterations are exactly those that C makes: the loop ends for good
+    where its condition fails first.
+    """
+    name, start = _start(node, names)
+    step = _step(node, name, names)
+    _require_integer(node, name, step, names)
+    internal = name
+    while internal in outer:
+        internal += "_"
+    iterator = variable(internal)
+    known = replace(names, iterators={**names.iterators, name: iterator})
+    first = affine(start, names)
+    after = iterator.ge_set(first) if step > 0 else iterator.le_set(first)
+    if abs(step) > 1:
+        after = after.intersect(iterator.sub(first).mod_val(isl.Val(abs(step))).zero_set())
+    reached = params.intersect(after)
+    if node.cond is None:
+        cure = "write the limit: for (i = start; i < end; i++)"
+        raise InputError("the loop has no condition", place=str(names.place(node)), value=_header(node), cure=cure)
+    holds = condition(node.cond, known)
+    result = reached.intersect(holds)
+    if not _is_plain(node.cond, name, step):
+        result = result.subtract(_from_failure_on(reached.subtract(holds), internal, step))
+    _require_end(result, internal, node, names)
+    return Iterator(name, internal), 1 if step > 0 else -1, result.coalesce()
+
+
+def _header(node: Any) -> str:
+    parts = ("" if part is None else c_text(part) for part in (node.init, node.cond, node.next))
+    return f"for ({'; '.join(parts)})"
+
+
+def _start(node: Any, names: Names) -> tuple[str, Any]:
+    init = node.init
+    if isinstance(init, c_ast.DeclList) and len(init.decls) == 1 and init.decls[0].init is not None:
+        return init.decls[0].name, init.decls[0].init
+    if isinstance(init, c_ast.Assignment) and init.op == "=" and isinstance(init.lvalue, c_ast.ID):
+        return init.lvalue.name, init.rvalue
+    raise InputError(
+        "the loop does not start by setting one iterator",
+        place=str(names.place(node)),
+        value=_header(node),
+        allowed="for (i = start; i < end; i++)",
+        cure="set the iterator, and nothing else, in the first part of the header",
+    )
+
+
+_NOT_INTEGER = frozenset({"float", "double", "_Bool", "bool"})
+_UNSIGNED = frozenset({"unsigned", "size_t", "uint8_t", "uint16_t", "uint32_t", "uint64_t"})
+
+
+def _require_integer(node: Any, name: str, step: int, names: Names) -> None:
+    """Raise for an iterator that is no integer, and for one without a sign that is to fall below 0."""
+    words: set[str] = set()
+    if isinstance(node.init, c_ast.DeclList) and isinstance(
+        getattr(node.init.decls[0].type, "type", None), c_ast.IdentifierType
+    ):
+        words = set(node.init.decls[0].type.type.names)
+    place = str(names.place(node))
+    if words & _NOT_INTEGER or (not words and name in names.data):
+        raise InputError(
+            "the loop's iterator is no integer", place=place, value=_header(node), cure=f"declare {name} as int"
+        )
+    falls = isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == ">=" and _is_name(node.cond.left, name)
+    if words & _UNSIGNED and step < 0 and falls and constant(node.cond.right, names.integers) == 0:
+        raise InputError(
+            "the loop never ends: an unsigned iterator is never below 0",
+            place=place,
+            value=_header(node),
+            cure=f"declare {name} as int",
+        )
+
+
+def _step(node: Any, name: str, names: Names) -> int:
+    step = node.next
+    value: int | None = None
+    if isinstance(step, c_ast.UnaryOp) and _is_name(step.expr, name):
+        value = {"p++": 1, "++": 1, "p--": -1, "--": -1}.get(step.op)
+    elif isinstance(step, c_ast.Assignment) and _is_name(step.lvalue, name):
+        amount = step.rvalue
+        if step.op in {"+=", "-="}:
+            found = constant(amount, names.integers)
+            value = None if found is None else found if step.op == "+=" else -found
+        elif step.op == "=" and isinstance(amount, c_ast.BinaryOp) and amount.op in {"+", "-"}:
+            left, right = amount.left, amount.right
+            if amount.op == "+" and _is_name(right, name):
+                left, right = right, left
+            found = constant(right, names.integers) if _is_name(left, name) else None
+            value = None if found is None else found if amount.op == "+" else -found
+    if not value:
+        raise InputError(
+            "the loop's step is not a constant",
+            place=str(names.place(node if step is None else step)),
+            value=_header(node),
+            allowed="i++, i--, i += c, i -= c, i = i + c",
+            cure="let the iterator grow or fall by an integer constant other than 0",
+        )
+    return value
+
+
+def _is_name(node: Any, name: str) -> bool:
+    return isinstance(node, c_ast.ID) and node.name == name
+
+
+def _mentions(node: Any, name: str) -> bool:
+    return _is_name(node, name) or any(_mentions(child, name) for _, child in node.children())
+
+
+def _is_plain(node: Any, name: str, step: int) -> bool:
+    """True if the condition, once false, stays false: the iterator against a limit in the direction of the step."""
+    if isinstance(node, c_ast.BinaryOp) and node.op == "&&":
+        return _is_plain(node.left, name, step) and _is_plain(node.right, name, step)
+    if not isinstance(node, c_ast.BinaryOp):
+        return False
+    op, left, right = node.op, node.left, node.right
+    if _is_name(right, name):
+        op, left, right = _TURNED.get(op, op), right, left
+    return _is_name(left, name) and not _mentions(right, name) and op in ({"<", "<="} if step > 0 else {">", ">="})
+
+
+def _from_failure_on(failed: isl.Set, name: str, step: int) -> isl.Set:
+    """Return the iterations at which the loop has ended: those at or after one where the condition fails."""
+    if failed.is_empty():
+        return failed
+    points = bound_set(failed, [name], "").reset_tuple_id()
+    later = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [a] -> [b] : b {'>=' if step > 0 else '<='} a }}")
+    ended = points.apply(later)
+    ended = ended.move_dims(isl.dim_type.param, ended.dim(isl.dim_type.param), isl.dim_type.set, 0, 1)
+    return ended.set_dim_name(isl.dim_type.param, ended.dim(isl.dim_type.param) - 1, name).params()
+
+
+def _is_bounded(points: isl.Set) -> bool:
+    if not (points.dim_has_upper_bound(isl.dim_type.set, 0) and points.dim_has_lower_bound(isl.dim_type.set, 0)):
+        return False
+    try:  # with remainders in the condition, only some parameters may leave the set without an end
+        return points.is_empty() or bool(points.dim_max(0).dim(isl.dim_type.in_) >= 0 and points.dim_min(0) is not None)
+    except isl.Error:
+        return False
+
+
+def _require_end(result: isl.Set, name: str, node: Any, names: Names) -> None:
+    if not _is_bounded(bound_set(result, [name], "")):
+        raise InputError(
+            "the loop never ends",
+            place=str(names.place(node)),
+            value=_header(node),
+            cure="write < or > in place of !=, which may never be met"
+            if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
+            else "let the iterator run towards its limit",
+        )

@@ -1,0 +1,264 @@
+"""From C text to the syntax tree of one ``#pragma scop`` region."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pycparser import c_ast, c_parser
+
+from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
+from shorthaul.affine.model import Place
+from shorthaul.core.errors import InputError, unknown_name
+
+_PRELUDE = "typedef int {}; "
+_TYPES = (
+    *(f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("size_t", "ssize_t", "ptrdiff_t", "bool", "FILE", "uint", "va_list"),
+)
+_DROPPED = re.compile(
+    r"\b(static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn)\b"
+)
+_CURE_MISSING = "put '#pragma scop' before the loop nest and '#pragma endscop' after it, inside one function"
+
+
+@dataclass(frozen=True)
+class Region:
+    """One region between ``#pragma scop`` and ``#pragma endscop``: its statements and what is declared around it."""
+
+    function: str
+    body: tuple[Any, ...]
+    declarations: Mapping[str, Any]  #: name -> pycparser type, of globals, parameters and locals
+    constants: Mapping[str, Any]  #: locals before the region that are initialised -> expression
+    text: Preprocessed
+
+    def place(self, node: Any) -> Place:
+        """Return where in the file ``node`` stands."""
+        coord = node.coord
+        if coord is None:
+            return Place(0, 0)
+        return Place(coord.line, self.text.column(coord.line, coord.column or 1))
+
+
+def parse(text: str, *, function: str | None = None, file: Path | None = None) -> Region:
+    """Return the scop region of ``function`` (of the only function that has one, if None).
+
+    Raises :class:`InputError` with line and column for wrong syntax, a missing or unclosed pragma, an unknown
+    function, and a choice that is left open.
+    """
+    done = preprocess(text, file=file)
+    chunks = list(_top_level(done))
+    chosen = _chosen(chunks, function, done)
+    declarations: dict[str, Any] = {}
+    typedefs: list[str] = []
+    meanings: dict[str, list[str]] = {}
+    for chunk in chunks:
+        if chunk.is_function or chunk.start >= chosen.start:
+            continue
+        parsed = _try_parse(chunk.text, typedefs)
+        if parsed is not None and chunk.text.lstrip().startswith("typedef"):
+            typedefs.append(chunk.text.replace("\n", " ").strip())
+            _resolve(parsed, meanings)
+            meanings.update({item.name: _words(item) for item in parsed if isinstance(item, c_ast.Typedef)})
+        elif parsed is not None:
+            _resolve(parsed, meanings)
+            declarations.update({item.name: item.type for item in parsed if isinstance(item, c_ast.Decl) and item.name})
+    definition = _parse_function(done, chosen, typedefs)
+    _resolve([definition], meanings)
+    if definition.decl.type.args is not None:
+        for parameter in definition.decl.type.args.params:
+            if getattr(parameter, "name", None):
+                declarations[parameter.name] = parameter.type
+    body, constants = _region(definition.body, declarations, chosen.name)
+    return Region(chosen.name, body, declarations, constants, done)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """A stretch of lines at file level: a declaration, or the definition of a function."""
+
+    first: int
+    start: int
+    text: str
+    is_function: bool
+    name: str
+
+
+def _top_level(done: Preprocessed) -> Iterator[_Chunk]:
+    text = "\n".join(done.lines)
+    depth, start = 0, 0
+    has_body = False
+    for match in re.finditer(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[{};=]", text):
+        token = match[0]
+        if token == "{":
+            if depth == 0:
+                has_body = bool(re.search(r"\)\s*$", text[start : match.start()]))
+            depth += 1
+        elif token == "}":
+            depth -= 1
+            if depth < 0:
+                line = text.count("\n", 0, match.start()) + 1
+                column = match.start() - text.rfind("\n", 0, match.start())
+                cure = "remove it, or add the '{' that it closes"
+                place = f"line {line} column {column}"
+                raise InputError("a brace closes that was never opened", place=place, value="}", cure=cure)
+        if depth == 0 and (token == ";" or (token == "}" and has_body)):
+            piece = text[start : match.end()]
+            lead = len(piece) - len(piece.lstrip())
+            first = text.count("\n", 0, start + lead)
+            name = re.search(r"(\w+)\s*\(", piece)
+            yield _Chunk(first, start, piece, token == "}" and has_body, name[1] if name else "")
+            start, has_body = match.end(), False
+    if depth > 0:
+        line = text.count("\n", 0, start + len(text[start:]) - len(text[start:].lstrip())) + 1
+        raise InputError(
+            "a brace that opens is never closed", place=f"line {line} column 1", value="{", cure="add the missing '}'"
+        )
+
+
+def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _Chunk:
+    functions = {chunk.name: chunk for chunk in chunks if chunk.is_function}
+    if function is not None:
+        if function not in functions:
+            raise unknown_name("function", function, functions, place="--function")
+        chunk = functions[function]
+        if "#pragma scop" not in chunk.text:
+            raise InputError(
+                f"the function {function} has no '#pragma scop'", place=f"line {chunk.first + 1}", cure=_CURE_MISSING
+            )
+        return chunk
+    marked = [chunk for chunk in functions.values() if "#pragma scop" in chunk.text]
+    if not marked:
+        if any("#pragma scop" in line for line in done.lines):
+            raise InputError("'#pragma scop' stands outside every function", cure=_CURE_MISSING)
+        if not functions:
+            raise InputError("has no function", allowed="C with a function around the loop nest", cure=_CURE_MISSING)
+        raise InputError("has no '#pragma scop'", allowed="C with a marked region", cure=_CURE_MISSING)
+    if len(marked) > 1:
+        names = ", ".join(chunk.name for chunk in marked)
+        raise InputError("several functions have a '#pragma scop'", value=names, cure="choose one with --function")
+    return marked[0]
+
+
+def _resolve(nodes: Any, meanings: Mapping[str, list[str]]) -> None:
+    """Replace the names of types by what they are defined as."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, c_ast.IdentifierType) and len(node.names) == 1:
+            node.names = meanings.get(node.names[0], node.names)
+        waiting.extend(child for _, child in node.children())
+
+
+def _words(node: Any) -> list[str]:
+    found = [inner for _, inner in node.children()]
+    while found and not isinstance(found[0], c_ast.IdentifierType):
+        found = [inner for _, inner in found[0].children()]
+    return list(found[0].names) if found else []
+
+
+def _try_parse(text: str, typedefs: list[str]) -> list[Any] | None:
+    try:
+        found = c_parser.CParser().parse(_prelude(typedefs) + _DROPPED.sub(" ", text))
+    except c_parser.ParseError:
+        return None
+    return list(found.ext)
+
+
+def _prelude(typedefs: list[str]) -> str:
+    return "".join(_PRELUDE.format(name) for name in _TYPES) + " ".join(typedefs) + " "
+
+
+def _parse_function(done: Preprocessed, chunk: _Chunk, typedefs: list[str]) -> Any:
+    before = "\n".join(done.lines)[: chunk.start]
+    blank = re.sub(r"[^\n]", " ", before)
+    body = _DROPPED.sub(lambda match: " " * len(match[0]), chunk.text)
+    parser = c_parser.CParser()
+    try:
+        tree = parser.parse(f'{_prelude(typedefs)}\n# 1 "C"\n{blank}{body}', "C")
+    except c_parser.ParseError as error:
+        raise _syntax_error(_placed(str(error), parser), done) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", allowed="a few hundred levels") from None
+    for item in reversed(tree.ext):
+        if isinstance(item, c_ast.FuncDef):
+            return item
+    raise InputError("has no function definition", place=f"line {chunk.first + 1}", cure=_CURE_MISSING)
+
+
+def _placed(message: str, parser: Any) -> str:
+    """Add the place of the next token to a message that pycparser gives without one."""
+    stream = getattr(parser, "_tokens", None)
+    token = None if stream is None or re.match(r"C:\d", message) else stream.peek()
+    return message if token is None else f"C:{token.lineno}:{token.column}: before: {token.value}"
+
+
+_CURE_SYNTAX = "look for a missing semicolon, operator, quote or bracket at this place or just before"
+
+
+def _syntax_error(message: str, done: Preprocessed) -> InputError:
+    place = re.match(r"C:(\d+):(\d+):\s*(.*)", message)
+    if place is None:
+        told = message.removeprefix("C:").strip().lower()
+        return InputError(f"is not C: {told}", place="the function's end", cure=_CURE_SYNTAX)
+    line, column = int(place[1]), done.column(int(place[1]), int(place[2]))
+    found = done.lines[line - 1].strip() if 1 <= line <= len(done.lines) else ""
+    where = f"line {line} column {column}"
+    return InputError(f"is not C: syntax error {place[3]}", place=where, value=found, cure=_CURE_SYNTAX)
+
+
+def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the statements between the pragmas, and the initial values of locals declared before."""
+    constants: dict[str, Any] = {}
+    found = _search(body, declarations, constants)
+    if found is None:
+        raise InputError(f"'#pragma scop' in {function} is not in front of a statement", cure=_CURE_MISSING)
+    return found, constants
+
+
+def _search(block: Any, declarations: dict[str, Any], constants: dict[str, Any]) -> tuple[Any, ...] | None:
+    items = list(block.block_items or [])
+    for at, item in enumerate(items):
+        if isinstance(item, c_ast.Decl) and item.name:
+            declarations[item.name] = item.type
+            if item.init is not None:
+                constants[item.name] = item.init
+        if isinstance(item, c_ast.Pragma) and item.string == "scop":
+            return _between(items[at:])
+        for _, child in item.children() if not isinstance(item, c_ast.Decl) else ():
+            if isinstance(child, c_ast.Compound):
+                inner = _search(child, declarations, constants)
+                if inner is not None:
+                    return inner
+        if isinstance(item, c_ast.Compound):
+            inner = _search(item, declarations, constants)
+            if inner is not None:
+                return inner
+    return None
+
+
+def _between(items: list[Any]) -> tuple[Any, ...]:
+    end = next(
+        (at for at, item in enumerate(items) if isinstance(item, c_ast.Pragma) and item.string == "endscop"), None
+    )
+    line = items[0].coord.line
+    if end is None:
+        raise InputError(
+            "'#pragma scop' is never closed",
+            place=f"line {line}",
+            cure="put '#pragma endscop' after the loop nest, in the same block",
+        )
+    if any(isinstance(item, c_ast.Pragma) and item.string == "scop" for item in items[1:]):
+        raise InputError(
+            "a function has several '#pragma scop'",
+            place=f"line {line}",
+            cure="keep one region per function: join them, or move one into a function of its own",
+        )
+    body = tuple(items[1:end])
+    if not body:
+        cure = "put the loop nest between the pragmas"
+        raise InputError("the region is empty", place=f"line {line}", allowed="loops and assignments", cure=cure)
+    return body

@@ -1,0 +1,360 @@
+"""The C preprocessor, as far as loop kernels use it: comments, macros, conditionals, headers beside the file.
+
+A macro whose value is one integer (``#define N 1000``) is not expanded in the program text: it becomes a parameter of
+the analysis, with its value as default. Missing headers are skipped, PolyBench's own macros are built in, so that
+PolyBench/C files are read unchanged without PolyBench being there.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shorthaul.affine.frontend.constants import constant_value
+from shorthaul.core.errors import InputError
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\f\v]+)|(?P<newline>\n)|(?P<name>[A-Za-z_]\w*)
+    |(?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)|(?P<string>"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    |(?P<operator>\.\.\.|<<=|>>=|->|\+\+|--|&&|\|\||<<|>>|[-+*/%<>=!&|^]=|\#\#|.)""",
+    re.VERBOSE,
+)
+_COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""")
+_COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+_LARGEST_EXPANSION = 200_000
+
+#: What PolyBench's headers define, for files that are read without them.
+_BUILT_IN = """
+#define DATA_TYPE double
+#define SCALAR_VAL(x) x
+#define SQRT_FUN(x) sqrt(x)
+#define EXP_FUN(x) exp(x)
+#define POW_FUN(x,y) pow(x,y)
+#define POLYBENCH_LOOP_BOUND(x,y) x
+#define POLYBENCH_1D(var,d1,p1) var[d1]
+#define POLYBENCH_2D(var,d1,d2,p1,p2) var[d1][d2]
+#define POLYBENCH_3D(var,d1,d2,d3,p1,p2,p3) var[d1][d2][d3]
+#define POLYBENCH_4D(var,d1,d2,d3,d4,p1,p2,p3,p4) var[d1][d2][d3][d4]
+#define POLYBENCH_5D(var,d1,d2,d3,d4,d5,p1,p2,p3,p4,p5) var[d1][d2][d3][d4][d5]
+#define POLYBENCH_DECL_VAR(x) x
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of C with the place where it, or the macro it comes from, stands in the file."""
+
+    kind: str
+    text: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Macro:
+    """A macro: ``parameters`` is None for one without parentheses; ``value`` is set if it stands for an integer."""
+
+    body: tuple[Token, ...]
+    parameters: tuple[str, ...] | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True)
+class Preprocessed:
+    """The program text after preprocessing, line by line as in the file, and the way back to the file's columns."""
+
+    lines: tuple[str, ...]
+    integers: Mapping[str, int]
+    columns: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = field(repr=False)
+    bounds: frozenset[str] = frozenset()  #: names X that were written _PB_X
+
+    def column(self, line: int, column: int) -> int:
+        """Return the column in the file of a place in the preprocessed text (both from 1)."""
+        if not 1 <= line <= len(self.columns):
+            return column
+        starts, origins = self.columns[line - 1]
+        found = bisect_right(starts, column) - 1
+        return origins[found] if found >= 0 else column
+
+
+def preprocess(text: str, *, file: Path | None = None) -> Preprocessed:
+    """Return ``text`` with comments removed, conditionals decided and macros expanded.
+
+    Raises :class:`InputError` with line and column for wrong directives and macro calls.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    state = _State()
+    state.read(_BUILT_IN, keep=False)
+    state.read(text, keep=True, folder=None if file is None else file.parent)
+    return state.finish(text.count("\n") + 1)
+
+
+class _State:
+    """Macros seen so far, and the tokens kept."""
+
+    def __init__(self) -> None:
+        self.macros: dict[str, Macro] = {}
+        self.kept: list[Token] = []
+        self.bounds: set[str] = set()
+        self.seen: set[Path] = set()
+
+    def read(self, text: str, *, keep: bool, folder: Path | None = None) -> None:
+        """Read one file; its tokens are kept only if it is the main file."""
+        conditions: list[tuple[bool, bool]] = []  # (this branch is read, some branch of it was)
+        pending: list[Token] = []
+        for line in _logical_lines(text):
+            words = [token for token in line if token.kind != "space"]
+            if words and words[0].text == "#" and words[0].kind == "operator":
+                active = all(taken for taken, _ in conditions)
+                if len(words) > 1 and words[1].text == "pragma":
+                    if active and keep:
+                        self._keep(pending)
+                        pending = []
+                        self._pragma(words)
+                else:
+                    self._keep(pending)
+                    pending = []
+                    self._directive(words, conditions, active=active, folder=folder)
+            elif keep and all(taken for taken, _ in conditions):
+                pending.extend(line)
+        self._keep(pending)
+        if conditions:
+            raise InputError("has an #if without #endif", cure="close it")
+
+    def _keep(self, tokens: list[Token]) -> None:
+        if tokens:
+            self.kept.extend(self.expand(tokens, frozenset()))
+
+    def _pragma(self, words: list[Token]) -> None:
+        if len(words) > 2 and words[2].text in {"scop", "endscop"}:
+            # on a line of its own, however the file was broken into lines
+            self.kept.append(Token("pragma", f"#pragma {words[2].text}", words[0].line, words[0].column))
+
+    def _directive(
+        self, words: list[Token], conditions: list[tuple[bool, bool]], *, active: bool, folder: Path | None
+    ) -> None:
+        name = words[1].text if len(words) > 1 else ""
+        rest = words[2:]
+        place = f"line {words[0].line} column {words[0].column}"
+        if name in {"if", "ifdef", "ifndef"}:
+            taken = active and self._condition(name, rest, place)
+            conditions.append((taken, taken or not active))
+        elif name in {"elif", "else", "endif"}:
+            if not conditions:
+                raise InputError(
+                    f"#{name} without #if", place=place, cure="remove it, or add the #if that it belongs to"
+                )
+            _, was = conditions.pop()
+            if name != "endif":
+                taken = not was and (name == "else" or self._condition("if", rest, place))
+                conditions.append((taken, was or taken))
+        elif not active:
+            return
+        elif name == "define":
+            self._define(rest, place)
+        elif name == "undef" and rest:
+            self.macros.pop(rest[0].text, None)
+        elif name == "include" and rest and rest[0].kind == "string" and folder is not None:
+            self._include(folder / rest[0].text[1:-1])
+        elif name == "error":
+            told = " ".join(token.text for token in rest)
+            raise InputError(
+                "#error is reached", place=place, value=told, cure="define the macros that the file asks for"
+            )
+
+    def _include(self, path: Path) -> None:
+        """Read a header that is there for its macros; one that is missing is skipped."""
+        try:
+            if path in self.seen or not path.is_file() or path.stat().st_size > 2**20:
+                return
+            self.seen.add(path)
+            text = path.read_text(encoding="utf-8", errors="replace").replace("\r", "")
+        except (OSError, ValueError):
+            return
+        built_in = {name: macro for name, macro in self.macros.items() if name.startswith(("POLYBENCH_", "SCALAR_"))}
+        self.read(text, keep=False, folder=path.parent)
+        if path.name == "polybench.h":  # its own definitions serve allocation and timing
+            self.macros.update(built_in)
+
+    def _define(self, rest: list[Token], place: str) -> None:
+        if not rest or rest[0].kind != "name":
+            raise InputError("#define names no macro", place=place, cure="write #define NAME value")
+        name, body = rest[0], rest[1:]
+        parameters: tuple[str, ...] | None = None
+        if body and body[0].text == "(" and body[0].column == name.column + len(name.text):
+            close = next((at for at, token in enumerate(body) if token.text == ")"), None)
+            if close is None:
+                raise InputError(
+                    "the macro's parameters are not closed", place=place, value=name.text, cure="add the missing ')'"
+                )
+            parameters = tuple(token.text for token in body[1:close] if token.text != ",")
+            body = body[close + 1 :]
+        value = None if parameters is not None else _integer(body)
+        self.macros[name.text] = Macro(tuple(body), parameters, value)
+
+    def _condition(self, name: str, rest: list[Token], place: str) -> bool:
+        if name in {"ifdef", "ifndef"}:
+            return bool(rest) and (rest[0].text in self.macros) == (name == "ifdef")
+        tokens: list[Token] = []
+        position = 0
+        while position < len(rest):
+            token = rest[position]
+            if token.text == "defined":
+                inner = [item for item in rest[position + 1 : position + 4] if item.kind == "name"][:1]
+                known = bool(inner) and inner[0].text in self.macros
+                tokens.append(Token("number", str(int(known)), token.line, token.column))
+                position += 4 if position + 1 < len(rest) and rest[position + 1].text == "(" else 2
+            else:
+                tokens.append(token)
+                position += 1
+        expanded = self.expand(tokens, frozenset(), integers=True)
+        text = " ".join("0" if token.kind == "name" else token.text for token in expanded)
+        value = constant_value(text)
+        if value is None:
+            cure = "write integers, integer macros and defined(NAME)"
+            raise InputError("is not a constant condition", place=place, value=text, cure=cure)
+        return value != 0
+
+    def expand(self, tokens: list[Token], hidden: frozenset[str], *, integers: bool = False) -> list[Token]:
+        """Return ``tokens`` with every macro not in ``hidden`` expanded; integer macros only if asked for."""
+        result: list[Token] = []
+        position = 0
+        while position < len(tokens):
+            token = tokens[position]
+            position += 1
+            macro = self.macros.get(token.text) if token.kind == "name" and token.text not in hidden else None
+            if macro is None:
+                result.append(self._bound(token))
+                continue
+            if macro.parameters is None:
+                if macro.value is not None and not integers:
+                    result.append(token)
+                    continue
+                body = list(macro.body)
+            else:
+                arguments, position_after = _arguments(tokens, position)
+                if arguments is None:
+                    result.append(token)
+                    continue
+                position = position_after
+                body = self._substitute(token, macro, arguments, hidden, integers=integers)
+            placed = [Token(item.kind, item.text, token.line, token.column) for item in body]
+            result.extend(self.expand(placed, hidden | {token.text}, integers=integers))
+            if len(result) > _LARGEST_EXPANSION:
+                cure = "write the macro without calls of itself"
+                raise InputError("expands without end", place=f"line {token.line}", value=token.text, cure=cure)
+        return result
+
+    def _bound(self, token: Token) -> Token:
+        """PolyBench writes a loop bound N as _PB_N."""
+        if token.kind == "name" and token.text.startswith("_PB_") and len(token.text) > 4:
+            self.bounds.add(token.text[4:])
+            return Token("name", token.text[4:], token.line, token.column)
+        return token
+
+    def _substitute(
+        self, token: Token, macro: Macro, arguments: list[list[Token]], hidden: frozenset[str], *, integers: bool
+    ) -> list[Token]:
+        parameters = macro.parameters or ()
+        if len(arguments) != len(parameters) and not (not parameters and arguments == [[]]):
+            raise InputError(
+                f"the macro takes {len(parameters)} arguments, {len(arguments)} are given",
+                place=f"line {token.line} column {token.column}",
+                value=token.text,
+                cure="give as many arguments as its #define has",
+            )
+        given = {
+            name: self.expand(argument, hidden, integers=integers)
+            for name, argument in zip(parameters, arguments, strict=False)
+        }
+        body: list[Token] = []
+        for item in macro.body:
+            body.extend(given.get(item.text, [item]) if item.kind == "name" else [item])
+        return _pasted(body)
+
+    def finish(self, lines: int) -> Preprocessed:
+        """Lay the tokens out on the lines they come from."""
+        texts = [""] * lines
+        starts: list[list[int]] = [[] for _ in range(lines)]
+        origins: list[list[int]] = [[] for _ in range(lines)]
+        for token in self.kept:
+            if token.kind in {"space", "newline"}:
+                continue
+            row = token.line - 1
+            gap = max(len(texts[row]) + (1 if texts[row] else 0), token.column - 1)
+            texts[row] = texts[row].ljust(gap) + token.text
+            starts[row].append(gap + 1)
+            origins[row].append(token.column)
+        columns = tuple((tuple(first), tuple(second)) for first, second in zip(starts, origins, strict=True))
+        integers = {name: macro.value for name, macro in self.macros.items() if macro.value is not None}
+        return Preprocessed(tuple(texts), integers, columns, frozenset(self.bounds))
+
+
+def _logical_lines(text: str) -> list[list[Token]]:
+    """Return the tokens of every line, comments blanked and lines ending in a backslash joined."""
+    blank: Callable[[re.Match[str]], str] = lambda match: (  # noqa: E731
+        match[0] if match[0][0] in "\"'" else re.sub(r"[^\n]", " ", match[0])
+    )
+    text = _COMMENT.sub(blank, text)
+    opened = next((match for match in _COMMENT_OR_TEXT.finditer(text) if match[0] == "/*"), None)
+    if opened is not None:
+        at = opened.start()
+        place = f"line {text.count(chr(10), 0, at) + 1} column {at - text.rfind(chr(10), 0, at)}"
+        raise InputError("the comment is never closed", place=place, value="/*", cure="add */")
+    lines: list[list[Token]] = []
+    current: list[Token] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        joined = line.endswith("\\")
+        current.extend(
+            Token(match.lastgroup or "", match[0], number, match.start() + 1)
+            for match in _TOKEN.finditer(line[:-1] if joined else line)
+        )
+        if not joined:
+            lines.append(current)
+            current = []
+    return [*lines, current] if current else lines
+
+
+def _arguments(tokens: list[Token], position: int) -> tuple[list[list[Token]] | None, int]:
+    """Return the arguments of the macro call that starts at ``position``, None if no parenthesis opens there."""
+    while position < len(tokens) and tokens[position].kind == "space":
+        position += 1
+    if position == len(tokens) or tokens[position].text != "(":
+        return None, position
+    opened = tokens[position]
+    depth, arguments = 1, [[]]  # type: tuple[int, list[list[Token]]]
+    for at in range(position + 1, len(tokens)):
+        token = tokens[at]
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0)
+        if depth == 0:
+            return arguments, at + 1
+        if token.text == "," and depth == 1:
+            arguments.append([])
+        elif token.kind != "space":
+            arguments[-1].append(token)
+    place = f"line {opened.line} column {opened.column}"
+    raise InputError("the parenthesis is never closed", place=place, value="(", cure="add the missing ')'")
+
+
+def _pasted(body: list[Token]) -> list[Token]:
+    """Return ``body`` with tokens joined at every ``##``."""
+    result: list[Token] = []
+    position = 0
+    while position < len(body):
+        token = body[position]
+        if token.text == "##" and result and position + 1 < len(body):
+            left, right = result.pop(), body[position + 1]
+            result.append(Token("name", left.text + right.text, left.line, left.column))
+            position += 2
+        else:
+            result.append(token)
+            position += 1
+    return result
+
+
+def _integer(body: list[Token]) -> int | None:
+    texts = [token.text for token in body if token.text not in {"(", ")"}]
+    return int(texts[0]) if len(texts) == 1 and re.fullmatch(r"\d{1,18}", texts[0]) else None

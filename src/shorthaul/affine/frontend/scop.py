@@ -1,0 +1,385 @@
+"""From the syntax tree of a scop region to a :class:`Program`: domains, schedules and accesses as integer sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.accesses import Access, count_operations, data_reads, subscripted
+from shorthaul.affine.frontend.delinearise import subscripts_of
+from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
+from shorthaul.affine.frontend.extents import refuse_outside
+from shorthaul.affine.frontend.loops import iterations
+from shorthaul.affine.frontend.parser import Region, parse
+from shorthaul.affine.frontend.redundant_loops import independent, without
+from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
+from shorthaul.affine.model import Array, Program, Reference, Statement
+from shorthaul.core.document import decode_text
+from shorthaul.core.errors import InputError
+
+_CONTROL = {
+    "While": ("a while loop is not static control", "write it as a for loop whose bounds are affine"),
+    "DoWhile": ("a do loop is not static control", "write it as a for loop whose bounds are affine"),
+    "Break": ("break is not static control", "put the condition into the loop's bound"),
+    "Continue": ("continue is not static control", "put the rest of the body under an affine if"),
+    "Goto": ("goto is not static control", "use for loops and affine conditions"),
+    "Return": ("return is not static control", "end the region before it"),
+    "Switch": ("switch is not static control", "use affine if conditions"),
+}
+
+
+def load(path: Path, data: bytes, function: str | None = None) -> Program:
+    """Return the program in the C file ``path`` with content ``data``; errors name the file."""
+    try:
+        return program_from_text(decode_text(data, file=path), function=function, file=path)
+    except InputError as error:
+        raise error.in_file(path) from None
+
+
+def program_from_text(text: str, *, function: str | None = None, file: Path | None = None) -> Program:
+    """Return the program of the ``#pragma scop`` region in the C source ``text``.
+
+    Raises :class:`InputError` with line, column, expression and cure for everything that is not C, not affine or not
+    static control.
+
+    >>> source = '''void scale(int n, double a[n]) {
+    ... #pragma scop
+    ...   for (int i = 0; i < n; i++) a[i] *= 2.0;
+    ... #pragma endscop
+    ... }'''
+    >>> print(program_from_text(source).statements[0].domain)
+    [n] -> { S0[i] : 0 <= i < n }
+    """
+    try:
+        return _Builder(parse(text, function=function, file=file)).build(text)
+    except RecursionError:
+        raise InputError("is nested too deeply", allowed="a few hundred levels") from None
+
+
+#: A header beside the file, which is not read and may declare arrays.
+_LOCAL_HEADER = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Where the walk stands: the iterations reached so far and the time prefix."""
+
+    params: isl.Set
+    iterators: tuple[str, ...] = ()
+    env: Mapping[str, isl.PwAff] = field(default_factory=dict)
+    locals: Mapping[str, Any] = field(default_factory=dict)
+    time: tuple[isl.PwAff | int, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A statement whose accesses still are syntax."""
+
+    scope: _Scope
+    write: Access
+    reads: tuple[Access, ...]
+    node: Any
+    operations: int
+
+
+class _Builder:
+    """Walks one region."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.symbols: Symbols = symbols(region)
+        self.parameters: dict[str, None] = {}
+        self.drafts: list[_Draft] = []
+        self.source = ""
+
+    def names(self, scope: _Scope) -> Names:
+        """Return what identifiers mean in ``scope``."""
+        return Names(
+            place=self.region.place,
+            integers=self.region.text.integers,
+            iterators=scope.env,
+            locals=scope.locals,
+            written=self.symbols.written,
+            data=self.symbols.data,
+            parameters=self.parameters,
+        )
+
+    def build(self, text: str) -> Program:
+        """Return the program."""
+        self.source = text
+        universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
+        self.block(self.region.body, _Scope(universe, locals=self.symbols.constants))
+        if not self.drafts:
+            place = str(self.region.place(self.region.body[0]))
+            cure = "put the assignments of the kernel between the pragmas"
+            raise InputError(
+                "the region has no assignment", place=place, value=c_text(self.region.body[0])[:80], cure=cure
+            )
+        elements = self.elements()
+        # a parameter of an inner nest must not bear the name of an iterator of another one
+        parameters = tuple(self.parameters)
+        context = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(parameters)}] -> {{ : }}")
+        length = max(len(draft.scope.time) for draft in self.drafts)
+        statements = tuple(
+            self.statement(number, draft, elements, length, context.get_space())
+            for number, draft in enumerate(self.drafts)
+        )
+        self.within_extents(elements)  # last: isl drops redundant constraints of the sets it looks at
+        integers = self.region.text.integers
+        defaults = {name: integers[name] for name in parameters if name in integers}
+        return Program(self.region.function, parameters, context, statements, self.arrays(elements), defaults, text)
+
+    # -- the walk
+
+    def block(self, items: Sequence[Any], scope: _Scope, position: int = 0) -> int:
+        """Walk the statements of a block in order, from ``position`` in time; return the next free position."""
+        for item in items:
+            kind = type(item).__name__
+            if isinstance(item, c_ast.Decl | c_ast.DeclList):
+                for declaration in item.decls if isinstance(item, c_ast.DeclList) else [item]:
+                    scope, position = self.declaration(declaration, scope, position)
+            elif isinstance(item, c_ast.Compound):
+                position = self.block(item.block_items or [], scope, position)
+            elif isinstance(item, c_ast.For):
+                self.loop(item, replace(scope, time=(*scope.time, position)))
+                position += 1
+            elif isinstance(item, c_ast.If):
+                position = self.branch(item, scope, position)
+            elif kind in _CONTROL:
+                problem, cure = _CONTROL[kind]
+                raise InputError(problem, place=self.place(item), value=c_text(item)[:80], cure=cure)
+            elif not isinstance(item, c_ast.Pragma | c_ast.EmptyStatement):
+                position = self.expression(item, scope, position)
+        return position
+
+    def place(self, node: Any) -> str:
+        """Return the place of ``node`` as text."""
+        return str(self.region.place(node))
+
+    def declaration(self, node: Any, scope: _Scope, position: int) -> tuple[_Scope, int]:
+        """An initialised local is an assignment; an integer that is never assigned again is a name for its value."""
+        if node.init is None:
+            return scope, position
+        if node.name in self.symbols.data or node.name in self.symbols.written:
+            target = c_ast.ID(node.name, node.coord)
+            made = self.assign(c_ast.Assignment("=", target, node.init, node.coord), scope, position)
+            return scope, position + made
+        return replace(scope, locals={**scope.locals, node.name: node.init}), position
+
+    def loop(self, node: Any, scope: _Scope) -> None:
+        """Walk one for loop."""
+        name, sign, values = iterations(node, self.names(scope), scope.params, scope.iterators)
+        inner = replace(
+            scope,
+            params=values,
+            iterators=(*scope.iterators, name.internal),
+            env={**scope.env, name.written: variable(name.internal)},
+            time=(*scope.time, variable(name.internal).scale_val(isl.Val(sign))),
+        )
+        self.block([node.stmt], inner)
+
+    def branch(self, node: Any, scope: _Scope, position: int) -> int:
+        """Walk an if with an affine condition; return the next free position."""
+        try:
+            where = condition(node.cond, self.names(scope))
+        except InputError as error:
+            if not _mentions(node.cond, self.symbols.data | self.symbols.written):
+                raise
+            raise InputError(
+                "the condition depends on data, which is not static control",
+                place=self.place(node.cond),
+                value=c_text(node.cond),
+                allowed="conditions on iterators and parameters",
+                cure="write a choice between values as a ternary: x = c ? a : b",
+            ) from error
+        for taken, body in ((where, node.iftrue), (where.complement(), node.iffalse)):
+            if body is not None:
+                position = self.block([body], replace(scope, params=scope.params.intersect(taken)), position)
+        return position
+
+    def expression(self, node: Any, scope: _Scope, position: int) -> int:
+        """Walk an expression statement; return the next free position."""
+        inner = replace(scope, time=(*scope.time, position))
+        if isinstance(node, c_ast.ExprList):
+            for item in node.exprs:
+                position = self.expression(item, scope, position)
+            return position
+        if isinstance(node, c_ast.Assignment):
+            return position + self.assign(node, scope, position)
+        if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+            one = c_ast.Constant("int", "1", node.coord)
+            self.emit(node.expr, one, inner, node, compound=True)
+            return position + 1
+        if isinstance(node, c_ast.FuncCall):
+            raise InputError(
+                "a call may have side effects",
+                place=self.place(node),
+                value=c_text(node),
+                allowed="assignments",
+                cure="write out what the function assigns",
+            )
+        if isinstance(node, c_ast.Cast) or not _has_effect(node):
+            return position  # a statement without effect, such as (void)x;
+        raise InputError(
+            "is no assignment",
+            place=self.place(node),
+            value=c_text(node),
+            allowed="assignments",
+            cure="keep loops, ifs and assignments only",
+        )
+
+    def assign(self, node: Any, scope: _Scope, position: int) -> int:
+        """Emit an assignment, the inner ones of a chain first; return how many statements it made."""
+        made, value = 0, node.rvalue
+        if isinstance(value, c_ast.Assignment):
+            made = self.assign(value, scope, position)
+            value = value.lvalue
+        timed = replace(scope, time=(*scope.time, position + made))
+        self.emit(node.lvalue, value, timed, node, compound=node.op != "=")
+        return made + 1
+
+    def emit(self, target: Any, value: Any, scope: _Scope, node: Any, *, compound: bool) -> None:
+        """Note one statement."""
+        names = self.names(scope)
+        name = target.name if isinstance(target, c_ast.ID) else None
+        if name in scope.env:
+            raise InputError(
+                "a loop iterator is assigned in the loop",
+                place=self.place(node),
+                value=c_text(node),
+                cure="change it in the loop's header only, by a constant step",
+            )
+        if scope.params.is_empty():
+            return  # never executed, whatever the parameters are
+        write = subscripted(target, scope.params, names)
+        reads = [*([write] if compound else []), *data_reads(value, scope.params, names, self.symbols)]
+        operations = count_operations(value) + (1 if compound else 0)
+        self.drafts.append(_Draft(scope, write, tuple(reads), node, operations))
+
+    # -- from drafts to the program
+
+    def accesses(self) -> Iterator[tuple[_Draft, Access]]:
+        """Yield every access with its draft."""
+        for draft in self.drafts:
+            for access in (draft.write, *draft.reads):
+                yield draft, access
+
+    def elements(self) -> dict[int, tuple[isl.PwAff, ...]]:
+        """Return the subscripts of every access (by ``id``), flattened ones taken apart."""
+        by_array: dict[str, list[tuple[Access, Names, isl.Set]]] = {}
+        for draft, access in self.accesses():
+            by_array.setdefault(access.array, []).append((access, self.names(draft.scope), draft.scope.params))
+        result: dict[int, tuple[isl.PwAff, ...]] = {}
+        for array, uses in by_array.items():
+            counts = {len(access.subscripts) for access, _, _ in uses}
+            if len(counts) > 1:
+                worst = next(access for access, _, _ in uses if len(access.subscripts) != max(counts))
+                raise InputError(
+                    f"{array} is used with {' and '.join(map(str, sorted(counts)))} subscripts",
+                    place=self.place(worst.node),
+                    value=c_text(worst.node),
+                    cure="subscript an array in full everywhere",
+                )
+            known = array in self.symbols.declared or _LOCAL_HEADER.search(self.source)
+            if counts != {0} and not known:
+                raise InputError(
+                    f"{array} is not declared",
+                    place=self.place(uses[0][0].node),
+                    value=c_text(uses[0][0].node),
+                    cure=f"declare it, for example as a parameter of the function: double {array}[...]",
+                )
+            declared = depth(self.symbols.declared.get(array))
+            if declared and counts != {declared}:
+                raise InputError(
+                    f"{array} is declared with {declared} and used with {counts.pop()} subscripts",
+                    place=self.place(uses[0][0].node),
+                    value=c_text(uses[0][0].node),
+                    cure="subscript an array as it is declared",
+                )
+            result.update(subscripts_of(uses))
+        return result
+
+    def within_extents(self, elements: Mapping[int, tuple[isl.PwAff, ...]]) -> None:
+        """Refuse accesses that are outside of their array whatever the parameters are."""
+        universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
+        names = self.names(_Scope(universe, locals=self.symbols.constants))
+        for draft, access in self.accesses():
+            declared = self.symbols.declared.get(access.array)
+            refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators)
+
+    def statement(
+        self, number: int, draft: _Draft, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space
+    ) -> Statement:
+        """Return one statement with its sets."""
+        name, scope = f"S{number}", draft.scope
+        domain = bound_set(scope.params, scope.iterators, name)
+        kept = independent(domain)
+
+        def reduced(found: isl.Map) -> isl.Map:
+            named = _named(found, scope.iterators, isl.dim_type.in_)
+            return without(named, isl.dim_type.in_, kept).align_params(space).coalesce()
+
+        def relation(access: Access) -> isl.Map:
+            return reduced(bound_map(access.params, elements[id(access)], scope.iterators, name, access.array))
+
+        reads: list[Reference] = []
+        for access in draft.reads:
+            item = relation(access)
+            if any(item.is_equal(known.relation) for known in reads if known.array == access.array):
+                continue
+            place = self.region.place(access.node)
+            reads.append(Reference(f"{name}.r{len(reads)}", access.array, item, c_text(access.node), place))
+        times = [integer(value) if isinstance(value, int) else value for value in scope.time]
+        times += [integer(0)] * (length - len(times))
+        schedule = bound_map(scope.params, times, scope.iterators, name, "")
+        place = self.region.place(draft.write.node)
+        write = Reference(f"{name}.w", draft.write.array, relation(draft.write), c_text(draft.write.node), place)
+        return Statement(
+            name=name,
+            text=c_text(draft.node),
+            place=self.region.place(draft.node),
+            iterators=tuple(scope.iterators[at] for at in kept),
+            times=tuple(2 * at + 1 for at in kept),
+            domain=without(_named(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept)
+            .align_params(space)
+            .coalesce(),
+            schedule=reduced(schedule),
+            reads=tuple(reads),
+            write=write,
+            operations=draft.operations,
+        )
+
+    def arrays(self, elements: dict[int, tuple[isl.PwAff, ...]]) -> dict[str, Array]:
+        """Return every array and scalar that is accessed."""
+        result: dict[str, Array] = {}
+        for _, access in self.accesses():
+            declared = self.symbols.declared.get(access.array)
+            dimensions = len(elements[id(access)])
+            result[access.array] = Array(access.array, dimensions, extents(declared), element_bytes(declared))
+        return dict(sorted(result.items()))
+
+
+def _named(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:
+    for position, name in enumerate(names):
+        item = item.set_dim_name(kind, position, name)
+    return item
+
+
+def _mentions(node: Any, names: frozenset[str]) -> bool:
+    if isinstance(node, c_ast.ArrayRef) or (isinstance(node, c_ast.ID) and node.name in names):
+        return True
+    return any(_mentions(child, names) for _, child in node.children())
+
+
+def _has_effect(node: Any) -> bool:
+    if isinstance(node, c_ast.Assignment | c_ast.FuncCall):
+        return True
+    if isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+        return True
+    return any(_has_effect(child) for _, child in node.children())

@@ -1,0 +1,147 @@
+"""What the identifiers of a scop region are: iterators, integer parameters, or data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.expressions import c_text
+from shorthaul.affine.frontend.parser import Region
+
+_INTEGER_WORDS = {"int", "long", "short", "unsigned", "signed", "char", "size_t", "ssize_t", "ptrdiff_t", "uint"}
+_BYTES = {"float": 4, "char": 1, "short": 2, "int": 4, "unsigned": 4, "bool": 1, "_Bool": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Symbols:
+    """``written``: identifiers assigned in the region (loop iterators among them); ``data``: those that are no
+    integers; ``constants``: integers with a value known before the region; ``loops``: loop iterators;
+    ``declared``: the types of all that is declared in the file.
+    """
+
+    written: frozenset[str]
+    data: frozenset[str]
+    constants: Mapping[str, Any]
+    loops: frozenset[str]
+    declared: Mapping[str, Any]
+
+
+def symbols(region: Region) -> Symbols:
+    """Return what the identifiers of ``region`` are."""
+    loops: set[str] = set()
+    assigned: set[str] = set()
+    index_names: set[str] = set()
+    mentioned: set[str] = set()
+    declared = dict(region.declarations)
+    for node in _nodes(region.body):
+        if isinstance(node, c_ast.For):
+            header = [part for part in (node.init, node.cond, node.next) if part is not None]
+            loops |= set(_targets(header))
+            index_names |= set(_identifiers(header))
+        elif isinstance(node, c_ast.If):
+            index_names |= set(_identifiers([node.cond], arrays=False))
+        elif isinstance(node, c_ast.ArrayRef):
+            index_names |= set(_identifiers([node.subscript]))
+        elif isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
+            assigned.add(node.lvalue.name)
+        elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+            assigned |= {node.expr.name} if isinstance(node.expr, c_ast.ID) else set()
+        elif isinstance(node, c_ast.Decl) and node.name:
+            declared[node.name] = node.type
+        if isinstance(node, c_ast.ID):
+            mentioned.add(node.name)
+    for kind in declared.values():
+        index_names |= set(_identifiers([kind]))
+    known = set(region.text.integers) | set(region.text.bounds)
+    data = set()
+    for name in mentioned | set(declared):
+        is_index = name in known or name in index_names
+        if not (_is_integer(declared[name]) if name in declared else is_index):
+            data.add(name)
+    written = assigned | loops
+    constants = {
+        name: value for name, value in region.constants.items() if name not in written and _is_integer(declared[name])
+    }
+    return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
+
+
+def depth(declared: Any) -> int:
+    """Return how many subscripts a declaration asks for, 0 if it does not tell (scalars, pointers, other types).
+
+    >>> depth(None)
+    0
+    """
+    found = 0
+    while isinstance(declared, c_ast.ArrayDecl):
+        declared, found = declared.type, found + 1
+    return 0 if isinstance(declared, c_ast.PtrDecl) else found
+
+
+def extents(declared: Any) -> tuple[str, ...]:
+    """Return the extents of a declared array as C text; "" where one is not given."""
+    result = []
+    while isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl):
+        is_array = isinstance(declared, c_ast.ArrayDecl)
+        result.append(c_text(declared.dim) if is_array and declared.dim is not None else "")
+        declared = declared.type
+    return tuple(result)
+
+
+def element_bytes(declared: Any) -> int:
+    """Return the size of one element in bytes; 8 where the type is not known."""
+    words = _words(declared)
+    if "double" in words or "long" in words:
+        return 8
+    for word in words:
+        if word in _BYTES:
+            return _BYTES[word]
+        for bits in (8, 16, 32, 64):
+            if word in {f"int{bits}_t", f"uint{bits}_t"}:
+                return bits // 8
+    return 8
+
+
+def _words(declared: Any) -> list[str]:
+    while isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl | c_ast.TypeDecl):
+        declared = declared.type
+    return list(getattr(declared, "names", []))
+
+
+def _is_integer(declared: Any) -> bool:
+    if isinstance(declared, c_ast.ArrayDecl | c_ast.PtrDecl):
+        return False
+    words = _words(declared)
+    return bool(words) and all(word in _INTEGER_WORDS or word.endswith("_t") for word in words)
+
+
+def _nodes(items: Any) -> Iterator[Any]:
+    for item in items:
+        yield item
+        yield from _nodes(child for _, child in item.children())
+
+
+def _identifiers(items: Any, *, arrays: bool = True) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, c_ast.ID):
+            yield item.name
+        elif isinstance(item, c_ast.ArrayRef):
+            if arrays:
+                yield from _identifiers([item.subscript])
+        elif isinstance(item, c_ast.FuncCall):
+            yield from _identifiers([item.args] if item.args is not None else [])
+        else:
+            yield from _identifiers([child for _, child in item.children()], arrays=arrays)
+
+
+def _targets(header: Any) -> Iterator[str]:
+    for node in _nodes(header):
+        if isinstance(node, c_ast.Assignment) and isinstance(node.lvalue, c_ast.ID):
+            yield node.lvalue.name
+        elif isinstance(node, c_ast.UnaryOp) and node.op in {"p++", "p--", "++", "--"}:
+            if isinstance(node.expr, c_ast.ID):
+                yield node.expr.name
+        elif isinstance(node, c_ast.Decl):
+            yield node.name

@@ -1,0 +1,1 @@
+"""Counting and transforming integer sets with parameters."""

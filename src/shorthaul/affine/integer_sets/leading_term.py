@@ -1,0 +1,93 @@
+"""The leading term of a bound: all sizes large, S large but small against every size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy
+
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+
+#: The fast memory in words.
+S = symbol("S")
+#: The value of a parameter that is small against S, where terms of one order are compared.
+_SMALL = 8
+
+
+def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Expr:
+    """Return the leading term of ``expression``: of highest total degree in the sizes, then highest order in S.
+
+    Floors are dropped, a ``Max`` keeps its largest argument where the orders differ (and every one of the same order),
+    piecewise counts are taken where all sizes are large.
+
+    >>> N = symbol("N")
+    >>> leading_term(sympy.Max(N**2, 2 * N**3 / sympy.sqrt(S) - 3 * N**2 - 2 * S), ["N"])
+    2*N**3/sqrt(S)
+    """
+    sizes = [symbol(name) for name in parameters if name != "S"]
+    terms = _terms(_plain(expression), sizes)
+    return sympy.Add(*terms)
+
+
+def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr]:
+    """Return the total degree of a monomial in the sizes, and its power of S."""
+    powers = term.as_powers_dict()
+    return sympy.Add(*(powers.get(size, 0) for size in sizes)), powers.get(S, sympy.Integer(0))
+
+
+def _plain(expression: sympy.Expr) -> sympy.Expr:
+    """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch."""
+    result = expression.replace(sympy.floor, lambda inner: inner)
+    result = result.replace(lambda item: isinstance(item, sympy.Piecewise), _branch)
+    return result.replace(lambda item: item.is_Pow and item.base.is_Add and item.base.free_symbols == {S}, _top)
+
+
+def _top(power: sympy.Pow) -> sympy.Expr:
+    """Return the highest order in S of a power of a sum in S."""
+    base = max(sympy.Add.make_args(sympy.expand(power.base)), key=lambda term: order(term, ())[1])
+    return base**power.exp
+
+
+def _branch(item: sympy.Piecewise) -> sympy.Expr:
+    best = item.args[0][0]
+    for value, where in item.args:
+        if _holds_for_large(where):
+            return value
+        del value
+    return best
+
+
+def _holds_for_large(where: sympy.Basic) -> bool:
+    """True if the condition holds where every size is the same large number and S is small beside it."""
+    if where in (sympy.true, True):
+        return True
+    values = {name: 10**9 + 7 * at for at, name in enumerate(sorted(where.free_symbols, key=str))}
+    values.update({S: 10**4} if S in values else {})
+    return bool(where.subs(values) == sympy.true)
+
+
+def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.Expr]:
+    """Return the monomials of highest order."""
+    if isinstance(expression, sympy.Max):
+        options = [_terms(argument, sizes) for argument in expression.args]
+        return max(options, key=lambda terms: _rank(terms, sizes))
+    if isinstance(expression, sympy.Add):
+        flat = [term for argument in expression.args for term in _terms(argument, sizes)]
+    elif expression.has(sympy.Max):
+        factors = sympy.Mul.make_args(expression)
+        flat = [sympy.Mul(*(sympy.Add(*_terms(factor, sizes)) for factor in factors))]
+    else:
+        flat = list(sympy.Add.make_args(sympy.expand(sympy.powsimp(sympy.expand(expression)))))
+    if len(flat) > 1:
+        flat = list(sympy.Add.make_args(sympy.Add(*(sympy.expand(term) for term in flat))))
+    best = max((order(term, sizes) for term in flat), default=(sympy.Integer(0), sympy.Integer(0)))
+    return [term for term in flat if order(term, sizes) == best]
+
+
+def _rank(terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr, float]:
+    total = sympy.Add(*terms)
+    values = dict.fromkeys(total.free_symbols, sympy.Integer(_SMALL))
+    values |= {size: sympy.Integer(10**6) for size in sizes} | {S: sympy.Integer(10**3)}
+    number = float(total.subs(values))
+    degree, power = order(terms[0], sizes) if terms else (sympy.Integer(0), sympy.Integer(0))
+    return (degree, power, number) if number > 0 else (sympy.Integer(-1), sympy.Integer(0), number)

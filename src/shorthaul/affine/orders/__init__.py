@@ -1,0 +1,1 @@
+"""Orders of computation with their loads as formulas: tiles, panels, triangles, skewing."""

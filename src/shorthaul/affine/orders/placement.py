@@ -1,0 +1,435 @@
+"""Placements: the instances of several statements in one space of integer coordinates, so that they can be tiled.
+
+A placement gives every statement one affine row per coordinate. It is legal for an order of the coordinates if no
+dependence points backwards there; what decides is which signs the distances of the dependences take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice, permutations, product
+
+import islpy as isl
+
+from shorthaul.affine.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.model import Statement
+
+_IN, _OUT, _PARAM, _SET, _DIV = (
+    isl.dim_type.in_,
+    isl.dim_type.out,
+    isl.dim_type.param,
+    isl.dim_type.set,
+    isl.dim_type.div,
+)
+#: Placements tried for one phase.
+_MOST_PLACEMENTS = 12
+#: All orders of the loops are tried up to this depth.
+_WIDEST = 4
+_MOST_TILED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An affine function of a vector: factors, a multiple of every parameter (by name), and a constant."""
+
+    factors: tuple[int, ...]
+    parameters: tuple[tuple[str, int], ...] = ()
+    constant: int = 0
+
+    def after(self, inner: Sequence[Row]) -> Row:
+        """Return the row as a function of what ``inner`` are functions of."""
+        width = len(inner[0].factors) if inner else 0
+        result = Row((0,) * width, self.parameters, self.constant)
+        for factor, row in zip(self.factors, inner, strict=True):
+            result = result.plus(row, factor)
+        return result
+
+    def plus(self, other: Row, factor: int = 1) -> Row:
+        """Return this row plus a multiple of another one."""
+        known = dict(self.parameters)
+        for name, value in other.parameters:
+            known[name] = known.get(name, 0) + factor * value
+        factors = tuple(a + factor * b for a, b in zip(self.factors, other.factors, strict=True))
+        parameters = tuple(sorted((name, value) for name, value in known.items() if value))
+        return Row(factors, parameters, self.constant + factor * other.constant)
+
+    def text(self, names: Sequence[str]) -> str:
+        """Return the row as isl reads it."""
+        terms = [f"{factor}*{name}" for factor, name in zip(self.factors, names, strict=True) if factor]
+        terms += [f"{factor}*{name}" for name, factor in self.parameters]
+        return " + ".join([*terms, str(self.constant)])
+
+    def at(self, values: Sequence[int], sizes: Mapping[str, int]) -> int:
+        """Return the value at a point."""
+        inner = sum(factor * value for factor, value in zip(self.factors, values, strict=True))
+        return inner + sum(factor * sizes[name] for name, factor in self.parameters) + self.constant
+
+
+#: Rows by statement.
+Placement = Mapping[str, tuple[Row, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One affine piece of one flow: ``function`` maps instances of ``sink`` to the value read, ``rows`` says how.
+
+    ``rows`` is None where the function is not affine. ``source`` is None for inputs. ``zeros`` are affine functions
+    that are 0 on the whole of ``domain``.
+    """
+
+    sink: str
+    source: str | None
+    array: str
+    function: isl.Map
+    rows: tuple[Row, ...] | None
+    domain: isl.Set
+    zeros: tuple[Row, ...] = ()
+
+    def anchor(self, row: Row) -> tuple[tuple[int, ...], Row] | None:
+        """Return (factors, offset) with row = factors . value + offset on the domain, if there are such integers."""
+        if self.rows is None:
+            return None
+        known = (*self.rows, *self.zeros)
+        if not known:
+            return None
+        factors = solved(tuple(item.factors for item in known), row.factors)
+        if factors is None:
+            return None
+        return factors[: len(self.rows)], row.plus(Row(factors).after(known), -1)
+
+
+def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
+    """Return everything that the instances of ``sink`` read, taken apart into affine pieces."""
+    result: list[Read] = []
+    for item in flow.into(sink):
+        turned = item.relation.reverse()
+        if not turned.is_single_valued():
+            result.append(Read(sink, item.source, item.reference.array, turned, None, turned.domain()))
+            continue
+        pieces: list[tuple[isl.Set, isl.MultiAff]] = []
+        isl.PwMultiAff.from_map(turned).coalesce().foreach_piece(
+            lambda where, value, out=pieces: out.append((where, value))
+        )
+        for where, value in pieces:
+            function = isl.Map.from_multi_aff(value).intersect_domain(where)
+            function = function.set_tuple_name(_IN, turned.get_tuple_name(_IN))
+            function = function.set_tuple_name(_OUT, turned.get_tuple_name(_OUT))
+            rows = _rows(value)
+            domain = function.domain()
+            result.append(Read(sink, item.source, item.reference.array, function, rows, domain, zeros_of(domain)))
+    return tuple(result)
+
+
+def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
+    rows = [_row(value.get_aff(at)) for at in range(value.dim(_OUT))]
+    return None if any(row is None for row in rows) else tuple(row for row in rows if row is not None)
+
+
+def zeros_of(domain: isl.Set) -> tuple[Row, ...]:
+    """Return affine functions that are 0 on the whole of ``domain``."""
+    result = []
+    for constraint in domain.affine_hull().get_constraints():
+        row = _row(constraint.get_aff()) if constraint.is_equality() else None
+        if row is not None and any(row.factors):
+            result.append(row)
+    return tuple(result)
+
+
+def _row(affine: isl.Aff) -> Row | None:
+    if affine.get_denominator_val().to_python() != 1 or affine.is_nan():
+        return None
+    if any(affine.get_coefficient_val(_DIV, at).to_python() for at in range(affine.dim(_DIV))):
+        return None
+    factors = tuple(affine.get_coefficient_val(_IN, at).to_python() for at in range(affine.dim(_IN)))
+    named = (
+        (affine.get_dim_name(_PARAM, at), affine.get_coefficient_val(_PARAM, at).to_python())
+        for at in range(affine.dim(_PARAM))
+    )
+    return Row(
+        factors, tuple(sorted((name, value) for name, value in named if value)), affine.get_constant_val().to_python()
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def placed(name: str, width: int, rows: tuple[Row, ...], parameters: tuple[str, ...]) -> isl.Map:
+    """Return the map from the instances of a statement (or any tuple of ``width`` values) to their coordinates."""
+    inner = [f"v{at}" for at in range(width)]
+    values = ", ".join(row.text(inner) for row in rows)
+    text = f"[{', '.join(parameters)}] -> {{ {name}[{', '.join(inner)}] -> [{values}] }}"
+    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)
+
+
+@lru_cache(maxsize=1 << 16)
+def solved(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return integers x with x . matrix = goal, or None.
+
+    >>> solved(((1, 0, 0), (0, 0, 1)), (2, 0, -1))
+    (2, -1)
+    """
+    count = len(matrix)
+    result = [Fraction(0)] * count
+    for row in span([(*(item[at] for item in matrix), goal[at]) for at in range(len(goal))]):
+        pivot = next(at for at, value in enumerate(row) if value)
+        if pivot == count:
+            return None
+        result[pivot] = Fraction(row[count], row[pivot])
+    return tuple(int(value) for value in result) if all(value.denominator == 1 for value in result) else None
+
+
+def loops(statement: Statement) -> tuple[Row, ...]:
+    """Return the statement's own loops as coordinates, turned round where a loop counts down."""
+    schedule = statement.schedule
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(schedule).foreach_piece(lambda _, value: pieces.append(value))
+    width = len(statement.iterators)
+    result = []
+    for at in range(width):
+        found = _row(pieces[0].get_aff(statement.times[at]))
+        down = found is not None and found.factors[at] < 0
+        result.append(Row(tuple((-1 if down else 1) * int(k == at) for k in range(width))))
+    return tuple(result)
+
+
+def placements(
+    distances: Distances, names: Sequence[str], reads: Mapping[str, Sequence[Read]], start: str | None = None
+) -> Iterator[Placement]:
+    """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
+
+    Every one has a legal order of its coordinates. With ``start``, one of the deepest, the space is that of its loops.
+    """
+    flow = distances.flow
+    statements = [flow.program.by_name[name] for name in names]
+    root = flow.program.by_name[start] if start else max(statements, key=lambda item: len(item.iterators))
+    found: list[dict[str, tuple[Row, ...]]] = [{root.name: loops(root)}]
+    waiting = sorted((item for item in statements if item is not root), key=lambda item: -len(item.iterators))
+    while waiting and found:
+        linked = [item for item in waiting if _linked(item.name, found[0], reads)]
+        chosen = (linked or waiting)[0]
+        waiting.remove(chosen)
+        following = []
+        for partial in found:
+            options = dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name])))
+            following += [{**partial, chosen.name: rows} for rows in options]
+        found = list(islice((item for item in following if distances.orderly(item)), _MOST_PLACEMENTS))
+    yield from found
+    if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
+        yield levels(statements)
+
+
+def levels(statements: Sequence[Statement]) -> Placement:
+    """Return statements that take turns in their outermost loop as one statement with that many times the steps."""
+    count = len(statements)
+    result = {}
+    for at, item in enumerate(statements):
+        first, *rest = loops(item)
+        result[item.name] = (Row(tuple(count * value for value in first.factors), (), at), *rest)
+    return result
+
+
+def _linked(name: str, partial: Placement, reads: Mapping[str, Sequence[Read]]) -> bool:
+    return any(item.source in partial for item in reads[name]) or any(
+        item.source == name for other in partial for item in reads[other]
+    )
+
+
+def _options(
+    flow: DataFlow, statement: Statement, partial: Placement, reads: Mapping[str, Sequence[Read]], width: int
+) -> Iterator[tuple[Row, ...]]:
+    """Return ways to place one more statement: where its values are used, made or shared, or as its loops are."""
+    own = loops(statement)
+    drafts: list[list[Row | None]] = []
+    for other, rows in partial.items():
+        uses = [item for item in reads[other] if item.source == statement.name and item.rows is not None]
+        drafts += [[_anchor(row, use) for row in rows] for use in uses]
+        known = [item for item in reads[statement.name] if item.rows is not None]
+        drafts += [[row.after(item.rows or ()) for row in rows] for item in known if item.source == other]
+        drafts += [
+            _beside(rows, shared, item.rows or ())
+            for item in known
+            for shared in reads[other]
+            if _same_input(item, shared)
+        ]
+    drafts.sort(
+        key=lambda rows: (sum(row is None for row in rows), -len(span([r.factors for r in rows if r and r.factors])))
+    )
+    if len(own) == width:
+        drafts.append(list(own))
+    drafts.append(_by_name(statement, partial, flow))
+    for draft in drafts:
+        filled = _filled(flow, statement, draft, partial, own)
+        if filled is not None and len(span([row.factors for row in filled])) == len(own):
+            yield filled
+
+
+def _by_name(statement: Statement, partial: Placement, flow: DataFlow) -> list[Row | None]:
+    """Place loops where the deepest statement that is placed has loops of the same name."""
+    deepest = max((flow.program.by_name[name] for name in partial), key=lambda item: len(item.iterators))
+    own = dict(zip(statement.iterators, loops(statement), strict=True))
+    inner = [next((k for k, factor in enumerate(row.factors) if factor), None) for row in partial[deepest.name]]
+    return [None if at is None else own.get(deepest.iterators[at]) for at in inner]
+
+
+def _same_input(first: Read, second: Read) -> bool:
+    return first.source is None and second.source is None and first.array == second.array and second.rows is not None
+
+
+def _beside(rows: Sequence[Row], shared: Read, inner: Sequence[Row]) -> list[Row | None]:
+    """Place a statement that reads by ``inner`` where another one, placed by ``rows``, reads the same by ``shared``."""
+    found = [_anchor(row, shared) for row in rows]
+    return [None if row is None else row.after(inner) for row in found]
+
+
+def _anchor(row: Row, read: Read) -> Row | None:
+    """Return ``row`` as a function of the value read, if it is one."""
+    found = read.anchor(row)
+    return None if found is None else Row(found[0], found[1].parameters, found[1].constant)
+
+
+def _filled(
+    flow: DataFlow, statement: Statement, draft: Sequence[Row | None], partial: Placement, own: Sequence[Row]
+) -> tuple[Row, ...] | None:
+    """Complete a draft: loops of the statement that it leaves out, else the least coordinate of any user."""
+    result: list[Row] = []
+    width = len(own)
+    unused = [row for row in own if row.factors not in {item.factors for item in draft if item is not None}]
+    missing = sum(row is None for row in draft)
+    for at, row in enumerate(draft):
+        if row is not None:
+            result.append(row)
+        elif len(unused) >= missing:
+            result.append(unused.pop(0))
+            missing -= 1
+        else:
+            missing -= 1
+            result.append(_first_use(flow, statement, partial, at) or Row((0,) * width))
+    return tuple(result)
+
+
+def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int) -> Row | None:
+    program = flow.program
+    where = None
+    for item in flow.out_of(statement.name):
+        if item.sink in partial:
+            sink = program.by_name[item.sink]
+            row = placed(sink.name, len(sink.iterators), (partial[item.sink][at],), program.parameters)
+            uses = item.relation.apply_range(row)
+            where = uses if where is None else where.union(uses)
+    if where is None:
+        return None
+    try:
+        first = isl.PwMultiAff.from_map(where.lexmin()).coalesce()
+    except isl.Error:
+        return None
+    pieces: list[isl.MultiAff] = []
+    first.foreach_piece(lambda _, value: pieces.append(value))
+    rows = {_row(piece.get_aff(0)) for piece in pieces}
+    return rows.pop() if len(rows) == 1 else None
+
+
+Signs = tuple[int, ...]
+
+
+class Distances:
+    """The signs that distances of dependences take, remembered by placement."""
+
+    def __init__(self, flow: DataFlow) -> None:
+        self.flow = flow
+        self._known: dict[tuple[int, tuple[Row, ...], tuple[Row, ...]], frozenset[Signs]] = {}
+
+    def signs(self, placement: Placement) -> frozenset[Signs]:
+        """Return all patterns of signs among the placed statements, one sign per coordinate."""
+        result: set[Signs] = set()
+        for at, item in enumerate(self.flow.flows):
+            if item.source is not None and item.source in placement and item.sink in placement:
+                key = (at, placement[item.source], placement[item.sink])
+                if key not in self._known:
+                    self._known[key] = self._of(item, *key[1:])
+                result |= self._known[key]
+        return frozenset(result)
+
+    def orderly(self, placement: Placement) -> bool:
+        """True if some order of the coordinates is legal."""
+        signs = self.signs(placement)
+        width = len(next(iter(placement.values())))
+        orders = permutations(range(width)) if width <= _WIDEST else iter([tuple(range(width))])
+        return any(Loops((), (), order).legal(signs) for order in orders)
+
+    def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
+        program = self.flow.program
+        ends = [
+            placed(name, len(program.by_name[name].iterators), rows, program.parameters)
+            for name, rows in ((item.source or "", source), (item.sink, sink))
+        ]
+        found = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
+        result: set[Signs] = set()
+        _collect(found.project_out(_PARAM, 0, found.dim(_PARAM)), len(source), (), result)
+        return frozenset(result)
+
+
+def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:
+    if distances.is_empty():
+        return
+    at = len(prefix)
+    if at == width:
+        result.add(prefix)
+        return
+    for sign in (-1, 0, 1):
+        part = distances
+        if sign < 0:
+            part = part.upper_bound_val(_SET, at, isl.Val(-1))
+        elif sign > 0:
+            part = part.lower_bound_val(_SET, at, isl.Val(1))
+        else:
+            part = part.fix_val(_SET, at, isl.Val(0))
+        _collect(part, width, (*prefix, sign), result)
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """An order of the instances: sequential coordinates outside, then tiles, then an order inside of each tile."""
+
+    outer: tuple[int, ...]
+    tiled: tuple[int, ...]
+    inner: tuple[int, ...]
+
+    def legal(self, signs: frozenset[Signs]) -> bool:
+        """True if every dependence points forwards: tiles as wholes, and instances inside of a tile."""
+        return all(self._forward(item) for item in signs)
+
+    def _forward(self, signs: Signs) -> bool:
+        for at in self.outer:
+            if signs[at]:
+                return signs[at] > 0
+        if any(signs[at] < 0 for at in self.tiled):
+            return False
+        return next((signs[at] for at in self.inner if signs[at]), 1) > 0
+
+
+def all_loops(width: int) -> Iterator[Loops]:
+    """Return the orders to choose from: up to two outer coordinates, up to three tiled ones, any order inside.
+
+    From five coordinates on: tiled ones innermost, the others in their own order, outside or inside of the tiles.
+    """
+    if width > _WIDEST:
+        yield from _few_loops(width)
+        return
+    for outside in range(min(width, 3)):
+        for outer in permutations(range(width), outside):
+            rest = [at for at in range(width) if at not in outer]
+            for chosen in product((False, True), repeat=len(rest)):
+                tiled = tuple(at for at, take in zip(rest, chosen, strict=True) if take)
+                if len(tiled) <= _MOST_TILED:
+                    for inner in permutations(rest):
+                        yield Loops(outer, tiled, inner)
+
+
+def _few_loops(width: int) -> Iterator[Loops]:
+    for count in range(3):
+        for tiled in permutations(range(width), count):
+            others = tuple(at for at in range(width) if at not in tiled)
+            for outside in range(len(others) + 1):
+                yield Loops(others[:outside], tiled, (*others[outside:], *tiled))

@@ -1,0 +1,110 @@
+"""Index-set splitting: the instances of one statement on a hyperplane, and the others, as two statements.
+
+Values that later iterations wait for are often made by few instances: in Gram-Schmidt's algorithm the next column, of
+all columns that one updates. Taken apart from the rest they can run at another time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import islpy as isl
+
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.model import Statement
+from shorthaul.affine.orders.placement import Row, zeros_of
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The instances of ``statement`` on the hyperplane where ``row`` is 0, or those off it."""
+
+    statement: str
+    row: Row
+    on: bool
+
+
+@dataclass(frozen=True)
+class Split:
+    """A data flow with some statements in two pieces; ``pieces`` by their new names, other statements keep theirs."""
+
+    flow: DataFlow
+    pieces: Mapping[str, Piece] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The new names by the old ones."""
+        result: dict[str, tuple[str, ...]] = {}
+        for item in self.flow.program.statements:
+            old = self.pieces[item.name].statement if item.name in self.pieces else item.name
+            result[old] = (*result.get(old, ()), item.name)
+        return result
+
+
+def split(flow: DataFlow, names: Collection[str]) -> Split:
+    """Return ``flow`` with every statement of ``names`` split whose values go to others of them from one hyperplane.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> from shorthaul.affine.dependences import flow_dependences
+    >>> sorted(split(flow_dependences(kernel("gramschmidt")), ("S1", "S3", "S5", "S6")).pieces)
+    ['S6_off', 'S6_on']
+    """
+    pieces: dict[str, Piece] = {}
+    for name in names:
+        row = _hyperplane(flow, name, names)
+        if row is not None:
+            pieces |= {f"{name}_{'on' if on else 'off'}": Piece(name, row, on) for on in (True, False)}
+    if not pieces:
+        return Split(flow)
+    parts: dict[str | None, list[tuple[str | None, isl.Set | None]]] = {}
+    statements: list[Statement] = []
+    for statement in flow.program.statements:
+        mine = [key for key, piece in pieces.items() if piece.statement == statement.name]
+        parts[statement.name] = [(key, _domain(statement, pieces[key])) for key in mine] or [(statement.name, None)]
+        for key, where in parts[statement.name]:
+            statements.append(statement if where is None else replace(statement, name=key or "", domain=where))
+    parts[None] = [(None, None)]
+    flows = [
+        replace(item, source=source, sink=sink or "", relation=relation)
+        for item in flow.flows
+        for source, first in parts[item.source]
+        for sink, second in parts[item.sink]
+        for relation in [_between(item.relation, source, first, sink, second)]
+        if not relation.is_empty()
+    ]
+    return Split(DataFlow(replace(flow.program, statements=tuple(statements)), tuple(flows), flow.inputs), pieces)
+
+
+def _hyperplane(flow: DataFlow, name: str, names: Collection[str]) -> Row | None:
+    """Return an affine function that is 0 where values of ``name`` are read by another statement, not everywhere."""
+    domain = flow.program.by_name[name].domain
+    known = set(zeros_of(domain))
+    for item in flow.out_of(name):
+        if item.sink in names and item.sink != name:
+            for row in zeros_of(item.relation.domain()):
+                # a last step of a reduction is no face worth splitting off: only what depends on several loops is
+                if row not in known and sum(map(bool, row.factors)) > 1:
+                    return row
+    return None
+
+
+def _domain(statement: Statement, piece: Piece) -> isl.Set:
+    names = [f"v{at}" for at in range(len(statement.iterators))]
+    parameters = [name for name, _ in piece.row.parameters]
+    where = f"{piece.row.text(names)} {'=' if piece.on else '!='} 0"
+    text = f"[{', '.join(parameters)}] -> {{ {statement.name}[{', '.join(names)}] : {where} }}"
+    return statement.domain.intersect(isl.Set.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
+
+
+def _between(
+    relation: isl.Map, source: str | None, first: isl.Set | None, sink: str | None, second: isl.Set | None
+) -> isl.Map:
+    if first is not None:
+        relation = relation.intersect_domain(first).set_tuple_name(_IN, source)
+    if second is not None:
+        relation = relation.intersect_range(second).set_tuple_name(_OUT, sink)
+    return relation.coalesce()

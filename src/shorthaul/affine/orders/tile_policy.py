@@ -1,0 +1,333 @@
+"""The best tiled order of one phase by its cost as a formula: what is tiled, what is kept, how large tiles are.
+
+A phase is a set of statements executed together. For a placement and an order of its loops, every class of values gets
+a level of keeping (:mod:`value_classes`). All tiles have sizes w_k b with small weights w_k; the capacity needed is a
+polynomial P(b), and b is the largest integer with P(b) <= S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property, partial
+from itertools import pairwise
+from math import lcm
+from typing import Any
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import Cardinality, card
+from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops
+from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
+
+#: Where candidates are compared: sizes far above S, S large.
+COMPARED_SIZE = 10**12
+COMPARED_S = 10**6
+#: Parameters that stay small against S are taken as this.
+COMPARED_SMALL = 8
+#: Sizes of panels and zones, between S and the sizes.
+COMPARED_PANEL, COMPARED_ZONE = 10**9, 10**9
+_NEGLIGIBLE = 1e-4
+
+
+class Counts:
+    """Counts of sets, as numbers where candidates are compared and as formulas."""
+
+    def __init__(self, flow: DataFlow, small: Collection[str] = ()) -> None:
+        self.flow = flow
+        self.distances = Distances(flow)
+        names = flow.program.parameters
+        self.instance = {
+            name: COMPARED_SMALL if name in small else COMPARED_SIZE + 7919 * at for at, name in enumerate(names)
+        }
+        #: Names that orders bring in (see panel_policy): the sizes of panels and of zones of rows, and what zones are
+        #: larger than they need be.
+        self.panel, self.zone, self.gap = (unused_name(letter, names) for letter in ("B", "c", "g"))
+        self.instance |= {self.panel: COMPARED_PANEL, self.zone: COMPARED_ZONE}
+        self._found: dict[str, tuple[Cardinality, float]] = {}
+        self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
+
+    def _counted(self, part: isl.Set) -> tuple[isl.Set, Cardinality, float]:
+        if id(part) not in self._known:
+            key = str(part)
+            if key not in self._found:
+                found = card(part, self.flow.program.context)
+                self._found[key] = found, float(found.at(self.instance))
+            self._known[id(part)] = (part, *self._found[key])
+        return self._known[id(part)]
+
+    def cards(self, item: Counted) -> list[Cardinality]:
+        """Return the cardinality of each set."""
+        return [self._counted(part)[1] for part in item]
+
+    def number(self, item: Counted) -> float:
+        """Return the total at the sizes where candidates are compared."""
+        return sum(self._counted(part)[2] for part in item)
+
+    def formula(self, item: Counted, context: isl.Set | None = None) -> sympy.Expr:
+        """Return the total as a formula; with ``context`` for these parameters only."""
+        if context is None:
+            return sympy.Add(*(guarded(found) for found in self.cards(item)))
+        return sympy.Add(*(found.positive().within(context).expression() for found in self.cards(item)))
+
+    def at(self, sizes: Mapping[str, int]) -> Callable[[Counted], int]:
+        """Return a function that gives totals at ``sizes``."""
+        return lambda item: sum(found.at(sizes) for found in self.cards(item))
+
+
+def unused_name(letter: str, taken: Collection[str]) -> str:
+    """Return ``letter``, with underscores if it is among the names ``taken``."""
+    return next(name for name in (letter + "_" * at for at in range(len(taken) + 1)) if name not in taken)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """An order of the loops of a phase, a level of keeping for every class, and a weight for every tiled coordinate."""
+
+    order: Loops
+    levels: tuple[int, ...]
+    weights: tuple[int, ...]
+
+    def sizes(self, edge: Any) -> dict[int, Any]:
+        """Return the size of the tiles per coordinate, for tiles of the given ``edge``."""
+        return {at: weight * edge for at, weight in zip(self.order.tiled, self.weights, strict=True)}
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Statements that are executed together, placed in one space; ``fixed`` are sizes that do not depend on S."""
+
+    names: tuple[str, ...]
+    placement: Placement
+    classes: tuple[ValueClass, ...]
+    counts: Counts
+    fixed: Mapping[int, Any] = field(default_factory=dict)
+
+    def sizes(self, policy: Policy, edge: Any) -> dict[int, Any]:
+        """Return the size of the tiles per coordinate."""
+        return {**self.fixed, **policy.sizes(edge)}
+
+    def live(self, policy: Policy, edge: Any) -> Any:
+        """Return the words that the policy needs at any time, with room for one result."""
+        sizes = self.sizes(policy, edge)
+        total: Any = 1
+        for item, level in zip(self.classes, policy.levels, strict=True):
+            total = total + item.live(policy.order, level, sizes)
+        return total
+
+    def loads(self, policy: Policy, edge: Any, count: Callable[[Counted], Any]) -> Any:
+        """Return the loads of the policy, averaged over the origins of the tile grid."""
+        sizes = self.sizes(policy, edge)
+        total: Any = 0
+        for item, level in zip(self.classes, policy.levels, strict=True):
+            total = total + item.loads(policy.order, level, sizes, count)
+        return total
+
+    def edge(self, policy: Policy, capacity: int) -> int:
+        """Return the largest edge that fits into ``capacity`` words; 0 if none does."""
+        if self.live(policy, 1) > capacity:
+            return 0
+        if not policy.order.tiled or self.live(policy, capacity + 1) <= capacity:
+            return max(1, capacity)
+        low, high = 1, capacity + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self.live(policy, middle) <= capacity else (low, middle)
+        return low
+
+    @cached_property
+    def bulky(self) -> tuple[bool, ...]:
+        """Tells the classes whose uses count where sizes are large."""
+        uses = [self.counts.number(item.bulk) for item in self.classes]
+        return tuple(value > _NEGLIGIBLE * sum(uses) for value in uses)
+
+    @property
+    def only_chains(self) -> bool:
+        """True if all that counts are values read at constant distances from where they are computed."""
+        return all(item.kept for item, large in zip(self.classes, self.bulky, strict=True) if large)
+
+    @cached_property
+    def small_uses(self) -> tuple[float, int]:
+        """Loads and words for the other classes if nothing of them is kept."""
+        small = [item for item, large in zip(self.classes, self.bulky, strict=True) if not large]
+        return sum(self.counts.number(item.bulk) for item in small), sum(len(item.uses) for item in small)
+
+    def rate(self, policy: Policy) -> float:
+        """Return the loads where candidates are compared; infinite if nothing fits. Small classes are not kept."""
+        return self._rates.of(policy)
+
+    @cached_property
+    def _rates(self) -> Rates:
+        return Rates(self)
+
+
+class Rates:
+    """The loads of one phase where candidates are compared, class by class: policies mostly differ in one class."""
+
+    def __init__(self, phase: Phase) -> None:
+        self.phase = phase
+        self.loads, self.words = phase.small_uses
+        self.large = [at for at, keep in enumerate(phase.bulky) if keep]
+        self._live: dict[Any, dict[Any, tuple[float, ...] | None]] = {}
+        self._loads: dict[Any, dict[Any, float]] = {}
+
+    def of(self, policy: Policy) -> float:
+        """Return the loads of ``policy``."""
+        shape = policy.order, policy.weights
+        lives, loads = self._live.setdefault(shape, {}), self._loads.setdefault(shape, {})
+        live = [1.0 + self.words] + [0.0] * len(policy.order.tiled)
+        for at in self.large:
+            key = at, policy.levels[at]
+            if key not in lives:
+                lives[key] = self._lived(policy, *key)
+            found = lives[key]
+            if found is None:
+                return INFINITE
+            live = [a + b for a, b in zip(live, found, strict=True)]
+        edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live[0] <= COMPARED_S)
+        if edge < 1:
+            return INFINITE
+        result = self.loads
+        for at in self.large:
+            part = at, policy.levels[at], edge
+            if part not in loads:
+                sizes = self.phase.sizes(policy, edge)
+                item = self.phase.classes[at]
+                loads[part] = float(item.loads(policy.order, policy.levels[at], sizes, self.phase.counts.number))
+            result += loads[part]
+        return result
+
+    def _lived(self, policy: Policy, at: int, level: int) -> tuple[float, ...] | None:
+        """Return the words that a class needs as a polynomial in the edge (see :func:`_value`), None if infinite."""
+        item = self.phase.classes[at]
+        rest: list[Any] = []
+        for edge in range(1, 2 + len(policy.order.tiled)):
+            rest.append(item.live(policy.order, level, self.phase.sizes(policy, Fraction(edge))))
+            if rest[-1] == INFINITE:
+                return None
+        factors = []
+        for step in range(1, len(rest) + 1):
+            factors.append(float(rest[0]))
+            rest = [(b - a) / step for a, b in pairwise(rest)]
+        return tuple(factors)
+
+
+def _value(factors: Sequence[float], x: float) -> float:
+    """Return f0 + f1 (x - 1) + f2 (x - 1) (x - 2) + ...: Newton's form, from exact values at 1, 2, ..."""
+    result = 0.0
+    for at in range(len(factors) - 1, -1, -1):
+        result = result * (x - at - 1) + factors[at]
+    return result
+
+
+def _largest(live: Sequence[float], capacity: int) -> float:
+    """Return the largest power of 2^(1/16) as edge with which ``live`` is within ``capacity``; 0 if 1 is too large."""
+    low, high = -1, 16 * 20
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _value(live, 2 ** (middle / 16)) <= capacity else (low, middle)
+    return 0.0 if low < 0 else float(2 ** (low / 16))
+
+
+def make_phase(
+    flow: DataFlow, names: Sequence[str], placement: Placement, reads: Mapping[str, Sequence[Read]], counts: Counts
+) -> Phase:
+    """Return the statements ``names`` as a phase with the given placement."""
+    everything = [item for name in names for item in reads[name]]
+    classes = value_classes(everything, placement, frozenset(names), flow.program.parameters)
+    return Phase(tuple(names), placement, classes, counts)
+
+
+def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> tuple[Policy, float] | None:
+    """Return the policy of fewest loads where candidates are compared, or None if no order is legal.
+
+    ``legal`` tells which orders are; by default those that respect all dependences among the statements of the phase.
+    """
+    if legal is None:
+        signs = phase.counts.distances.signs(phase.placement)
+        legal = partial(Loops.legal, signs=signs)
+    width = len(next(iter(phase.placement.values())))
+    best: tuple[float, Policy] | None = None
+    for order in all_loops(width):
+        if not legal(order) or not _useful(order, phase):
+            continue
+        policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))
+        rate = phase.rate(policy)
+        if best is None or rate < best[0] * (1 - 1e-9):
+            best = (rate, policy)
+    if best is None or best[0] == INFINITE:
+        return None
+    rate, policy = best
+    for change in (_other_levels, _weighted, _other_levels):
+        rate, policy = _improved(phase, policy, rate, change)
+    return policy, rate
+
+
+def _useful(order: Loops, phase: Phase) -> bool:
+    """True if every tiled coordinate is one in which some class shares values."""
+    for at in order.tiled:
+        if not any(at in item.free or any(use.offsets[at] for use in item.uses) for item in phase.classes):
+            return False
+    return True
+
+
+def _least_levels(phase: Phase, order: Loops) -> tuple[int, ...]:
+    """Return the longest keeping that needs bounded memory, for small classes constant memory."""
+    width = len(order.inner)
+    tiles = dict.fromkeys(order.tiled, 1000.0)
+    result = []
+    for item, large in zip(phase.classes, phase.bulky, strict=True):
+        chosen = width
+        for level in range(width):
+            need = item.live(order, level, tiles)
+            if need < 100 or (large and need != INFINITE):
+                chosen = level
+                break
+        result.append(chosen)
+    return tuple(result)
+
+
+def _improved(
+    phase: Phase, policy: Policy, rate: float, changes: Callable[[Phase, Policy], Iterator[Policy]]
+) -> tuple[float, Policy]:
+    for other in changes(phase, policy):
+        changed = phase.rate(other)
+        if changed < rate * (1 - 1e-6):
+            rate, policy = changed, other
+    return rate, policy
+
+
+def _other_levels(phase: Phase, policy: Policy) -> Iterator[Policy]:
+    """Change the level of one class after the other."""
+    for at in range(len(phase.classes)):
+        if not phase.bulky[at]:
+            continue
+        for level in range(len(policy.order.inner) + 1):
+            if level != policy.levels[at]:
+                yield Policy(policy.order, (*policy.levels[:at], level, *policy.levels[at + 1 :]), policy.weights)
+
+
+def _weighted(phase: Phase, policy: Policy) -> Iterator[Policy]:
+    """Yield weights in proportion to what each coordinate's tiles cost: the best shape for a given volume."""
+    if len(policy.order.tiled) < 2:
+        return
+    edge = 1e4
+    sizes = phase.sizes(policy, edge)
+    costs = []
+    for at in policy.order.tiled:
+        total = 0.0
+        for factor, sign in ((1.0, 1), (2.0, -1)):
+            changed = {**sizes, at: edge * factor}
+            for item, level in zip(phase.classes, policy.levels, strict=True):
+                total += sign * float(item.loads(policy.order, level, changed, phase.counts.number))
+        costs.append(max(total, 1e-30))
+    for most in (2, 4, 6):
+        least = [Fraction(cost / min(costs)).limit_denominator(most) for cost in costs]
+        scale = lcm(*(value.denominator for value in least))
+        weights = tuple(int(value * scale) for value in least)
+        if max(weights) <= 12:
+            yield Policy(policy.order, policy.levels, weights)

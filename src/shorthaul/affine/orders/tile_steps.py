@@ -1,0 +1,88 @@
+"""Steps of a tiled order: statements that are executed together, with their loads as a formula and at given sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.orders.placement import Read
+from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy
+from shorthaul.affine.orders.tile_size import Edge, edge_formula
+
+
+@dataclass(frozen=True)
+class Step:
+    """One phase of the order: ``phase`` run by ``policy``, or statements in program order if there is no policy."""
+
+    names: tuple[str, ...]
+    phase: Phase | None
+    policy: Policy | None
+    rate: float
+    counts: Counts
+    reads: tuple[Read, ...]
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges in the formula."""
+        return () if self.edge is None else (self.edge,)
+
+    @cached_property
+    def edge(self) -> Edge | None:
+        """The edge of the tiles as a function of S."""
+        if self.phase is None or self.policy is None:
+            return None
+        return edge_formula(sympy.Poly(self.phase.live(self.policy, Edge.SYMBOL), Edge.SYMBOL))
+
+    @cached_property
+    def uses_of(self) -> dict[str, float]:
+        """How often values of every array that is an input, and of every statement, are used, where sizes are large."""
+        result: dict[str, float] = {}
+        for item in self.reads:
+            key = item.source or f"input {item.array}"
+            result[key] = result.get(key, 0) + self.counts.number((item.domain,))
+        return result
+
+    @cached_property
+    def every_use(self) -> tuple[isl.Set, ...]:
+        """Every instance, once for each value that it reads."""
+        return tuple(item.domain for item in self.reads)
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol], context: isl.Set | None = None) -> sympy.Expr:
+        """Return the loads with edges called ``names``; any name will do for edges that do not depend on S.
+
+        With a ``context`` the formula is for parameters in it only.
+        """
+        count = partial(self.counts.formula, context=context)
+        name = Edge.SYMBOL if self.edge is None else names.get(self.edge, Edge.SYMBOL)
+        if self.phase is None or self.policy is None:
+            return count(self.every_use)
+        return sympy.expand(self.phase.loads(self.policy, name, count))
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+        """Return the loads at ``sizes``: those of the policy, or those of keeping nothing where that is better."""
+        count = self.counts.at(sizes)
+        plain = float(count(self.every_use))
+        if self.phase is None or self.policy is None:
+            return plain
+        edge = self.phase.edge(self.policy, capacity)
+        return min(plain, float(self.phase.loads(self.policy, edge, count))) if edge else plain
+
+    def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
+        count = self.counts.at(sizes)
+        plain = float(sum(widths[item.array] * count((item.domain,)) for item in self.reads))
+        if self.phase is None or self.policy is None:
+            return plain
+        edge = self.phase.edge(self.policy, capacity)
+        if not edge:
+            return plain
+        tiles = self.phase.sizes(self.policy, edge)
+        kept = 0.0
+        for item, level in zip(self.phase.classes, self.policy.levels, strict=True):
+            width = max(widths[use.read.array] for use in item.uses)
+            kept += width * float(item.loads(self.policy.order, level, tiles, count))
+        return min(plain, kept)

@@ -1,0 +1,293 @@
+"""Turns: statements of one outer loop in groups that take turns, some of them an iteration ahead.
+
+The outermost loop runs step by step. In every step each group is executed once, as a phase of its own in tiles of the
+other loops; nothing is kept from one group to the next. A group may hold statements of different iterations of the
+outer loop: the backward sweep of one half step with the forward sweep of the next, or an update of all columns with the
+products that the next iteration needs of them. Group A runs delta(A) steps late; all is legal if a dependence from A to
+B never leads back, delta(B) - delta(A) + distance >= 0, and A comes before B wherever that can be 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+
+import sympy
+
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placed, placements, reads_of
+from shorthaul.affine.orders.splitting import Split, split
+from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase
+from shorthaul.affine.orders.tile_size import Edge
+from shorthaul.affine.orders.tile_steps import Step
+
+#: Statements of one loop; beyond that there are too many groups to try.
+_MOST_STATEMENTS = 12
+#: Savings of less than this part do not matter.
+_NEGLIGIBLE = 1e-4
+
+
+@dataclass(frozen=True)
+class TurnsStep:
+    """One phase as groups that take turns: ``groups`` in the order of each step, ``delays`` how many steps late.
+
+    ``plain`` is the phase without turns, in the statements as they are; ``parts`` tells how they were split.
+    """
+
+    plain: Step
+    groups: tuple[Step, ...]
+    delays: tuple[int, ...]
+    parts: Split
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statements."""
+        return self.plain.names
+
+    @property
+    def phase(self) -> Phase | None:
+        """The statements in one space."""
+        return self.plain.phase
+
+    @property
+    def counts(self) -> Counts:
+        """What counts its instances."""
+        return self.groups[0].counts
+
+    @property
+    def uses_of(self) -> dict[str, float]:
+        """How often values are used (see :class:`Step`)."""
+        return self.plain.uses_of
+
+    @cached_property
+    def rate(self) -> float:
+        """The loads where candidates are compared."""
+        return sum(item.rate for item in self.groups)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The edges in the formula."""
+        return tuple(edge for item in self.groups for edge in item.edges)
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
+        """Return the loads with edges called ``names``."""
+        return sympy.Add(*(item.formula(names) for item in self.groups))
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+        """Return the loads at ``sizes``."""
+        return min(self.turned_loads(sizes, capacity), self.plain.loads(sizes, capacity))
+
+    def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``; ``widths`` are the bytes of one element by array."""
+        turned = sum(item.loads_bytes(sizes, capacity, widths) for item in self.groups)
+        return min(turned, self.plain.loads_bytes(sizes, capacity, widths))
+
+    def pays(self, sizes: Mapping[str, int], capacity: int) -> bool:
+        """True if turns need fewer loads than the plain order at ``sizes``."""
+        return self.turned_loads(sizes, capacity) < self.plain.loads(sizes, capacity)
+
+    def turned_loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+        """Return the loads with turns."""
+        return sum(item.loads(sizes, capacity) for item in self.groups)
+
+
+class Turning:
+    """The search for groups of one data flow; what is known of a group is remembered."""
+
+    def __init__(self, flow: DataFlow, small: Sequence[str]) -> None:
+        self.flow, self.small = flow, small
+        self._parts: dict[tuple[str, ...], _Groups] = {}
+
+    def turned(self, plain: Step) -> TurnsStep | None:
+        """Return the statements of ``plain`` in groups that take turns, or None if they have no common outer loop."""
+        program = self.flow.program
+        nests = [program.by_name[name].iterators for name in plain.names]
+        if len(nests) < 2 or not all(nests) or len({nest[0] for nest in nests}) > 1 or max(map(len, nests)) < 2:
+            return None
+        if len(nests) > _MOST_STATEMENTS:
+            return None
+        parts = split(self.flow, plain.names)
+        key = tuple(sorted(parts.pieces))
+        if key not in self._parts:
+            self._parts[key] = _Groups(parts, self.small)
+        return self._parts[key].best(plain)
+
+
+class _Groups:
+    def __init__(self, parts: Split, small: Sequence[str]) -> None:
+        self.parts = parts
+        self.counts = Counts(parts.flow, small)
+        self.reads: dict[str, tuple[Read, ...]] = {}
+        self._known: dict[frozenset[str], Step | None] = {}
+        self._least: dict[tuple[str, str], int | None] = {}
+
+    def best(self, plain: Step) -> TurnsStep | None:
+        names = [part for name in plain.names for part in self.parts.names[name]]
+        for name in names:
+            self.reads.setdefault(name, reads_of(self.parts.flow, name))
+        if any((self._distance(*pair) or 0) < 0 for pair in product(names, repeat=2)):
+            return None
+        groups: list[Step] = []
+        for members in self._together(names):
+            made = self._group(frozenset(members))
+            if made is None:
+                return None
+            groups.append(made)
+        found = self._ordered(groups)
+        if found is None:
+            return None
+        groups = self._fused(groups)
+        order, delays = self._ordered(groups) or ((), ())
+        return TurnsStep(plain, tuple(groups[at] for at in order), tuple(delays[at] for at in order), self.parts)
+
+    def _together(self, names: Sequence[str]) -> list[list[str]]:
+        """Return the statements that need each other within one iteration of the outer loop."""
+        after = {
+            name: {other for other in names if self._distance(name, other) == 0 and other != name} for name in names
+        }
+        reached = {name: reachable(after, name) for name in names}
+        result: list[list[str]] = []
+        for name in names:
+            home = next((group for group in result if name in reached[group[0]] and group[0] in reached[name]), None)
+            if home is None:
+                result.append([name])
+            else:
+                home.append(name)
+        return result
+
+    def _distance(self, source: str, sink: str) -> int | None:
+        """Return the least distance in the outer loop from a value of ``source`` to a use by ``sink``; None: no use."""
+        key = (source, sink)
+        if key not in self._least:
+            program = self.parts.flow.program
+            found = []
+            for item in self.parts.flow.flows:
+                if (item.source, item.sink) == key:
+                    ends = [
+                        placed(name, len(program.by_name[name].iterators), loops(program.by_name[name])[:1], ())
+                        for name in key
+                    ]
+                    steps = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
+                    nearest = steps.dim_min_val(0)
+                    # loops of the same name in different nests: there is no least distance
+                    found.append(nearest.to_python() if nearest.is_int() else -1)
+            self._least[key] = min(found, default=None)
+        return self._least[key]
+
+    def _group(self, names: frozenset[str]) -> Step | None:
+        """Return the best order of ``names`` with the outer loop outermost, or None."""
+        if names not in self._known:
+            self._known[names] = self._made(
+                [item.name for item in self.parts.flow.program.statements if item.name in names]
+            )
+        return self._known[names]
+
+    def _made(self, names: Sequence[str]) -> Step | None:
+        flow = self.parts.flow
+        mine = tuple(item for name in names for item in self.reads[name])
+        best: Step | None = None
+        depth = {name: len(flow.program.by_name[name].iterators) for name in names}
+        starts = [name for name in names if depth[name] == max(depth.values())]
+        for placement in (
+            item for start in starts for item in placements(self.counts.distances, names, self.reads, start)
+        ):
+            if any(self._shift(placement, name) is None for name in names):
+                continue
+            phase = make_phase(flow, names, placement, self.reads, self.counts)
+            signs = self.counts.distances.signs(placement)
+
+            def legal(order: Loops, signs: frozenset[tuple[int, ...]] = signs) -> bool:
+                return order.outer[:1] == (0,) and order.legal(signs)
+
+            found = best_policy(phase, legal)
+            # without a policy the group runs in program order and loads every use
+            policy, rate = found or (None, self.counts.number(tuple(item.domain for item in mine)))
+            if best is None or rate < best.rate * (1 - 1e-9):
+                best = Step(tuple(names), phase, policy, rate, self.counts, mine)
+        return best
+
+    def _shift(self, placement: Placement, name: str) -> int | None:
+        """Return by how many steps a statement is late, None if its outer loop is not the first coordinate."""
+        row, own = placement[name][0], loops(self.parts.flow.program.by_name[name])[0]
+        return row.constant - own.constant if row.factors == own.factors and row.parameters == own.parameters else None
+
+    def _fused(self, groups: list[Step]) -> list[Step]:
+        """Join groups as long as that saves loads and an order is left."""
+        refused: set[frozenset[str]] = set()
+        while True:
+            total = sum(item.rate for item in groups)
+            for first, second in combinations(groups, 2):
+                joined = frozenset((*first.names, *second.names))
+                if joined in refused or not self._share(first, second, total):
+                    continue
+                made = self._group(joined)
+                rest = [item for item in groups if item not in (first, second)]
+                saves = made is not None and made.rate < first.rate + second.rate - _NEGLIGIBLE * total
+                if made is not None and saves and self._ordered([*rest, made]) is not None:
+                    groups = [*rest, made]
+                    break
+                refused.add(joined)
+            else:
+                return groups
+
+    def _share(self, first: Step, second: Step, total: float) -> bool:
+        """True if two groups use the same values often, or one the other's."""
+        often = [{key for key, uses in item.uses_of.items() if uses > _NEGLIGIBLE * total} for item in (first, second)]
+        return bool(often[0] & {*often[1], *second.names} or often[1] & {*first.names})
+
+    def _ordered(self, groups: Sequence[Step]) -> tuple[list[int], list[int]] | None:
+        """Return (order of the groups in a step, how many steps each is late), or None if there is no legal one."""
+        home = {name: at for at, item in enumerate(groups) for name in item.names}
+        shift = {
+            name: self._shift(item.phase.placement, name) or 0
+            for item in groups
+            if item.phase is not None
+            for name in item.names
+        }
+        least: dict[tuple[int, int], int] = {}
+        for (source, a), (sink, b) in product(home.items(), repeat=2):
+            distance = self._distance(source, sink) if a != b else None
+            if distance is not None:
+                least[a, b] = min(least.get((a, b), 1 << 30), distance + shift[sink] - shift[source])
+        delays = least_delays(len(groups), least)
+        if delays is None:
+            return None
+        tight = {(a, b) for (a, b), distance in least.items() if delays[a] - distance == delays[b]}
+        order: list[int] = []
+        while len(order) < len(groups):
+            rest = [at for at in range(len(groups)) if at not in order]
+            free = [at for at in rest if not any((other, at) in tight for other in rest)]
+            if not free:
+                return None
+            order.append(free[0])
+        return order, delays
+
+
+def least_delays(count: int, least: Mapping[tuple[int, int], int]) -> list[int] | None:
+    """Return the least delays from 0 on with delay[b] - delay[a] + distance >= 0 for every (a, b): distance, or None.
+
+    >>> least_delays(3, {(0, 1): -1, (1, 2): 0, (2, 0): 1})
+    [0, 1, 1]
+    """
+    delays = [0] * count
+    for _ in range(count + 1):
+        late = [(b, delays[a] - distance) for (a, b), distance in least.items() if delays[a] - distance > delays[b]]
+        if not late:
+            return delays
+        for b, needed in late:
+            delays[b] = max(delays[b], needed)
+    return None
+
+
+def reachable(after: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    """Return what can be reached from ``start``, itself included."""
+    seen = {start}
+    waiting = [start]
+    while waiting:
+        for other in after[waiting.pop()]:
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen

@@ -1,0 +1,258 @@
+"""Upper bounds on the loads of a program: a tiled order whose cost is a formula in the parameters and S.
+
+The program is cut into phases, executed one after the other; nothing is kept in between. Each phase runs a tiled order
+with tiles of edge b(S) and keeps values by a policy (:mod:`tile_policy`); Belady's replacement on the same order loads
+no more than that policy.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import islpy as isl
+import numpy as np
+import sympy
+
+from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.integer_sets.leading_term import S, leading_term
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.model import Program
+from shorthaul.affine.orders.panel_policy import POOR, PanelStep, panel_plans
+from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
+from shorthaul.affine.orders.skewing import skewed
+from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
+from shorthaul.affine.orders.tile_size import Edge
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.turns import Turning, TurnsStep
+
+#: Uses and savings of less than this part of all loads do not matter where candidates are compared.
+_NEGLIGIBLE = 1e-4
+#: isl operations spent on one placement.
+_MOST_OPERATIONS = 5_000_000
+#: Panels are tried in nests of up to this many coordinates; in larger ones trying takes long.
+_MOST_COORDINATES = 4
+
+
+AnyStep = Step | PanelStep | TurnsStep
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """Loads that suffice for ``program``: those of a tiled order, phase by phase."""
+
+    program: Program
+    steps: tuple[AnyStep, ...]
+    small: tuple[str, ...] = ()
+
+    @cached_property
+    def edges(self) -> dict[sympy.Symbol, Edge]:
+        """The edges of the tiles by the names that the formula gives them: b, or b1, b2, ... if there are several."""
+        found: list[Edge] = []
+        for edge in (edge for item in self.steps for edge in item.edges):
+            if edge.degree and edge not in found:
+                found.append(edge)
+        names = ["b"] if len(found) == 1 else [f"b{at}" for at in range(1, len(found) + 1)]
+        names = [unused_name(name, self.program.parameters) for name in names]
+        return {symbol(name): edge for name, edge in zip(names, found, strict=True)}
+
+    @cached_property
+    def formula(self) -> sympy.Expr:
+        """The loads in the parameters and the edges of the tiles."""
+        names = {edge: name for name, edge in self.edges.items()}
+        return sympy.Add(*(item.formula(names) for item in self.steps))
+
+    @cached_property
+    def least_capacity(self) -> sympy.Expr:
+        """The least S for which the formula holds."""
+        needs = [edge.least_capacity for item in self.steps for edge in item.edges]
+        return max(needs, default=sympy.Integer(1))
+
+    @cached_property
+    def leading(self) -> sympy.Expr:
+        """The leading term for S small against all sizes but those in ``small``, and large against these."""
+        whole = self.formula.subs({name: edge.leading for name, edge in self.edges.items()})
+        constants = {symbol(name): S for item in self.steps for name in (item.counts.panel, item.counts.gap)}
+        whole = whole.subs(constants)  # B is free to choose, g depends on S alone
+        large = [name for name in self.program.parameters if name not in self.small]
+        return sympy.simplify(leading_term(whole, large))
+
+    def value(self, sizes: Mapping[str, int]) -> float:
+        """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
+        parameters = {name: sizes[name] for name in self.program.parameters}
+        return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
+
+    def value_bytes(self, sizes: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""
+        parameters = {name: sizes[name] for name in self.program.parameters}
+        widths = {name: item.element_bytes for name, item in self.program.arrays.items()}
+        return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
+
+
+def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[str, ...] = ()) -> UpperBound:
+    """Return a tiled order of ``program`` with its loads as a formula.
+
+    It is chosen for S small against all sizes; parameters in ``small`` are constants, small against S.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> upper_bound(kernel("gemm")).leading
+    2*NI*NJ*NK/sqrt(S)
+    """
+    flow = flow_dependences(program) if flow is None else flow
+    reads = {item.name: reads_of(flow, item.name) for item in program.statements}
+    counts = Counts(flow, small)
+    turning = Turning(flow, small)
+    known: dict[frozenset[str], AnyStep] = {}
+
+    def step(names: Iterable[str]) -> AnyStep:
+        key = frozenset(names)
+        if key not in known:
+            known[key] = _step(flow, [item.name for item in program.statements if item.name in key], reads, counts)
+            known[key] = _in_turns(known[key], turning)
+        return known[key]
+
+    steps = [step(names) for names in _components(flow)]
+    steps = _fused(flow, steps, step)
+    return UpperBound(program, tuple(_in_order(flow, steps)), small)
+
+
+def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> AnyStep:
+    mine = tuple(item for name in names for item in reads[name])
+    best: tuple[float, Phase, Policy] | None = None
+    for placement in placements(counts.distances, names, reads):
+        first = make_phase(flow, names, placement, reads, counts)
+        turned: Iterable[Placement] = skewed(placement, mine) if first.only_chains else ()
+        for phase in (first, *(make_phase(flow, names, item, reads, counts) for item in turned)):
+            found = _tried(phase)
+            if found is not None and (best is None or found[1] < best[0] * (1 - 1e-9)):
+                best = (found[1], phase, found[0])
+    if best is None:
+        total = sum(counts.number((item.domain,)) for item in mine)
+        return Step(tuple(names), None, None, total, counts, mine)
+    return _in_panels(Step(tuple(names), best[1], best[2], best[0], counts, mine), best[1])
+
+
+def _in_panels(step: Step, phase: Phase) -> AnyStep:
+    """Return the step in panels or triangular blocks where that needs fewer loads."""
+    result: AnyStep = step
+    if len(next(iter(phase.placement.values()))) > _MOST_COORDINATES:
+        return step
+    try:
+        with limited(_MOST_OPERATIONS):
+            for plan in panel_plans(phase, step.reads, step.rate):
+                made = PanelStep(step, plan)
+                if made.rate < result.rate * (1 - _NEGLIGIBLE):
+                    result = made
+    except isl.Error:
+        pass
+    return result
+
+
+def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
+    """Return the step in groups that take turns, where its loads are many and that needs fewer."""
+    if not isinstance(step, Step) or step.rate <= POOR * step.counts.number(step.every_use):
+        return step
+    try:
+        with limited(_MOST_OPERATIONS):
+            found = turning.turned(step)
+    except isl.Error:
+        return step
+    return step if found is None or found.rate >= step.rate * (1 - _NEGLIGIBLE) else found
+
+
+def _tried(phase: Phase) -> tuple[Policy, float] | None:
+    """Return the best policy, or None if there is none or finding it costs isl too much."""
+    try:
+        with limited(_MOST_OPERATIONS):
+            return best_policy(phase)
+    except isl.Error:
+        return None
+
+
+def _components(flow: DataFlow) -> list[list[str]]:
+    """Return the strongly connected components of the statements under data flow."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = [item.name for item in flow.program.statements]
+    edges = [(names.index(item.source), names.index(item.sink)) for item in flow.flows if item.source is not None]
+    rows, columns = zip(*edges, strict=True) if edges else ((), ())
+    graph = coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(names), len(names)))
+    count, label = connected_components(graph, directed=True, connection="strong")
+    return [[name for at, name in enumerate(names) if label[at] == part] for part in range(count)]
+
+
+def _fused(flow: DataFlow, steps: list[AnyStep], step: Callable[[Iterable[str]], AnyStep]) -> list[AnyStep]:
+    """Join phases that share values, as long as that saves loads."""
+    refused: set[frozenset[str]] = set()
+    while True:
+        total = sum(item.rate for item in steps)
+        for first, second in _partners(steps, total):
+            joined = _closed(flow, steps, first, second)
+            parts = [item for item in steps if set(item.names) <= joined]
+            if joined in refused:
+                continue
+            made = step(joined)
+            if made.phase is not None and made.rate < sum(item.rate for item in parts) - _NEGLIGIBLE * total:
+                steps = [*(item for item in steps if item not in parts), made]
+                break
+            refused.add(joined)
+        else:
+            return steps
+
+
+def _partners(steps: Sequence[AnyStep], total: float) -> Iterator[tuple[AnyStep, AnyStep]]:
+    """Return the pairs of phases with many uses of the same array, or of values that one of them computes."""
+    shared = [
+        {key for key, uses in item.uses_of.items() if uses > _NEGLIGIBLE * total} | set(item.names) for item in steps
+    ]
+    for a, b in combinations(range(len(steps)), 2):
+        if shared[a] & shared[b]:
+            yield steps[a], steps[b]
+
+
+def _closed(flow: DataFlow, steps: Sequence[AnyStep], first: AnyStep, second: AnyStep) -> frozenset[str]:
+    """Return the statements of two phases and of all phases on a path between them."""
+    where = {name: at for at, item in enumerate(steps) for name in item.names}
+    edges = {(where[item.source], where[item.sink]) for item in flow.flows if item.source is not None}
+    ends = {steps.index(first), steps.index(second)}
+    both = _reached(edges, ends) & _reached({(b, a) for a, b in edges}, ends)
+    return frozenset(name for at in both for name in steps[at].names)
+
+
+def _reached(edges: set[tuple[int, int]], start: set[int]) -> set[int]:
+    seen = set(start)
+    while True:
+        more = {b for a, b in edges if a in seen} - seen
+        if not more:
+            return seen
+        seen |= more
+
+
+def _in_order(flow: DataFlow, steps: Sequence[AnyStep]) -> list[AnyStep]:
+    """Sort phases so that values are computed before they are read; otherwise by program order."""
+    where = {name: at for at, item in enumerate(steps) for name in item.names}
+    number = {item.name: at for at, item in enumerate(flow.program.statements)}
+    before: dict[int, set[int]] = {at: set() for at in range(len(steps))}
+    for item in flow.flows:
+        if item.source is not None and where[item.source] != where[item.sink]:
+            before[where[item.sink]].add(where[item.source])
+    rank = [min(number[name] for name in item.names) for item in steps]
+    ready = [(rank[at], at) for at in before if not before[at]]
+    heapq.heapify(ready)
+    result: list[AnyStep] = []
+    done: set[int] = set()
+    while ready:
+        _, at = heapq.heappop(ready)
+        result.append(steps[at])
+        done.add(at)
+        for other, needed in before.items():
+            if at in needed:
+                needed.discard(at)
+                if not needed and other not in done:
+                    heapq.heappush(ready, (rank[other], other))
+    return result

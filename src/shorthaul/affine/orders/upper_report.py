@@ -1,0 +1,191 @@
+"""An upper bound as people and programs read it: formula, tiles, what is kept, and how near the lower bound is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sympy
+
+from shorthaul.affine.integer_sets.short_form import simple_bound
+from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
+from shorthaul.affine.orders.placement import Loops, Row
+from shorthaul.affine.orders.splitting import Piece
+from shorthaul.affine.orders.tile_policy import Phase, Policy
+from shorthaul.affine.orders.tile_size import Edge
+from shorthaul.affine.orders.turns import TurnsStep
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.affine.proofs.proof import shortened
+
+#: Where two leading terms are compared: all sizes equal and far above S, S large.
+_SIZE, _CAPACITY, _SMALL = 10**15, 10**6, 8
+
+HOW = (
+    "The phases are executed one after the other, each tile by tile; a value is kept while its group of instances is "
+    "executed and loaded once per group that uses and does not compute it. The formula is the average over all origins "
+    "of the tile grid, so some origin needs no more; Belady's replacement needs no more than this policy."
+)
+
+
+def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound."""
+    short = simple_bound(-upper.formula)
+    result: dict[str, Any] = {
+        "formula": str(upper.formula),
+        "simple": None if short is None else {"formula": str(-short.formula), "where": list(short.where)},
+        "leading": str(upper.leading),
+        "tiles": {str(name): str(edge.formula) for name, edge in upper.edges.items()},
+        "holds_for": f"S >= {upper.least_capacity}",
+        "where": _meanings(upper),
+        "tightness": tightness(lower, upper.leading, upper.small),
+        "steps": [
+            {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
+        ],
+        "method": HOW,
+    }
+    if sizes is not None:
+        result["value"] = upper.value(sizes)
+        result["value_bytes"] = upper.value_bytes(sizes)
+    return result
+
+
+def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ()) -> float:
+    """Return lower / upper for leading terms, all sizes but ``small`` equal and far above S: 1 where they meet.
+
+    >>> N, S = sympy.symbols("N S", positive=True)
+    >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
+    0.5
+    """
+    if upper == 0:
+        return 1.0
+    quotient = lower / upper
+    values = dict.fromkeys(quotient.free_symbols, _SIZE)
+    values.update({name: _CAPACITY if name.name == "S" else _SMALL for name in values if name.name in {"S", *small}})
+    return round(float(quotient.subs(values)), 6)
+
+
+def shown_upper(document: Mapping[str, Any]) -> str:
+    """Return an upper bound for the terminal."""
+    tiles = ", ".join(f"{name} = {text}" for name, text in document["tiles"].items())
+    lines = [f"upper:       {shortened(document['formula'])}"]
+    lines.append(f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})")
+    lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
+    lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
+    if "value" in document:
+        lines.append(
+            f"{'':12} at the sizes given: {document['value']:,.0f} words, {document['value_bytes']:,.0f} bytes"
+        )
+    lines[2:2] = [f"{'':12} {name}: {text}" for name, text in document["where"].items()]
+    simple = document["simple"]
+    if simple is not None and simple["formula"] != document["formula"]:
+        lines.insert(0, f"{'at most:':12} {simple['formula']}   for {' and '.join(simple['where']) or 'all sizes'}")
+    return "\n".join(lines)
+
+
+def orders_text(upper: UpperBound) -> str:
+    """Return the order of all phases in one line."""
+    tiles = [f"{name} = {edge.formula}" for name, edge in upper.edges.items()]
+    return "; ".join([*(f"{', '.join(item.names)}: {order_text(item)}" for item in upper.steps), *tiles])
+
+
+def order_text(step: AnyStep) -> str:
+    """Return the order of one phase in words."""
+    if isinstance(step, TurnsStep):
+        turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
+        halves = sorted(
+            {f"{item.statement} split where {_equation(step, item)}" for item in step.parts.pieces.values()}
+        )
+        return "; ".join([f"step by step of the outer loop, {turns}", *halves])
+    if isinstance(step, PanelStep):
+        return _panels_text(step.plan)
+    if step.phase is None or step.policy is None:
+        return "program order, nothing kept"
+    names = _coordinates(step.phase)
+    order = step.policy.order
+    parts = [f"for each {names[at]}" for at in order.outer]
+    sizes = step.policy.sizes(Edge.SYMBOL)
+    tiles = [f"{size} of {names[at]}" for at, size in sizes.items()]
+    if tiles:
+        parts.append(f"tiles of {' x '.join(tiles)}")
+    parts.append(f"inside by {_listed(order, names)}" if order.inner else "once")
+    return ", ".join(parts)
+
+
+def _equation(step: TurnsStep, piece: Piece) -> str:
+    iterators = step.plain.counts.flow.program.by_name[piece.statement].iterators
+    return f"{_shown(piece.row, iterators).strip('()')} = 0"
+
+
+def _panels_text(plan: PanelPlan) -> str:
+    names = _coordinates(plan.phase)
+    chosen = plan.chosen
+    a, b = (names[at] for at in chosen.plane)
+    apart = " and ".join(names[at] for at in chosen.apart)
+    parts = []
+    if chosen.along is not None:
+        near = order_text(plan.near[0]) if len(plan.near) == 1 else "program order"
+        parts.append(
+            f"panels of {plan.counts.panel} of {names[chosen.along]}: first where {apart} is in the panel ({near}), "
+            "then the rest"
+        )
+    if plan.blocks is not None:
+        parts.append(f"lines ({a}, {b}) in triangular blocks of b rows, inside by {_listed(plan.blocks.order, names)}")
+        parts.append(f"pairs of rows in one zone: {order_text(plan.late)}")
+    else:
+        parts.append(order_text(plan.late))
+    return "; ".join(parts)
+
+
+def _meanings(upper: UpperBound) -> dict[str, str]:
+    """Return what further symbols of the formula mean."""
+    result = {}
+    for item in upper.steps:
+        if isinstance(item, PanelStep) and item.plan.chosen.along is not None:
+            result[item.counts.panel] = "any size of panels; values are for the best one"
+        if isinstance(item, PanelStep) and item.plan.blocks is not None:
+            result[item.counts.gap] = (
+                "a constant for given blocks: the most by which zones of rows are larger than rows over blocks; "
+                "zones have no more than all rows"
+            )
+    return result
+
+
+def _listed(order: Loops, names: Sequence[str]) -> str:
+    return ", ".join(names[at] for at in order.inner)
+
+
+def kept_text(step: AnyStep) -> list[str]:
+    """Return for every class of values how long it is kept."""
+    if isinstance(step, TurnsStep):
+        return [text for item in step.groups for text in kept_text(item)]
+    if isinstance(step, PanelStep):
+        parts = [text for part in step.plan.steps for text in kept_text(part)]
+        blocks = step.plan.blocks
+        own = [] if blocks is None else [f"{item.name}: kept with its line for a block" for item in blocks.kept]
+        return list(dict.fromkeys([*own, *parts]))
+    if step.phase is None or step.policy is None:
+        return []
+    return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]
+
+
+def _kept(phase: Phase, policy: Policy, at: int) -> str:
+    item, level = phase.classes[at], policy.levels[at]
+    if level == len(policy.order.inner):
+        return f"{item.name}: loaded for each use"
+    if level == 0:
+        return f"{item.name}: kept for a tile" if policy.order.tiled else f"{item.name}: kept throughout"
+    names = _coordinates(phase)
+    return f"{item.name}: kept while {', '.join(names[k] for k in policy.order.inner[:level])} stays"
+
+
+def _coordinates(phase: Phase) -> list[str]:
+    """Return the coordinates in the iterators of the deepest statement."""
+    deepest = max(phase.names, key=lambda name: len(phase.counts.flow.program.by_name[name].iterators))
+    iterators = phase.counts.flow.program.by_name[deepest].iterators
+    return [_shown(row, iterators) for row in phase.placement[deepest]]
+
+
+def _shown(row: Row, iterators: tuple[str, ...]) -> str:
+    terms = [*zip(iterators, row.factors, strict=True), *row.parameters]
+    total = sympy.Add(*(factor * sympy.Symbol(name) for name, factor in terms)) + row.constant
+    return f"({total})" if total.is_Add else str(total)

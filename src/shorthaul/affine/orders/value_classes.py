@@ -1,0 +1,370 @@
+"""Classes of values that a tiled order treats alike: how many are alive at once, and how often they are loaded.
+
+In the space of a placement a value u is used at points y with y_k = a_k(u) + offset for the *anchored* coordinates k
+(offsets come from a fixed finite set) and any y_k for the *free* ones. A policy keeps a value within a group: one tile
+and one setting of the first p coordinates of the order inside of tiles. It is loaded at the group's first use, unless
+the group computes it, and kept until the group's last use. So
+
+* loads <= the number of groups that use the value and do not compute it. Averaged over all origins of the tile grid, an
+  anchored coordinate with offsets m apart meets 1 + m/b tiles of size b, and an interval of L points of a free
+  coordinate L/b + 1 - 1/b; some origin is at least as good as the average, for all classes at once;
+* alive at one time: values whose first use is not later and whose last use is not earlier in lexicographic order. With
+  full(p) the anchors that a tile can hold in the coordinates from p on, live(p) = m full(p + 1) + live(p + 1) for an
+  anchored coordinate (anchors strictly inside of the window, those whose last uses still come, those whose first uses
+  have been: the last two are full + live together), and live(p) = full(p + 1) for a free one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import islpy as isl
+
+from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placed, solved
+
+_SET, _DIV = isl.dim_type.set, isl.dim_type.div
+INFINITE = float("inf")
+
+#: A set whose points are counted; sizes are looked up by it.
+Counted = tuple[isl.Set, ...]
+Count = Callable[[Counted], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One read of a class; ``offsets`` per coordinate, None where it is free."""
+
+    read: Read
+    offsets: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Uses that one group makes of a value: ``reach`` says per anchored coordinate how far their offsets are apart.
+
+    ``computed`` tells that the group computes the value.
+    """
+
+    uses: tuple[Use, ...]
+    computed: bool
+    reach: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class ValueClass:
+    """Values read in the same manner.
+
+    ``kept`` tells that they are computed at their anchor, so that the group that computes a value need not load it;
+    ``generators`` span the lattice of the anchors (one entry per coordinate, 0 for free ones). In a class that is not
+    ``regular`` anchors do not tell values apart: nothing is kept from one instance to the next.
+    """
+
+    name: str
+    width: int
+    free: frozenset[int]
+    uses: tuple[Use, ...]
+    kept: bool
+    generators: tuple[tuple[int, ...], ...]
+    placement: Placement = field(repr=False)
+    parameters: tuple[str, ...] = ()
+    regular: bool = True
+    _cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def groups(self, order: Loops, level: int) -> tuple[Group, ...]:
+        """Return the uses by their offsets in the coordinates that a group holds fixed."""
+        fixed = frozenset((*order.outer, *order.inner[:level]))
+        key = ("groups", fixed)
+        if key not in self._cache:
+            by_offset: dict[tuple[int | None, ...], list[Use]] = {}
+            for use in self.uses:
+                by_offset.setdefault(tuple(use.offsets[at] for at in fixed), []).append(use)
+            self._cache[key] = tuple(
+                self._group(uses, order.inner[level:], self.kept and not any(offsets))
+                for offsets, uses in by_offset.items()
+            )
+        found: tuple[Group, ...] = self._cache[key]
+        return found
+
+    def _group(self, uses: Sequence[Use], inside: Sequence[int], computed: bool) -> Group:
+        reach = {}
+        for at in inside:
+            if at not in self.free:
+                values = [use.offsets[at] or 0 for use in uses] + ([0] if computed else [])
+                reach[at] = max(values) - min(values)
+        return Group(tuple(uses), computed, reach)
+
+    def live(self, order: Loops, level: int, sizes: Mapping[int, Any]) -> Any:
+        """Return how many values are alive at once; infinite where nothing limits them. ``sizes`` are the tiles'."""
+        if not self.regular and level < len(order.inner):
+            return INFINITE
+        spacing = self.spacing(order)
+        total: Any = 0
+        for group in self.groups(order, level):
+            total = total + self._live(order.inner[level:], group.reach, spacing, sizes)
+        return total
+
+    def _live(
+        self,
+        inside: Sequence[int],
+        reach: Mapping[int, int],
+        spacing: Mapping[int, int | None],
+        sizes: Mapping[int, Any],
+    ) -> Any:
+        full: Any = 1
+        live: Any = 1
+        for at in reversed(inside):
+            if at in self.free:
+                live = full
+                continue
+            span, step = reach[at], spacing[at]
+            if span and step is None:
+                live = full
+            elif span and step is not None:
+                live = (span // step) * full + (live if span % step == 0 else full)
+            if step is None:
+                continue
+            if at not in sizes:
+                full = INFINITE
+            elif full != INFINITE:
+                extent = sizes[at] + span
+                full = full * (extent if step == 1 else (extent + step - 1) / step)
+        return live
+
+    def loads(self, order: Loops, level: int, sizes: Mapping[int, Any], count: Count) -> Any:
+        """Return the average number of loads over all origins of the tile grid."""
+        if not self.regular:
+            return count(self.bulk)
+        total: Any = 0
+        inside = set(order.inner[level:])
+        for group in self.groups(order, level):
+            tiles: Any = 1
+            for at, reach in group.reach.items():
+                if at in sizes and reach:
+                    tiles = tiles * (1 + reach / exact(sizes[at]))
+            if not self.free:
+                total = total + count(self.values(group.uses)) * (tiles - (1 if group.computed else 0))
+                continue
+            dropped = frozenset(at for at in self.free & inside if at not in sizes)
+            cut = min((at for at in self.free & inside if at in sizes), default=None, key=(*sizes,).index)
+            for part in self.places(group.uses):
+                whole = count(self.shadow(part, dropped))
+                if cut is not None:
+                    size = exact(sizes[cut])
+                    whole = whole / size + (1 - 1 / size) * count(self.shadow(part, dropped | {cut}))
+                total = total + whole * tiles
+        return total
+
+    def values(self, uses: Sequence[Use]) -> Counted:
+        """Return the values that ``uses`` read."""
+        key = ("values", frozenset(id(use) for use in uses))
+        if key not in self._cache:
+            found: dict[str, isl.Set] = {}
+            for use in uses:
+                image = use.read.function.range()
+                name = f"{use.read.source}"
+                found[name] = found[name].union(image).coalesce() if name in found else image
+            self._cache[key] = tuple(found.values())
+        result: Counted = self._cache[key]
+        return result
+
+    def places(self, uses: Sequence[Use]) -> tuple[isl.Set, ...]:
+        """Return the pairs of a value and its free coordinates, as sets without holes that cover all of them."""
+        key = ("places", frozenset(id(use) for use in uses))
+        if key not in self._cache:
+            images = [self._image(use.read) for use in uses]
+            parts: list[isl.Set] = []
+            for image in images:
+                merged = image
+                for known in list(parts):
+                    both = known.union(merged).coalesce()
+                    if both.n_basic_set() == 1:
+                        parts.remove(known)
+                        merged = both
+                parts.append(merged)
+            basics = [isl.Set.from_basic_set(basic) for part in parts for basic in part.get_basic_sets()]
+            self._cache[key] = tuple(without_holes(item) for item in basics)
+        result: tuple[isl.Set, ...] = self._cache[key]
+        return result
+
+    def _image(self, read: Read) -> isl.Set:
+        rows = tuple(self.placement[read.sink][at] for at in sorted(self.free))
+        width = read.function.dim(isl.dim_type.in_)
+        free = placed(read.sink, width, rows, self.parameters)
+        values = read.function.set_tuple_name(isl.dim_type.out, "")
+        return values.flat_range_product(free).range().coalesce()
+
+    def shadow(self, part: isl.Set, dropped: frozenset[int]) -> Counted:
+        """Return ``part`` without the free coordinates ``dropped``."""
+        key = ("shadow", id(part), dropped)
+        if key not in self._cache:
+            first = part.dim(_SET) - len(self.free)
+            found = part
+            for place in sorted((sorted(self.free).index(at) for at in dropped), reverse=True):
+                found = found.project_out(_SET, first + place, 1)
+            self._cache[key] = (without_holes(found),)
+        result: Counted = self._cache[key]
+        return result
+
+    def spacing(self, order: Loops) -> dict[int, int | None]:
+        """Return per anchored coordinate the step between anchors equal in all earlier ones, None if determined."""
+        key = ("spacing", order.outer, order.inner)
+        if key not in self._cache:
+            axes = [at for at in (*order.outer, *order.inner) if at not in self.free]
+            steps = _diagonal([[row[at] for at in axes] for row in self.generators], len(axes))
+            self._cache[key] = dict(zip(axes, steps, strict=True))
+        result: dict[int, int | None] = self._cache[key]
+        return result
+
+    @cached_property
+    def bulk(self) -> Counted:
+        """All pairs of an instance and a value that it reads in this class."""
+        return tuple(use.read.domain for use in self.uses)
+
+
+def exact(value: Any) -> Any:
+    """Return a number that is divided by without rounding."""
+    return Fraction(value) if isinstance(value, int) else value
+
+
+def without_holes(item: isl.Set) -> isl.Set:
+    """Return a superset that is one polyhedron, whose lines have no holes."""
+    return isl.Set.from_basic_set(item.remove_divs().simple_hull())
+
+
+def _diagonal(rows: list[list[int]], width: int) -> list[int | None]:
+    """Return the diagonal of the Hermite normal form: the spacing of a lattice, coordinate after coordinate."""
+    work = [list(row) for row in rows]
+    result: list[int | None] = []
+    for at in range(width):
+        while True:
+            nonzero = [row for row in work if row[at]]
+            if len(nonzero) <= 1:
+                break
+            least = min(nonzero, key=lambda row: abs(row[at]))
+            for row in nonzero:
+                if row is not least:
+                    factor = row[at] // least[at]
+                    row[:] = [a - factor * b for a, b in zip(row, least, strict=True)]
+        pivot = next((row for row in work if row[at]), None)
+        result.append(None if pivot is None else abs(pivot[at]))
+        if pivot is not None:
+            work.remove(pivot)
+    return result
+
+
+def value_classes(
+    reads: Iterable[Read], placement: Placement, inside: frozenset[str], parameters: tuple[str, ...]
+) -> tuple[ValueClass, ...]:
+    """Return the classes of everything that ``reads`` read; ``inside`` are the statements that are placed."""
+    drafts: dict[Any, list[tuple[Read, list[int | None], list[tuple[int, ...] | None]]]] = {}
+    for number, read in enumerate(reads):
+        rows = placement[read.sink]
+        links = [read.anchor(row) for row in rows]
+        factors = [None if item is None else item[0] for item in links]
+        key: Any
+        if not _regular(factors, read, rows):
+            links, factors = [None] * len(rows), [None] * len(rows)
+            key = number
+            drafts[key] = [(read, [None] * len(rows), factors)]
+            continue
+        offsets: list[int | None] = [None if item is None else item[1].constant for item in links]
+        rest = tuple(None if item is None else item[1].parameters for item in links)
+        home = _home(read, placement, inside, factors, rest)
+        if home is not None:
+            offsets = [None if a is None else a - b for a, b in zip(offsets, home, strict=True)]
+            key = ("kept", tuple(factors), read.source)
+        else:
+            key = (read.source, read.array if read.source is None else "", tuple(factors), rest)
+            if len(read.rows or ()) > _rank([item for item in factors if item is not None]):
+                key = (*key, number)
+        drafts.setdefault(key, []).append((read, offsets, factors))
+    kept = [key for key in drafts if isinstance(key, tuple) and key[0] == "kept"]
+    classes = [
+        _class_of(drafts[key], placement, parameters, kept=False, regular=not isinstance(key, int))
+        for key in drafts
+        if key not in kept
+    ]
+    classes += [
+        _class_of([item for key in group for item in drafts[key]], placement, parameters, kept=True)
+        for group in _turns(kept, placement)
+    ]
+    return tuple(classes)
+
+
+def _regular(factors: Sequence[tuple[int, ...] | None], read: Read, rows: Sequence[Row]) -> bool:
+    """True if value and free coordinates give the instance: what the value leaves open is open in them only."""
+    if read.rows is None:
+        return False
+    zeros = [row.factors for row in read.zeros]
+    anchored = [row.factors for row, item in zip(rows, factors, strict=True) if item is not None]
+    return _rank([*anchored, *zeros]) == _rank([*(row.factors for row in read.rows), *zeros])
+
+
+def _rank(rows: Sequence[tuple[int, ...]]) -> int:
+    return len(span(rows)) if rows and rows[0] else 0
+
+
+def _home(
+    read: Read,
+    placement: Placement,
+    inside: frozenset[str],
+    factors: Sequence[tuple[int, ...] | None],
+    rest: Sequence[Any],
+) -> list[int] | None:
+    """Return the offset at which the value is computed, if it is computed at its anchor."""
+    if read.source not in inside or any(item is None for item in factors):
+        return None
+    rows = placement[read.source or ""]
+    for row, item, parameters in zip(rows, factors, rest, strict=True):
+        if row.factors != item or row.parameters != parameters:
+            return None
+    return [row.constant for row in rows]
+
+
+def _turns(kept: Sequence[Any], placement: Placement) -> list[list[Any]]:
+    """Return classes by whether their statements take turns: same rows, and never at the same place."""
+    result: list[list[Any]] = []
+    for key in kept:
+        for group in result:
+            if group[0][1] == key[1] and all(_apart(placement[one[2]], placement[key[2]]) for one in group):
+                group.append(key)
+                break
+        else:
+            result.append([key])
+    return result
+
+
+def _apart(first: Sequence[Row], second: Sequence[Row]) -> bool:
+    """True if rows of equal factors never have equal values."""
+    columns = tuple(zip(*(row.factors for row in first), strict=True))
+    goal = tuple(a.constant - b.constant for a, b in zip(first, second, strict=True))
+    return solved(columns, goal) is None and all(
+        a.parameters == b.parameters for a, b in zip(first, second, strict=True)
+    )
+
+
+def _class_of(
+    members: Sequence[tuple[Read, list[int | None], Sequence[tuple[int, ...] | None]]],
+    placement: Placement,
+    parameters: tuple[str, ...],
+    *,
+    kept: bool,
+    regular: bool = True,
+) -> ValueClass:
+    read, _, factors = members[0]
+    width = len(factors)
+    free = frozenset(at for at in range(width) if factors[at] is None)
+    count = next((len(item) for item in factors if item is not None), 0)
+    generators = [tuple(0 if item is None else item[k] for item in factors) for k in range(count)]
+    sources = dict.fromkeys(item.source for item, _, _ in members)
+    if kept:
+        first, *others = [placement[name] for name in sources if name is not None]
+        generators += [tuple(b.constant - a.constant for a, b in zip(first, other, strict=True)) for other in others]
+    names = [read.array if name is None else f"values of {name}" for name in sources]
+    uses = tuple(Use(item, tuple(offsets)) for item, offsets, _ in members)
+    return ValueClass(", ".join(names), width, free, uses, kept, tuple(generators), placement, parameters, regular)

@@ -1,0 +1,1 @@
+"""The lemmas behind a bound and the proof that is printed."""

@@ -1,0 +1,1 @@
+"""Concrete CDAGs and replays of orders on them."""

@@ -1,0 +1,151 @@
+"""The concrete CDAG of a program at given sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.points import pairs, points
+from shorthaul.affine.model import Program
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ConcreteCdag:
+    """Vertices are numbered: inputs first, then statement instances in program order.
+
+    ``operands[starts[v]:starts[v + 1]]`` are the distinct operands of v (none for inputs). ``owner[v]`` is the index
+    into ``names`` of the array or statement that v belongs to, ``coordinates[v]`` its subscripts, padded with zeros;
+    ``widths`` says how many of them count for each name. ``weights`` are element sizes in bytes.
+    """
+
+    inputs: int
+    starts: IntArray
+    operands: IntArray
+    names: tuple[str, ...]
+    widths: tuple[int, ...]
+    owner: IntArray
+    coordinates: IntArray
+    weights: IntArray
+
+    @property
+    def n(self) -> int:
+        """The number of vertices, inputs included."""
+        return len(self.owner)
+
+    @property
+    def program_order(self) -> IntArray:
+        """The computed vertices in the order of the C code."""
+        return np.arange(self.inputs, self.n, dtype=np.int64)
+
+    def label(self, vertex: int) -> str:
+        """Return ``S0[1, 2]`` or ``A[3]``."""
+        owner = int(self.owner[vertex])
+        inner = ", ".join(map(str, self.coordinates[vertex, : self.widths[owner]].tolist()))
+        return f"{self.names[owner]}[{inner}]"
+
+    def operand_lists(self) -> list[list[int] | None]:
+        """Return the operands of every vertex: an empty list for an input, None for a vertex that reads nothing."""
+        lists: list[list[int] | None] = []
+        for vertex in range(self.n):
+            found = self.operands[self.starts[vertex] : self.starts[vertex + 1]].tolist()
+            lists.append(found or ([] if vertex < self.inputs else None))
+        return lists
+
+    def document(self, name: str = "") -> dict[str, Any]:
+        """Return the ``shorthaul/cdag`` document; isolated vertices, which the game never touches, are left out."""
+        sinks = np.repeat(np.arange(self.n), np.diff(self.starts))
+        used = np.zeros(self.n, dtype=np.bool_)
+        used[self.operands] = True
+        used[sinks] = True
+        ids = [self.label(vertex) for vertex in range(self.n)]
+        weights = self.weights.tolist()
+        return {
+            "kind": "shorthaul/cdag",
+            "version": 1,
+            "name": name,
+            "nodes": [{"id": ids[v], "weight": weights[v]} for v in np.flatnonzero(used).tolist()],
+            "edges": [[ids[a], ids[b]] for a, b in zip(self.operands.tolist(), sinks.tolist(), strict=True)],
+        }
+
+
+class _Index:
+    """Finds the vertex of a row of coordinates."""
+
+    def __init__(self, rows: IntArray, vertices: IntArray) -> None:
+        self.low = rows.min(axis=0) if len(rows) else np.zeros(rows.shape[1], dtype=np.int64)
+        span = (rows.max(axis=0) - self.low + 1) if len(rows) else np.ones(rows.shape[1], dtype=np.int64)
+        self.factors = np.ones(rows.shape[1], dtype=np.int64)
+        for at in range(rows.shape[1] - 2, -1, -1):
+            self.factors[at] = self.factors[at + 1] * span[at + 1]
+        keys = self.keys(rows)
+        order = np.argsort(keys)
+        self.sorted_keys, self.vertices = keys[order], vertices[order]
+
+    def keys(self, rows: IntArray) -> IntArray:
+        result: IntArray = (rows - self.low) @ self.factors if rows.shape[1] else np.zeros(len(rows), dtype=np.int64)
+        return result
+
+    def find(self, rows: IntArray) -> IntArray:
+        return self.vertices[np.searchsorted(self.sorted_keys, self.keys(rows))]
+
+
+def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | None = None) -> ConcreteCdag:
+    """Return the CDAG of ``program`` at ``sizes`` (every parameter must have one).
+
+    Raises :class:`InputError` if it would have too many vertices.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> concrete_cdag(kernel("trisolv"), {"N": 2}).n
+    10
+    """
+    flow = flow_dependences(program) if flow is None else flow
+    blocks: list[tuple[str, IntArray]] = [(array, points(where, sizes)) for array, where in flow.inputs.items()]
+    inputs = sum(len(rows) for _, rows in blocks)
+    instances = []
+    for statement in program.statements:
+        rows, times = pairs(statement.schedule, sizes)
+        instances.append((statement.name, rows, times))
+    order = np.lexsort(np.concatenate([times for _, _, times in instances]).T[::-1])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    blocks += [(name, rows) for name, rows, _ in instances]
+    names = tuple(name for name, _ in blocks)
+    widths = tuple(rows.shape[1] for _, rows in blocks)
+    n = inputs + len(order)
+    owner = np.zeros(n, dtype=np.int64)
+    coordinates = np.zeros((n, max(widths)), dtype=np.int64)
+    index: dict[str, _Index] = {}
+    before = 0
+    for at, (name, rows) in enumerate(blocks):
+        vertices = np.arange(before, before + len(rows), dtype=np.int64)
+        if before >= inputs and at >= len(flow.inputs):
+            vertices = inputs + rank[vertices - inputs]
+        owner[vertices] = at
+        coordinates[vertices, : rows.shape[1]] = rows
+        index[f"input {name}" if at < len(flow.inputs) else name] = _Index(rows, vertices)
+        before += len(rows)
+    edges = []
+    for item in flow.flows:
+        sources, sinks = pairs(item.relation, sizes)
+        start = index[f"input {item.reference.array}" if item.source is None else item.source]
+        edges.append(np.column_stack([index[item.sink].find(sinks), start.find(sources)]))
+    both = np.concatenate(edges) if edges else np.zeros((0, 2), dtype=np.int64)
+    both = np.column_stack(np.divmod(np.unique(both[:, 0] * n + both[:, 1]), n))  # a value is read once by a statement
+    starts = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(both[:, 0], minlength=n), out=starts[1:])
+    return ConcreteCdag(inputs, starts, both[:, 1], names, widths, owner, coordinates, _weights(program, names, owner))
+
+
+def _weights(program: Program, names: tuple[str, ...], owner: IntArray) -> IntArray:
+    sizes = []
+    for name in names:
+        array = program.by_name[name].write.array if name in program.by_name else name
+        sizes.append(program.arrays[array].element_bytes)
+    return np.array(sizes, dtype=np.int64)[owner]

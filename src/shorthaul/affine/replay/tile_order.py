@@ -1,0 +1,156 @@
+"""The concrete order of an upper bound: instances phase by phase, tile by tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.orders.panel_policy import PanelStep
+from shorthaul.affine.orders.placement import Row
+from shorthaul.affine.orders.tile_policy import Phase
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.turns import TurnsStep
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.affine.replay.cdag import ConcreteCdag
+from shorthaul.affine.replay.panel_order import panel_keys, step_keys
+from shorthaul.core.search import Budget
+from shorthaul.graphs.replay import belady_loads
+
+#: Origins drawn at most.
+_MOST_ORIGINS = 200
+
+IntArray = npt.NDArray[np.int64]
+
+
+def tiled_order(
+    bound: UpperBound, cdag: ConcreteCdag, sizes: Mapping[str, int], origin: Sequence[int] = ()
+) -> IntArray:
+    """Return the computed vertices in the order of ``bound``, shape (computed vertices,).
+
+    ``sizes`` has every parameter and S; ``origin`` shifts the tile grid, by its k-th entry in the k-th tiled coordinate
+    of every phase (0 where there is none).
+    """
+    first = len(cdag.names) - len(bound.program.statements)
+    parts = [_phase_order(item, cdag, first, sizes, origin) for item in bound.steps]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _phase_order(
+    step: AnyStep, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
+) -> IntArray:
+    owners = [cdag.names.index(name, first) for name in step.names]
+    vertices = np.flatnonzero(np.isin(cdag.owner, owners))
+    if isinstance(step, TurnsStep):
+        if step.pays(_parameters(sizes), sizes["S"]):
+            return _turns_order(step, cdag, first, sizes, origin)
+        step = step.plain
+    if step.phase is None or not len(vertices):
+        return vertices
+    members = dict(zip(step.names, owners, strict=True))
+    places = np.zeros((len(vertices), len(step.phase.placement[step.names[0]])), dtype=np.int64)
+    for name, owner in members.items():
+        mine = cdag.owner[vertices] == owner
+        places[mine] = _places(step.phase, name, cdag, vertices[mine], sizes)
+    keys = _keys(step, places, sizes, origin)
+    return vertices[np.lexsort((vertices, *reversed(keys)))]
+
+
+def _places(phase: Phase, name: str, cdag: ConcreteCdag, vertices: IntArray, sizes: Mapping[str, int]) -> IntArray:
+    """Return where instances of the statement ``name`` are placed, shape (vertices, coordinates)."""
+    rows = phase.placement[name]
+    points = cdag.coordinates[vertices, : len(rows[0].factors)]
+    return np.column_stack([_values(row, points, sizes) for row in rows])
+
+
+def _turns_order(
+    step: TurnsStep, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
+) -> IntArray:
+    """Return the instances step by step of the outer loop, in every step group by group."""
+    found: list[tuple[IntArray, list[IntArray]]] = []
+    for turn, (group, delay) in enumerate(zip(step.groups, step.delays, strict=True)):
+        assert group.phase is not None
+        vertices, places = [], []
+        for name in group.names:
+            piece = step.parts.pieces.get(name)
+            owner = cdag.names.index(name if piece is None else piece.statement, first)
+            mine = np.flatnonzero(cdag.owner == owner)
+            if piece is not None:
+                points = cdag.coordinates[mine, : len(piece.row.factors)]
+                mine = mine[(_values(piece.row, points, sizes) == 0) == piece.on]
+            vertices.append(mine)
+            places.append(_places(group.phase, name, cdag, mine, sizes))
+        where = np.concatenate(places)
+        keys = [where[:, 0] + delay, np.full(len(where), turn), *_keys(group, where, sizes, origin)]
+        found.append((np.concatenate(vertices), keys))
+    width = max(len(keys) for _, keys in found)
+    columns = [np.column_stack([*keys, *[np.zeros_like(keys[0])] * (width - len(keys))]) for _, keys in found]
+    every = np.concatenate([vertices for vertices, _ in found])
+    return every[np.lexsort((every, *reversed(np.concatenate(columns).T)))]
+
+
+def _keys(step: Step | PanelStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
+    capacity = sizes["S"]
+    if isinstance(step, PanelStep):
+        cut = step.cut(_parameters(sizes), capacity)
+        if cut is not None:
+            return panel_keys(step.plan, places, cut, capacity, dict(enumerate(origin)))
+        step = step.plain
+    tiled = () if step.policy is None else step.policy.order.tiled
+    return step_keys(step, places, capacity, dict(zip(tiled, origin, strict=False)))
+
+
+def _values(row: Row, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
+    offset = row.constant + sum(factor * sizes[name] for name, factor in row.parameters)
+    return np.asarray(points @ np.array(row.factors, dtype=np.int64) + offset, dtype=np.int64)
+
+
+def best_origin(
+    bound: UpperBound, cdag: ConcreteCdag, sizes: Mapping[str, int], budget: Budget, *, floor: float = 0, tries: int = 8
+) -> tuple[IntArray, int]:
+    """Return the order with the fewest loads over several origins of the tile grid, and these loads.
+
+    More than ``tries`` origins are tried only while all of them need more than the formula says, which some do not.
+    """
+    capacity, promised = sizes["S"], bound.value(sizes)
+    best: tuple[IntArray, int] | None = None
+    for number, origin in enumerate(_origins(bound, sizes, budget)):
+        order = tiled_order(bound, cdag, sizes, origin)
+        loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
+        if best is None or loads < best[1]:
+            best = order, loads
+            budget.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")
+        if best[1] <= floor or budget.expired() or (number + 1 >= tries and best[1] <= promised):
+            break
+    assert best is not None
+    return best
+
+
+def _origins(bound: UpperBound, sizes: Mapping[str, int], budget: Budget) -> Iterator[tuple[int, ...]]:
+    """Return origins of the tile grid: 0 first, then drawn ones."""
+    edges = [_edges(item, sizes) for item in bound.steps]
+    widest = max((len(tiles) for tiles in edges), default=0)
+    yield (0,) * widest
+    largest = max((max(tiles) for tiles in edges if tiles), default=1)
+    random = budget.generator()
+    for _ in range(_MOST_ORIGINS if widest else 0):
+        yield tuple(random.integers(0, largest + 1, widest).tolist())
+
+
+def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
+    """Return sizes of what is cut, as many as there are coordinates to shift."""
+    if isinstance(step, TurnsStep):
+        return max((_edges(item, sizes) for item in step.groups), key=len)
+    if isinstance(step, PanelStep):
+        cut = step.cut(_parameters(sizes), sizes["S"])
+        if cut is not None:
+            return [cut.panel] * len(next(iter(step.plain.phase.placement.values()))) if step.plain.phase else []
+        step = step.plain
+    if step.phase is None or step.policy is None:
+        return []
+    return list(step.policy.sizes(step.phase.edge(step.policy, sizes["S"])).values())
+
+
+def _parameters(sizes: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in sizes.items() if name != "S"}

@@ -1,0 +1,1 @@
+"""Built-in kernels and C files as workloads."""

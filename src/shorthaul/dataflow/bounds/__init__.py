@@ -1,0 +1,1 @@
+"""Lower bounds on the period of a mapped network."""

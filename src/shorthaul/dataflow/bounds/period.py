@@ -1,0 +1,308 @@
+"""Lower bounds: on the period of a mapping, and on period, footprint and core cost of every mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound
+from shorthaul.dataflow.graphs.multi_reader_buffers import Network
+from shorthaul.dataflow.mapping.binding import MappedNetwork
+from shorthaul.dataflow.model import Application, Platform
+
+_MOST_TYPES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A cycle of the graph and its ratio: ticks of work per initial token on it."""
+
+    ratio: Fraction
+    actors: tuple[str, ...]
+
+
+def maximum_cycle_ratio(
+    nodes: Sequence[str], edges: Sequence[tuple[str, str, int, int]], *, above: int = -1
+) -> Cycle | None:
+    """Return the cycle with the most ticks per token among ``edges`` (from, to, ticks, tokens).
+
+    None if no cycle has more than ``above``. From one cycle to the next better one: while some cycle is longer than
+    its tokens times the best ratio so far, take its ratio. Every cycle must hold a token.
+
+    >>> maximum_cycle_ratio(["a", "b"], [("a", "b", 3, 0), ("b", "a", 4, 2)]).ratio
+    Fraction(7, 2)
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    number = {node: i for i, node in enumerate(nodes)}
+    src = np.array([number[e[0]] for e in edges], np.int64)
+    dst = np.array([number[e[1]] for e in edges], np.int64)
+    if not len(edges):
+        return None
+    graph = coo_array((np.ones(len(edges)), (src, dst)), shape=(len(nodes), len(nodes)))
+    _, label = connected_components(graph, directed=True, connection="strong")
+    inner = label[src] == label[dst]
+    if not inner.any():
+        return None
+    tokens = np.array([e[3] for e in edges], object)
+    free = inner & (tokens == 0)
+    rank = _topological_rank(len(nodes), src[free].tolist(), dst[free].tolist())
+    # in this order one pass of Bellman-Ford follows a path up to its next token
+    chosen = np.flatnonzero(inner)
+    chosen = chosen[np.argsort(rank[src[chosen]], kind="stable")]
+    src, dst, tokens = src[chosen], dst[chosen], tokens[chosen]
+    ticks = np.array([e[2] for e in edges], object)[chosen]
+    best: Cycle | None = None
+    while True:
+        ratio = Fraction(above) if best is None else best.ratio
+        found = _longer_cycle(len(nodes), src, dst, ticks * ratio.denominator - tokens * ratio.numerator)
+        if found is None:
+            return best
+        total, held = sum(ticks[found]), sum(tokens[found])
+        best = Cycle(Fraction(int(total), int(held)), tuple(nodes[src[e]] for e in found))
+
+
+def _topological_rank(n: int, src: Sequence[int], dst: Sequence[int]) -> Any:
+    waiting = [0] * n
+    out: list[list[int]] = [[] for _ in range(n)]
+    for u, v in zip(src, dst, strict=True):
+        waiting[v] += 1
+        out[u].append(v)
+    rank = np.full(n, n, np.int64)
+    ready = [node for node in range(n) if not waiting[node]]
+    for place, node in enumerate(ready):  # which grows meanwhile
+        rank[node] = place
+        for target in out[node]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                ready.append(target)
+    return rank
+
+
+def _longer_cycle(n: int, src: Any, dst: Any, weight: Any) -> list[int] | None:
+    """Bellman-Ford for longest paths: the edges of a cycle of positive weight, or None."""
+    distance: list[int] = [0] * n
+    into = [-1] * n
+    edges = list(zip(range(len(src)), src.tolist(), dst.tolist(), weight.tolist(), strict=True))
+    for _ in range(n + 1):
+        changed = -1
+        for e, u, v, w in edges:
+            if distance[u] + w > distance[v]:
+                distance[v] = distance[u] + w
+                into[v] = e
+                changed = v
+        if changed < 0:
+            return None
+        cycle = _parent_cycle(n, src, into)
+        if cycle is not None:
+            return cycle
+    return None
+
+
+def _parent_cycle(n: int, src: Any, into: list[int]) -> list[int] | None:
+    state = [0] * n
+    for root in range(n):
+        path = []
+        node = root
+        while state[node] == 0 and into[node] >= 0:
+            state[node] = 1
+            path.append(node)
+            node = int(src[into[node]])
+        if state[node] == 1 and node in path:
+            cycle = path[path.index(node) :]
+            return [into[v] for v in reversed(cycle)]
+        for visited in path:
+            state[visited] = 2
+        state[node] = 2
+    return None
+
+
+def period_bound(net: MappedNetwork) -> Bound:
+    """Return the bound on the period of one mapping: its busiest resource or its slowest cycle, by name."""
+    tasks_on = net.resource_loads()
+    loads = {name: sum(tasks.values()) for name, tasks in tasks_on.items()}
+    busiest = max(loads, key=lambda name: loads[name])
+    value, method = loads[busiest], "resource load"
+    parts = tasks_on[busiest]
+    shown = ", ".join(
+        f"{name} {ticks}" for name, ticks in sorted(parts.items(), key=lambda item: -item[1])[:6] if ticks
+    )
+    more = "" if len(parts) <= 6 else ", ..."
+    proof = f"{busiest} is busy for {value} ticks in every period: {shown}{more}"
+    details: dict[str, Any] = {"limited_by": busiest}
+    cycle = maximum_cycle_ratio(net.network.actors, _edges(net), above=value)
+    if cycle is not None:
+        value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
+        path = " -> ".join((*cycle.actors, cycle.actors[0]))
+        proof = f"one round of {path} takes {cycle.ratio} ticks per initial token on it"
+        details = {"limited_by": path}
+    return Bound("period", max(1, value), method, proof, details)
+
+
+def _edges(net: MappedNetwork) -> list[tuple[str, str, int, int]]:
+    """Execution, write and read one after the other, per pair of actors that a buffer joins."""
+    reads, writes = net.read_tasks(), net.write_tasks()
+    edges = []
+    for buffer in net.network.buffers:
+        done = net.execution[buffer.writer] + writes[buffer.id].duration
+        edges += [(buffer.writer, task.actor, done + task.duration, buffer.delay) for task in reads[buffer.id]]
+    return edges
+
+
+@dataclass(frozen=True, slots=True)
+class FrontBound:
+    """Bounds that hold for every mapping; ``period_at_cost`` gives (core cost, least period at that cost or below)."""
+
+    period: Bound
+    footprint: Bound
+    core_cost: Bound
+    period_at_cost: tuple[tuple[float, int], ...]
+
+    @property
+    def ideal(self) -> tuple[float, float, float]:
+        """The corner that no point can beat: period, footprint, core cost."""
+        return self.period.value, self.footprint.value, self.core_cost.value
+
+    def document(self) -> dict[str, Any]:
+        """Return the bounds as JSON."""
+        return {
+            "period": self.period.document(),
+            "footprint_bytes": self.footprint.document(),
+            "core_cost": self.core_cost.document(),
+            "period_at_core_cost": [list(pair) for pair in self.period_at_cost],
+        }
+
+
+def front_bound(application: Application, platform: Platform, strategy: str, network: Network) -> FrontBound:
+    """Return bounds on all points of a front; ``network`` is the graph with every replacement the strategy allows.
+
+    Multicasts count towards the period only where the strategy keeps them all.
+    """
+    kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
+    types = {core.type for core in platform.cores}
+    tau = {
+        actor.id: {kind: t for kind, t in actor.tau.items() if t is not None and kind in types}
+        for actor in application.actors
+        if actor.id in kept
+    }
+    return FrontBound(
+        _any_period(application, platform, strategy, tau),
+        _footprint(network),
+        _core_cost(platform, tau),
+        _period_at_cost(platform, tau),
+    )
+
+
+def _any_period(application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]]) -> Bound:
+    slowest = max(tau, key=lambda name: min(tau[name].values()))
+    value, method = min(tau[slowest].values()), "slowest actor"
+    proof = f"{slowest} takes {value} ticks on its fastest core"
+    work = _fractional_load(platform, tau)
+    if work > value:
+        value, method = work, "fractional assignment"
+        proof = f"all executions, divided at will among the cores, take {work} ticks (linear program)"
+    fastest = {name: min(times.values()) for name, times in tau.items()}
+    # a replaced multicast takes no time, and loses at most the delays of its outputs
+    dropped = set(application.multicasts) if strategy == "mrb-always" else set()
+    edges = [(c.src, c.dst, fastest.get(c.src, 0), 0 if c.src in dropped else c.delay) for c in application.channels]
+    cycle = None
+    if not _has_free_cycle(application, edges):
+        cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
+    if cycle is not None:
+        value, method = -(-cycle.ratio.numerator // cycle.ratio.denominator), "maximum cycle ratio"
+        path = " -> ".join((*cycle.actors, cycle.actors[0]))
+        proof = f"one round of {path} takes at least {cycle.ratio} ticks per initial token on it"
+    return Bound("period", max(1, value), method, proof)
+
+
+def _has_free_cycle(application: Application, edges: Sequence[tuple[str, str, int, int]]) -> bool:
+    from shorthaul.core.errors import InputError
+    from shorthaul.dataflow.model import check_deadlock
+
+    try:
+        check_deadlock([a.id for a in application.actors], [(s, d, s) for s, d, _, tokens in edges if tokens == 0])
+    except InputError:
+        return True
+    return False
+
+
+def _fractional_load(platform: Platform, tau: dict[str, dict[str, int]]) -> int:
+    """The least time in which all cores together do the work if executions could be divided among them."""
+    from scipy.optimize import linprog
+    from scipy.sparse import lil_array
+
+    count: dict[str, int] = {}
+    for core in platform.cores:
+        count[core.type] = count.get(core.type, 0) + 1
+    pairs = [(name, kind) for name, times in tau.items() for kind in times]
+    row = {kind: i for i, kind in enumerate(count)}
+    names = {name: i for i, name in enumerate(tau)}
+    a_ub, a_eq = lil_array((len(row), len(pairs) + 1)), lil_array((len(names), len(pairs) + 1))
+    for column, (name, kind) in enumerate(pairs):
+        a_ub[row[kind], column] = tau[name][kind]
+        a_eq[names[name], column] = 1
+    for kind, i in row.items():
+        a_ub[i, len(pairs)] = -count[kind]
+    objective = np.zeros(len(pairs) + 1)
+    objective[-1] = 1
+    solved = linprog(objective, a_ub.tocsr(), np.zeros(len(row)), a_eq.tocsr(), np.ones(len(names)), method="highs")
+    if solved.status != 0:
+        return 0
+    # weak duality with the solver's multipliers, recomputed exactly, so that rounding cannot make the bound false
+    return _dual_value(solved.ineqlin.marginals, count, tau)
+
+
+def _dual_value(marginals: Any, count: dict[str, int], tau: dict[str, dict[str, int]]) -> int:
+    price = {kind: Fraction(max(0.0, -float(y))) for kind, y in zip(count, marginals, strict=True)}
+    spent = sum((price[kind] * count[kind] for kind in count), Fraction(0))
+    if spent == 0:
+        return 0
+    earned = sum((min(price[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
+    ratio = earned / spent
+    return -(-ratio.numerator // ratio.denominator)
+
+
+def _footprint(network: Network) -> Bound:
+    value = sum(max(1, buffer.delay) * buffer.token_bytes for buffer in network.buffers)
+    proof = f"every one of {len(network.buffers)} buffers holds its initial tokens, and at least one token"
+    return Bound("footprint_bytes", value, "one token per buffer", proof)
+
+
+def _core_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> Bound:
+    cost = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+    needs = {frozenset(times) for times in tau.values()}
+    if len(cost) > _MOST_TYPES:
+        value = max(min(cost[kind] for kind in need) for need in needs)
+    else:
+        value = min(
+            sum((cost[kind] for kind in chosen), Fraction(0))
+            for size in range(1, len(cost) + 1)
+            for chosen in combinations(cost, size)
+            if all(need & set(chosen) for need in needs)
+        )
+    proof = "the cheapest choice of core types, one core each, on which every actor can run"
+    return Bound("core_cost", float(value), "type cover", proof)
+
+
+def _period_at_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> tuple[tuple[float, int], ...]:
+    """Work times price: cores of total cost K do at most K ticks' worth of priced work per tick."""
+    cost = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
+    total = sum(cost[core.type] for core in platform.cores)
+    slowest = max(min(times.values()) for times in tau.values())
+    priced = sum((min(cost[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
+    unit = min((price for price in cost.values() if price > 0), default=Fraction(0))
+    if unit == 0:
+        return ()
+    steps = min(200, int(total / unit))
+    curve = []
+    for step in range(1, steps + 1):
+        budget = unit * step
+        least = priced / budget
+        curve.append((float(budget), max(slowest, -(-least.numerator // least.denominator))))
+    return tuple(curve)

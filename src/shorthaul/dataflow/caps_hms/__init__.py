@@ -1,0 +1,1 @@
+"""CAPS-HMS, the modulo scheduling heuristic of Letras et al."""

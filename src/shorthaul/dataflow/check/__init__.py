@@ -1,0 +1,1 @@
+"""The checker: an independent replay of a periodic schedule."""

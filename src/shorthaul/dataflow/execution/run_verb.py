@@ -1,0 +1,139 @@
+"""``run``: every point of a plan executed on arrays and compared with the network's direct evaluation."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.cases import Source
+from shorthaul.core.document import read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.figure import Figure, Grid, Table
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.dataflow.check.replay import check_front
+from shorthaul.dataflow.execution import sobel_filter
+from shorthaul.dataflow.execution.machine import Frame, Function, direct, execute, stand_in_functions
+from shorthaul.dataflow.formats.documents import RESULT_KIND, load_points
+from shorthaul.dataflow.loading import Workload, prepared
+from shorthaul.dataflow.model import Application, Platform
+from shorthaul.dataflow.options import PlanOptions, RunOptions
+from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.verbs import plan
+
+_PICTURE_SIZE = 100
+
+
+def run(
+    workload: Workload,
+    options: RunOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Execute the points of a plan (explored here without one) and compare every frame with the direct evaluation.
+
+    The Sobel application filters images; other actors compute a fixed nonlinear function of what they read. The
+    document's ``run`` says per point how many frames were made, whether all are identical, and how full each buffer
+    was. A plan that its check rejects is not executed. Raises :class:`InputError` for a point that does not run.
+
+    >>> from shorthaul.dataflow.workloads.generators import sobel
+    >>> all(row["identical"] for row in run(sobel(), generations=2, iterations=4).extra["run"])
+    True
+    """
+    options = dataclasses.replace(options or RunOptions(), **fields)
+    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    functions, initial = _actors(application, options)
+    points = _points(application, machine, options, budget)
+    report = check_front(application, machine, points)
+    rows: list[dict[str, Any]] = []
+    picture: Frame | None = None
+    if report.ok:
+        for point in points:
+            row, picture = _executed(application, machine, point, functions, initial, options.iterations)
+            rows.append(row)
+    return Result(
+        RESULT_KIND,
+        Status.FEASIBLE if report.ok else Status.INVALID,
+        cost=report.cost,
+        check=report,
+        plan=Plan(tuple(points)),
+        provenance=provenance("dataflow run", options=options, source=source, budget=budget),
+        extra={"run": rows},
+        figures=_figures(rows, picture),
+    )
+
+
+def _points(application: Application, machine: Platform, options: RunOptions, budget: Budget) -> tuple[Point, ...]:
+    if options.plan is not None:
+        return load_points(options.plan)
+    chosen = PlanOptions(generations=options.generations, population=20, polish_seconds=0)
+    # the exploration must not end with an interrupt handler of its own: it shares this budget
+    found = plan(application, chosen, platform=machine, search=budget).plan
+    assert found is not None
+    return found.front
+
+
+def _actors(application: Application, options: RunOptions) -> tuple[Mapping[str, Function], Frame]:
+    """The functions of the actors, and the frame of every initial token."""
+    if not sobel_filter.fits([actor.id for actor in application.actors]):
+        if options.images is not None:
+            raise InputError("are for the Sobel application only", place="--images", value=str(options.images))
+        return stand_in_functions(application), np.zeros(4)
+    images = sobel_filter.drawn_images(options.iterations) if options.images is None else _images(options.images)
+    return sobel_filter.functions(images), np.zeros(images.shape[1:])
+
+
+def _images(path: Path) -> npt.NDArray[np.float64]:
+    try:
+        array = np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
+        return np.asarray(array, dtype=np.float64)
+    except (ValueError, OSError, EOFError, TypeError) as error:
+        raise InputError(f"is no array of numbers: {error}", file=path, allowed="a .npy file") from None
+
+
+def _executed(
+    application: Application,
+    machine: Platform,
+    point: Point,
+    functions: Mapping[str, Function],
+    initial: Frame,
+    iterations: int,
+) -> tuple[dict[str, Any], Frame]:
+    done = execute(application, machine, point, functions, iterations=iterations, initial=initial)
+    expected = direct(application, point.xi, functions, iterations=iterations, initial=initial)
+    identical = all(
+        np.array_equal(a, b)
+        for actor, frames in expected.items()
+        for a, b in zip(frames, done.frames[actor], strict=True)
+    )
+    last = next(reversed(expected))
+    row = {
+        "period": point.period,
+        "footprint_bytes": point.footprint_bytes,
+        "core_cost": point.core_cost,
+        "frames": sum(map(len, expected.values())),
+        "identical": identical,
+        "fullest": dict(done.fullest),
+    }
+    return row, done.frames[last][-1]
+
+
+def _figures(rows: list[dict[str, Any]], picture: Frame | None) -> tuple[Figure, ...]:
+    columns = ("period", "footprint_bytes", "core_cost", "frames", "identical")
+    body = tuple(tuple("yes" if row[c] is True else row[c] for c in columns) for row in rows)
+    table = Table("Points executed", columns, body, note="identical: every frame equals the direct evaluation's")
+    if picture is None or picture.ndim != 2:
+        return (table,)
+    step = max(1, -(-max(picture.shape) // _PICTURE_SIZE))
+    values = tuple(tuple(float(value) for value in line) for line in picture[::step, ::step])
+    return table, Grid("The last frame that arrived", values, "edge strength")

@@ -1,0 +1,1 @@
+"""Exploration of mappings: NSGA-II and the decoders that it calls."""

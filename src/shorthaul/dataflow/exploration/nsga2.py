@@ -1,0 +1,337 @@
+"""The explorer: NSGA-II over replacements, channel decisions and bindings, with an archive of the undominated."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.document import read_bytes, write_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.dataflow.exploration import nsga2_kernels as kernels
+from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.plan import Point
+
+IntArray = npt.NDArray[np.int64]
+BitArray = npt.NDArray[np.int8]
+FloatArray = npt.NDArray[np.float64]
+#: Most of a time limit that is left over for what is done with the points afterwards.
+_FINISH_SHARE = 0.5
+#: Individuals of the first generation that are decoded between two looks at the clock, at least.
+_AT_ONCE = 8
+_CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
+
+
+class GenotypeDecoder(Protocol):
+    """What the explorer needs of a decoder."""
+
+    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
+        """Return period, footprint and core cost of every individual, shape (n, 3)."""
+        ...
+
+    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
+        """Return the complete implementation of one individual."""
+        ...
+
+
+@dataclass(slots=True)
+class Individuals:
+    """Genotypes and objectives of n individuals: (n,), (n, M), (n, C), (n, A) and (n, 3)."""
+
+    compact: BitArray
+    xi: BitArray
+    decision: BitArray
+    binding: IntArray
+    objectives: FloatArray
+
+    def take(self, index: Any) -> Individuals:
+        """Return the individuals that ``index`` selects."""
+        return Individuals(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @staticmethod
+    def join(first: Individuals, second: Individuals) -> Individuals:
+        """Return both, one after the other."""
+        return Individuals(
+            *(
+                np.concatenate((getattr(first, field.name), getattr(second, field.name)))
+                for field in fields(Individuals)
+            )
+        )
+
+
+@dataclass(slots=True)
+class State:
+    """Where a search stands after ``generation`` generations; enough to go on exactly as if never stopped.
+
+    ``rank`` and ``crowd`` of the population date from its selection among parents and children together.
+    """
+
+    generation: int
+    population: Individuals
+    rank: IntArray
+    crowd: FloatArray
+    archive: Individuals
+    reference: FloatArray
+    trace: list[float]
+    random: np.random.Generator
+
+
+def explore(
+    instance: Instance,
+    decoder: GenotypeDecoder,
+    options: PlanOptions,
+    budget: Budget,
+    *,
+    lower: Sequence[float],
+    fingerprint: str,
+    resumed: State | None = None,
+    reserve_s: float = 0.0,
+    finish_s: float = 0.0,
+) -> State:
+    """Run NSGA-II, from ``resumed`` or anew, until the generations or the budget are used up; return the last state.
+
+    ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
+    there to the worst values of the initial population that the archive dominates, one value per generation from 0.
+    ``fingerprint`` ties a checkpoint to its problem and options. Of a time limit, ``reserve_s`` are left over, and
+    ``finish_s`` for every point.
+    """
+    announce("shorthaul.dataflow.exploration.nsga2_kernels", 15)
+    able, able_count = _able(instance)
+    low = np.array(lower, np.float64)
+    exact = options.decoder in {"modulo", "window"}
+    state, hurried = (resumed, False) if resumed is not None else _begun(instance, decoder, options, budget, low)
+    while state.generation < options.generations and not budget.expired():
+        drawn = state.random.bit_generator.state
+        children = _offspring(state, options, able, able_count)
+        children.objectives = decoder.objectives(children.compact, children.xi, children.decision, children.binding)
+        if exact and budget.expired():
+            # solves were cut short: with them, going on from a checkpoint would not be as if never stopped
+            state.random.bit_generator.state = drawn
+            break
+        before = state.archive
+        _replace(state, children, options.population)
+        changed = state.archive is not before
+        volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
+        state.trace.append(volume)
+        if changed:
+            finishing_s = finish_s * min(len(state.archive.binding), options.front)
+            budget.keep_back(reserve_s + min(finishing_s, _FINISH_SHARE * (budget.time_limit_s or 0.0)))
+        best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
+        budget.report(
+            best=best,
+            bound=low[0],
+            what=f"generation {state.generation}  {len(state.archive.binding)} points  hypervolume {volume:.4f}",
+        )
+        if options.checkpoint is not None and state.generation % 500 == 0:
+            _save(options.checkpoint, state, fingerprint)
+    if options.checkpoint is not None and not hurried:
+        _save(options.checkpoint, state, fingerprint)
+    return state
+
+
+def _begun(
+    instance: Instance, decoder: GenotypeDecoder, options: PlanOptions, budget: Budget, low: FloatArray
+) -> tuple[State, bool]:
+    """Return the first state, and whether it was hurried: cut short by the time limit."""
+    random = budget.generator()
+    population = _initial(instance, options, random)
+    hurried = _decoded(population, decoder, budget)
+    hurried = hurried or (options.decoder in {"modulo", "window"} and budget.expired())
+    archive = _archived(population.take(np.zeros(0, np.int64)), population)
+    finite = population.objectives[np.isfinite(population.objectives[:, 0])]
+    reference = finite.max(axis=0) if len(finite) else low + 1
+    trace = [hypervolume(archive.objectives, low, reference)]
+    return State(0, population, *_ranked(population), archive, reference, trace, random), hurried
+
+
+def _replace(state: State, children: Individuals, size: int) -> None:
+    """Take a generation's children into the archive, and the best of them and the population into the next one."""
+    state.archive = _archived(state.archive, children)
+    both = Individuals.join(state.population, children)
+    rank, crowd = _ranked(both)
+    keep = np.empty(size, np.int64)
+    kernels.survivors(rank, crowd, keep)
+    state.population = both.take(keep)
+    state.rank, state.crowd = rank[keep], crowd[keep]
+    state.generation += 1
+
+
+def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> float:
+    """Return the share of the box from ``low`` to ``reference`` that the points dominate.
+
+    >>> hypervolume(np.array([[1.0, 1.0, 1.0]]), np.zeros(3), np.full(3, 2.0))
+    0.125
+    """
+    import moocore
+
+    span = np.where(reference > low, reference - low, 1.0)
+    scaled = (points - low) / span
+    scaled = scaled[(scaled <= 1).all(axis=1)]
+    return float(moocore.hypervolume(scaled, ref=np.ones(points.shape[1]))) if len(scaled) else 0.0
+
+
+def reduced(points: FloatArray, most: int, low: FloatArray, reference: FloatArray) -> IntArray:
+    """Return the numbers of at most ``most`` points: the least of every objective, then the largest contributions."""
+    if len(points) <= most:
+        return np.arange(len(points))
+    return np.sort(by_contribution(points, low, reference)[:most])
+
+
+def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) -> IntArray:
+    """Return the numbers of all points: the least of every objective, then by falling contribution to the volume."""
+    import moocore
+
+    span = np.where(reference > low, reference - low, 1.0)
+    scaled = (points - low) / span
+    share = np.asarray(moocore.hv_contributions(np.minimum(scaled, 1.0), ref=np.full(points.shape[1], 1.01)))
+    share[points.argmin(axis=0)] = np.inf
+    return np.argsort(-share, kind="stable")
+
+
+def _able(instance: Instance) -> tuple[IntArray, IntArray]:
+    able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
+    for number, cores in enumerate(instance.able):
+        able[number, : len(cores)] = cores
+    return able, np.array([len(cores) for cores in instance.able], np.int64)
+
+
+def _initial(instance: Instance, options: PlanOptions, random: np.random.Generator) -> Individuals:
+    """Draw a subset of cores for every individual: uniform bindings would never reach the cheap end of the front."""
+    n, cores = options.population, len(instance.core_tile)
+    actors, channels, multicasts = len(instance.tau), len(instance.src), len(instance.feeding)
+    binding = np.empty((n, actors), np.int64)
+    kinds: dict[bytes, int] = {}  # actors that can run on the same cores draw from the same ones
+    kind = np.array([kinds.setdefault(able.tobytes(), len(kinds)) for able in instance.able], np.int64)
+    able_cores = [np.frombuffer(able, np.int64) for able in kinds]
+    for i in range(n):
+        allowed = random.permutation(cores)[: 1 if i < 2 else random.integers(1, min(actors, cores) + 1)]
+        if i < 2:
+            allowed = np.array([int(np.argmin(instance.core_cost))])
+        choices = [np.intersect1d(allowed, able) for able in able_cores]
+        choices = [choice if len(choice) else able for choice, able in zip(choices, able_cores, strict=True)]
+        drawn = random.integers(0, np.array([len(choice) for choice in choices])[kind])
+        for number, choice in enumerate(choices):
+            binding[i, kind == number] = choice[drawn[kind == number]]
+    share = random.random((n, 1))
+    share[0], share[1] = 1.0, 0.0
+    if options.strategy != "mrb-explore":
+        share[:] = 1.0 if options.strategy == "mrb-always" else 0.0
+    xi = (random.random((n, multicasts)) < share).astype(np.int8)
+    decision = random.integers(0, 5, (n, channels)).astype(np.int8)
+    compact = random.integers(0, 2, n).astype(np.int8)
+    compact[:2] = 1
+    if options.start != "evolve":
+        compact[:] = options.start == "compact"
+    return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
+
+
+def _decoded(population: Individuals, decoder: GenotypeDecoder, budget: Budget) -> bool:
+    """Fill the objectives, a few individuals at a time; True if time ran out and the rest counts as unschedulable.
+
+    Until one can be scheduled, the search goes on.
+    """
+    objectives = np.full((len(population.binding), 3), np.inf)
+    population.objectives = objectives
+    step = max(_AT_ONCE, 2 * budget.workers)
+    for first in range(0, len(objectives), step):
+        if budget.expired() and np.isfinite(objectives).any():
+            return True
+        some = population.take(slice(first, first + step))
+        objectives[first : first + step] = decoder.objectives(some.compact, some.xi, some.decision, some.binding)
+    return False
+
+
+def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
+    n = len(individuals.binding)
+    rank, crowd = np.empty(n, np.int64), np.empty(n, np.float64)
+    kernels.rank_and_crowd(individuals.objectives, rank, crowd)
+    return rank, crowd
+
+
+def _offspring(state: State, options: PlanOptions, able: IntArray, able_count: IntArray) -> Individuals:
+    parents, n = state.population, options.offspring
+    genes = 1 + parents.xi.shape[1] + parents.decision.shape[1] + parents.binding.shape[1]
+    draws = state.random.random((n, 16 + 3 * genes))
+    children = Individuals(
+        np.empty(n, np.int8),
+        np.empty((n, parents.xi.shape[1]), np.int8),
+        np.empty((n, parents.decision.shape[1]), np.int8),
+        np.empty((n, parents.binding.shape[1]), np.int64),
+        np.empty((n, 3), np.float64),
+    )
+    kernels.vary(
+        draws, options.crossover, state.rank, state.crowd, parents.compact, parents.xi, parents.decision,
+        parents.binding, able, able_count, children.compact, children.xi, children.decision, children.binding,
+    )  # fmt: skip
+    if options.strategy != "mrb-explore":
+        children.xi[:] = options.strategy == "mrb-always"
+    if options.start != "evolve":
+        children.compact[:] = options.start == "compact"
+    return children
+
+
+def _archived(archive: Individuals, candidates: Individuals) -> Individuals:
+    """Return the undominated ones of both; the archive itself if no candidate enters."""
+    count = len(archive.binding)
+    kept, entered = np.empty(count, np.bool_), np.empty(len(candidates.binding), np.bool_)
+    kernels.entering(archive.objectives, count, candidates.objectives, kept, entered)
+    if not entered.any():
+        return archive
+    return Individuals.join(archive.take(kept), candidates.take(entered))
+
+
+def _save(path: Path, state: State, fingerprint: str) -> None:
+    arrays = {
+        f"{group}_{field.name}": getattr(getattr(state, group), field.name)
+        for group in ("population", "archive")
+        for field in fields(Individuals)
+    }
+    header = {
+        "kind": _CHECKPOINT_KIND,
+        "fingerprint": fingerprint,
+        "generation": state.generation,
+        "random": state.random.bit_generator.state,
+    }
+    text = np.array(json.dumps(header))
+    data = io.BytesIO()
+    arrays |= {"rank": state.rank, "crowd": state.crowd, "reference": state.reference}
+    np.savez_compressed(data, header=text, trace=np.array(state.trace), **arrays)
+    write_bytes(path, data.getvalue())
+
+
+def load_checkpoint(path: Path, fingerprint: str) -> State:
+    """Return the state in a checkpoint; raises :class:`InputError` if it is none, or of another search."""
+    data = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            header = json.loads(str(arrays["header"]))
+            if header["kind"] != _CHECKPOINT_KIND:
+                raise KeyError("kind")
+            groups = [
+                Individuals(*(arrays[f"{group}_{field.name}"] for field in fields(Individuals)))
+                for group in ("population", "archive")
+            ]
+            rank, crowd, reference = arrays["rank"], arrays["crowd"], arrays["reference"]
+            trace = [float(value) for value in arrays["trace"]]
+        random = np.random.default_rng()
+        random.bit_generator.state = header["random"]
+    except (ValueError, KeyError, OSError, EOFError, TypeError) as error:
+        raise InputError(
+            "is not a checkpoint of this search", file=path, cure="name a file from --checkpoint"
+        ) from error
+    if header["fingerprint"] != fingerprint:
+        raise InputError(
+            "is a checkpoint of another problem or of other options",
+            file=path,
+            cure="resume with the input, the seed and the options it was made with (--generations may differ)",
+        )
+    return State(int(header["generation"]), groups[0], rank, crowd, groups[1], reference, trace, random)

@@ -1,0 +1,1 @@
+"""Readers and writers of applications, platforms, plans and SDF3 files."""

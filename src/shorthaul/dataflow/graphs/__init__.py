@@ -1,0 +1,1 @@
+"""Transformations of networks: multirate graphs, expansion to firings, multi-reader buffers."""

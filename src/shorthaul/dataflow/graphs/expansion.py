@@ -1,0 +1,81 @@
+"""Multirate applications: to and from the SDF graphs of ``multirate``, and as the marked graph of one iteration."""
+
+from __future__ import annotations
+
+from shorthaul.dataflow.graphs.multirate import (
+    SdfActor,
+    SdfChannel,
+    SdfGraph,
+    check_live,
+    expand,
+    phases,
+    repetition_vector,
+)
+from shorthaul.dataflow.model import Actor, Application, Channel
+
+
+def from_sdf(graph: SdfGraph) -> Application:
+    """Return an SDF graph as an application, rates and all; a cyclo-static one expanded, with an actor per firing.
+
+    Raises :class:`InputError` if it makes no sense.
+    """
+    if graph.is_cyclo_static:
+        graph = expand(graph)
+    return Application(
+        graph.name,
+        tuple(Actor(actor.id, {kind: phases(time)[0] for kind, time in actor.times.items()}) for actor in graph.actors),
+        tuple(
+            Channel(
+                c.id,
+                c.source,
+                c.target,
+                c.token_bytes,
+                c.tokens,
+                max(1, c.tokens, c.capacity or 1),
+                phases(c.production)[0],
+                phases(c.consumption)[0],
+            )
+            for c in graph.channels
+        ),
+    )
+
+
+def to_sdf(application: Application) -> SdfGraph:
+    """Return an application as an SDF graph; which actors are multicasts is lost."""
+    actors = tuple(
+        SdfActor(actor.id, {kind: tau for kind, tau in actor.tau.items() if tau is not None})
+        for actor in application.actors
+    )
+    channels = tuple(
+        SdfChannel(c.id, c.src, c.produce, c.dst, c.consume, c.delay, c.token_bytes, c.capacity)
+        for c in application.channels
+    )
+    return SdfGraph(application.name, actors, channels)
+
+
+def check_iteration(application: Application) -> None:
+    """Raise :class:`InputError` if no iteration can be executed: inconsistent rates, a deadlock, too many firings."""
+    if not application.is_marked_graph:  # whose deadlocks the model itself finds
+        check_live(to_sdf(application))
+
+
+def marked_graph(application: Application) -> Application:
+    """Return the application with one actor per firing of an iteration and one token per channel and firing.
+
+    Firing k of actor ``a`` becomes ``a#k`` (from 0; ``a`` itself if it fires once). A marked graph is returned as it
+    is. Raises :class:`InputError` if the graph is inconsistent, deadlocks or grows too large.
+
+    >>> pair = (Actor("a", {"t": 1}), Actor("b", {"t": 1}))
+    >>> graph = marked_graph(Application("g", pair, (Channel("c", "a", "b", 8, 0, 1, 2, 3),)))
+    >>> [(c.src, c.dst, c.token_bytes) for c in graph.channels]
+    [('a#0', 'b#0', 16), ('a#1', 'b#0', 8), ('a#1', 'b#1', 8), ('a#2', 'b#1', 16)]
+    """
+    if application.is_marked_graph:
+        return application
+    graph = to_sdf(application)
+    fires = repetition_vector(graph)
+    kinds = {f"{actor.id}#{k}": actor.kind for actor in application.actors for k in range(fires[actor.id])}
+    kinds |= {actor.id: actor.kind for actor in application.actors}
+    expanded = from_sdf(expand(graph))
+    actors = tuple(Actor(actor.id, actor.tau, kinds[actor.id]) for actor in expanded.actors)
+    return Application(application.name, actors, expanded.channels, application.time_unit)

@@ -1,0 +1,1 @@
+"""A mapping as arrays, its bindings and the start times of its firings."""

@@ -1,0 +1,1 @@
+"""Exact modulo scheduling: branch and bound and CP-SAT models."""

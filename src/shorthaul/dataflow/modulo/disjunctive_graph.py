@@ -1,0 +1,304 @@
+"""The cyclic disjunctive graph of a mapped network: what must follow what, and what must not overlap, as arrays.
+
+A node is a begin, read, execution, write or end of a firing. All firings repeat every P ticks; two accesses that share
+an interconnect, or two firings on a core, may take turns in any order, but never overlap modulo P (Hanen, *Study of a
+NP-hard cyclic scheduling problem*, EJOR 1994). Accesses without duration belong to the execution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer
+from shorthaul.dataflow.mapping.binding import MappedNetwork, Task
+
+IntArray = npt.NDArray[np.int64]
+BEGIN, READ, EXECUTION, WRITE, END = range(5)
+#: No constraint between two nodes.
+UNBOUND = -(1 << 60)
+
+
+@dataclass(frozen=True, slots=True)
+class DisjunctiveGraph:
+    """N nodes in F firings; those of firing f are ``first[f]`` to ``stop[f] - 1``, from its begin to its end.
+
+    ``duration``, ``kind``, ``firing`` (N); ``execution`` (F) the node of each firing's execution. The accesses on
+    interconnect r are ``on[on_at[r]:on_at[r + 1]]``, the firings on core p likewise in ``at_core``. ``tokens`` (., 4)
+    holds arcs (from, to, ticks, initial tokens) of cycles through several actors; ``unit`` (F) numbers the firings
+    that such cycles tie together. The others may be put off by whole periods at will.
+    """
+
+    names: tuple[str, ...]
+    duration: IntArray
+    kind: IntArray
+    firing: IntArray
+    first: IntArray
+    stop: IntArray
+    execution: IntArray
+    on_at: IntArray
+    on: IntArray
+    core_at: IntArray
+    at_core: IntArray
+    tokens: IntArray
+    unit: IntArray
+
+    def layout(self) -> tuple[IntArray, ...]:
+        """Return the arrays that the kernels of the local search take, in their order."""
+        return (
+            self.duration, self.kind, self.firing, self.first, self.stop, self.execution, self.on_at, self.on,
+            self.core_at, self.at_core, self.tokens, self.unit,
+        )  # fmt: skip
+
+
+def disjunctive_graph(
+    net: MappedNetwork, capacities: Mapping[str, int] | None = None, *, atomic: bool = False
+) -> DisjunctiveGraph:
+    """Return the graph of ``net``; the buffers named in ``capacities`` hold no more than so many tokens.
+
+    ``atomic``: a place is held from firing to firing, not from access to access.
+
+    >>> from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+    >>> problem = figure7()
+    >>> network = substitute_mrbs(problem.application, {})
+    >>> one = {buffer.id: 1 for buffer in network.buffers}
+    >>> memory = determine_channel_bindings(network, problem.platform, problem.mapping, one)
+    >>> graph = disjunctive_graph(
+    ...     mapped(problem.application, problem.platform, network, problem.mapping.binding, memory)
+    ... )
+    >>> len(graph.names), len(graph.first), int(graph.duration.sum())
+    (25, 5, 23)
+    """
+    names: list[str] = []
+    rows: list[tuple[int, int, int]] = []
+    first: list[int] = []
+    stop: list[int] = []
+    execution: list[int] = []
+    cores: dict[str, list[int]] = {}
+    interconnects: dict[str, list[int]] = {}
+
+    def node(name: str, duration: int, kind: int) -> None:
+        names.append(name)
+        rows.append((duration, kind, len(stop)))
+
+    def accesses(tasks: Iterable[Task], kind: int) -> None:
+        for task in tasks:
+            if task.duration:
+                for interconnect in task.route:
+                    interconnects.setdefault(interconnect, []).append(len(names))
+                node(task.name, task.duration, kind)
+
+    for name in net.network.actors:
+        cores.setdefault(net.binding[name], []).append(len(stop))
+        first.append(len(names))
+        node(f"begin {name}", 0, BEGIN)
+        accesses(net.reads[name], READ)
+        execution.append(len(names))
+        node(name, net.execution[name], EXECUTION)
+        accesses(net.writes[name], WRITE)
+        node(f"end {name}", 0, END)
+        stop.append(len(names))
+    duration, kind, firing = np.array(rows, np.int64).reshape(-1, 3).T.copy()
+    capacities = capacities or {}
+    component = cyclic_components(net, capacities)
+    units = [component.get(name, len(first) + number) for number, name in enumerate(net.network.actors)]
+    ends = {name: (first[number], stop[number] - 1) for number, name in enumerate(net.network.actors)}
+    tokens = _token_arcs(net, names, duration, component, capacities, ends if atomic else {})
+    on_at, on = _grouped([group for group in interconnects.values() if len(group) > 1])
+    core_at, at_core = _grouped(list(cores.values()))
+    return DisjunctiveGraph(
+        tuple(names), duration, kind, firing, np.array(first, np.int64), np.array(stop, np.int64),
+        np.array(execution, np.int64), on_at, on, core_at, at_core, tokens, np.array(units, np.int64),
+    )  # fmt: skip
+
+
+def _grouped(groups: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
+    sizes = np.cumsum([0, *map(len, groups)])
+    return sizes.astype(np.int64), np.array([member for group in groups for member in group], np.int64)
+
+
+def _token_arcs(
+    net: MappedNetwork,
+    names: Sequence[str],
+    duration: IntArray,
+    component: Mapping[str, int],
+    capacities: Mapping[str, int],
+    ends: Mapping[str, tuple[int, int]],
+) -> IntArray:
+    """Arcs for tokens that must be there, and for places that must be free: between accesses, or between ``ends``."""
+    number = {name: i for i, name in enumerate(names)}
+    reads, writes = net.read_tasks(), net.write_tasks()
+    arcs = []
+    for buffer in net.network.buffers:
+        write = writes[buffer.id]
+        source = number[write.name if write.duration else buffer.writer]
+        for task in reads[buffer.id]:
+            if buffer.writer == task.actor or not on_one_cycle(component, buffer, task):
+                continue
+            target = number[task.name if task.duration else task.actor]
+            arcs.append((source, target, int(duration[source]), buffer.delay))
+            if buffer.id not in capacities:
+                continue
+            room = capacities[buffer.id] - buffer.delay  # a place is free again when it has been read
+            if ends:
+                arcs.append((ends[task.actor][1], ends[buffer.writer][0], 0, room))
+            else:
+                arcs.append((target, source, int(duration[target]), room))
+    return np.array(arcs, np.int64).reshape(-1, 4)
+
+
+def on_one_cycle(component: Mapping[str, int], buffer: Buffer, task: Task) -> bool:
+    """True if the writer of ``buffer`` and the reader ``task`` lie on a common cycle."""
+    return component.get(buffer.writer, -1) == component.get(task.actor, -2)
+
+
+def cyclic_components(net: MappedNetwork, limited: Container[str] = ()) -> dict[str, int]:
+    """Return, for every actor on a cycle of several, the number of its strongly connected component.
+
+    The readers of ``limited`` buffers hold up the writer too.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    names = net.network.actors
+    number = {name: i for i, name in enumerate(names)}
+    pairs = [(number[b.writer], number[reader]) for b in net.network.buffers for reader in b.readers]
+    pairs += [(number[r], number[b.writer]) for b in net.network.buffers if b.id in limited for r in b.readers]
+    if not pairs:
+        return {}
+    src, dst = zip(*pairs, strict=True)
+    graph = coo_array(([1] * len(pairs), (src, dst)), shape=(len(names), len(names)))
+    _, label = connected_components(graph, directed=True, connection="strong")
+    labels = label.tolist()
+    return {name: labels[i] for name, i in number.items() if labels.count(labels[i]) > 1}
+
+
+def times_of(graph: DisjunctiveGraph, starts: Mapping[str, int]) -> IntArray:
+    """Return the time of every node in a schedule; shape (N,)."""
+    times = np.array([starts.get(name, 0) for name in graph.names], np.int64)
+    for first, stop in zip(graph.first, graph.stop, strict=True):
+        times[first] = times[first + 1 : stop - 1].min()
+        times[stop - 1] = (times + graph.duration)[first + 1 : stop - 1].max()
+    return times
+
+
+def starts_of(graph: DisjunctiveGraph, times: IntArray) -> dict[str, int]:
+    """Return the starts of executions and of accesses with a duration."""
+    inner = (graph.kind != BEGIN) & (graph.kind != END)
+    return {graph.names[i]: int(times[i]) for i in np.flatnonzero(inner)}
+
+
+def fixed_differences(graph: DisjunctiveGraph, period: int) -> IntArray | None:
+    """Return D (N, N), the least that time[j] - time[i] can be in any order, ``UNBOUND`` if nothing ties them.
+
+    None if the fixed constraints alone contradict each other at ``period``. Accesses that could change places take a
+    fixed order. Whole periods are set so that every firing
+    follows the first access on the busiest interconnect within one period, which loses nothing.
+    """
+    n = len(graph.names)
+    least = np.full((n, n), UNBOUND, np.int64)
+    np.fill_diagonal(least, 0)
+    duration = graph.duration
+    for begin, execution, stop in zip(graph.first, graph.execution, graph.stop, strict=True):
+        end = stop - 1
+        for read in range(begin + 1, execution):
+            least[begin, read], least[read, execution] = 0, duration[read]
+        for write in range(execution + 1, end):
+            least[execution, write], least[write, end] = duration[execution], duration[write]
+        least[begin, execution] = duration[begin:execution].sum()
+        least[execution, end] = duration[execution:end].sum()
+        least[end, begin] = -period
+    for source, target, ticks, tokens in graph.tokens:
+        least[source, target] = max(least[source, target], ticks - tokens * period)
+    for one, other in _alike(graph):
+        least[one, other] = duration[one]
+    anchor, anchors = _anchors(graph)
+    for node in anchors:
+        if graph.unit[graph.firing[node]] != graph.unit[graph.firing[anchor]]:
+            # accesses on one interconnect do not overlap; a begin may be anywhere in the period
+            least[anchor, node] = max(least[anchor, node], duration[anchor] if duration[node] else 0)
+            least[node, anchor] = max(least[node, anchor], (duration[node] or 1) - period)
+    for middle in range(n):
+        through = least[:, middle, None] + least[None, middle, :]
+        tied = (least[:, middle, None] > UNBOUND) & (least[None, middle, :] > UNBOUND)
+        np.maximum(least, np.where(tied, through, UNBOUND), out=least)
+    return None if (np.diag(least) > 0).any() else least
+
+
+def _alike(graph: DisjunctiveGraph) -> list[tuple[int, int]]:
+    """Pairs of accesses of one firing that could change places in any schedule: one of them comes first in some."""
+    tied = set(graph.tokens[:, :2].ravel().tolist())
+    crossed: dict[int, list[int]] = {}
+    for number, (low, high) in enumerate(zip(graph.on_at, graph.on_at[1:], strict=False)):
+        for node in graph.on[low:high].tolist():
+            crossed.setdefault(node, []).append(number)
+    last: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
+    pairs = []
+    for node in np.flatnonzero((graph.kind == READ) | (graph.kind == WRITE)).tolist():
+        if node in tied:
+            continue
+        alike = (
+            int(graph.firing[node]), int(graph.kind[node]), int(graph.duration[node]), tuple(crossed.get(node, ()))
+        )  # fmt: skip
+        if alike in last:
+            pairs.append((last[alike], node))
+        last[alike] = node
+    return pairs
+
+
+def _anchors(graph: DisjunctiveGraph) -> tuple[int, list[int]]:
+    """One node per unit, its longest access on the busiest interconnect or a begin; first the longest of them all."""
+    loads = [graph.duration[graph.on[low:high]].sum() for low, high in zip(graph.on_at, graph.on_at[1:], strict=False)]
+    chosen: dict[int, int] = {}
+    if loads:
+        busiest = int(np.argmax(loads))
+        for node in graph.on[graph.on_at[busiest] : graph.on_at[busiest + 1]].tolist():
+            unit = int(graph.unit[graph.firing[node]])
+            if unit not in chosen or graph.duration[node] > graph.duration[chosen[unit]]:
+                chosen[unit] = node
+    anchor = max(chosen.values(), key=lambda node: int(graph.duration[node]), default=int(graph.first[0]))
+    for begin, unit in zip(graph.first.tolist(), graph.unit.tolist(), strict=True):
+        chosen.setdefault(unit, begin)
+    return anchor, sorted(chosen.values())
+
+
+def turns(graph: DisjunctiveGraph) -> IntArray:
+    """Return what must take turns, shape (., 6): rows (a, b, ticks, c, d, more).
+
+    For some whole number k: time[b] - time[a] >= ticks - k * P and time[d] - time[c] >= more - (1 - k) * P. For two
+    accesses, a = d and b = c; for two firings, a and c are their ends, b and d the begins of the other.
+    """
+    rows: list[tuple[int, int, int, int, int, int]] = []
+    length = graph.duration.tolist()
+    seen: set[tuple[int, int]] = set()
+
+    def accesses(members: Sequence[int]) -> None:
+        for place, j in enumerate(members):
+            for i in members[:place]:
+                if (i, j) not in seen:
+                    seen.add((i, j))
+                    rows.append((i, j, length[i], j, i, length[j]))
+
+    for begin, execution, stop in zip(graph.first.tolist(), graph.execution.tolist(), graph.stop.tolist(), strict=True):
+        accesses(range(begin + 1, execution))
+        accesses(range(execution + 1, stop - 1))
+    for low, high in zip(graph.core_at, graph.core_at[1:], strict=False):
+        members = graph.at_core[low:high].tolist()
+        for place, g in enumerate(members):
+            rows += [
+                (graph.stop[f] - 1, graph.first[g], 0, graph.stop[g] - 1, graph.first[f], 0) for f in members[:place]
+            ]
+    for low, high in zip(graph.on_at, graph.on_at[1:], strict=False):
+        accesses(graph.on[low:high].tolist())
+    return np.array(rows, np.int64).reshape(-1, 6)
+
+
+def resources(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray]:
+    """Return the accesses on every interconnect, ``on_at`` and ``on``, with those of equal length side by side."""
+    groups = [graph.on[low:high].tolist() for low, high in zip(graph.on_at, graph.on_at[1:], strict=False)]
+    return _grouped([sorted(group, key=lambda node: int(graph.duration[node])) for group in groups])

@@ -1,0 +1,133 @@
+"""Schedules whose buffers fit memories of limited size: branch and bound over what every buffer may hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from shorthaul.dataflow.mapping.binding import MappedNetwork, needed_capacities
+from shorthaul.dataflow.mapping.start_times import staged, tokens_to_itself
+from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
+from shorthaul.dataflow.modulo.work_allowance import Allowance
+from shorthaul.dataflow.plan import Point
+
+#: Most choices of capacities looked at.
+_MOST_NODES = 40
+#: Share of the work left that one of them may take.
+_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """Schedules whose buffers hold from ``low`` to ``high`` tokens (no entry: any); none is below ``least``."""
+
+    low: Mapping[str, int]
+    high: Mapping[str, int]
+    least: int
+
+
+def fits(net: MappedNetwork, limits: Mapping[str, int | None], tokens: Mapping[str, int]) -> bool:
+    """True if buffers that hold so many ``tokens`` fit the memories, of ``limits`` bytes (None: any)."""
+    used = _used(net, tokens)
+    return all((limit := limits[name]) is None or amount <= limit for name, amount in used.items())
+
+
+def _used(net: MappedNetwork, tokens: Mapping[str, int]) -> dict[str, int]:
+    used = dict.fromkeys(net.memory.values(), 0)
+    for buffer in net.network.buffers:
+        used[net.memory[buffer.id]] += tokens[buffer.id] * buffer.token_bytes
+    return used
+
+
+def schedule_in_memories(
+    net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], allowance: Allowance, hint: Point | None, *,
+    atomic: bool,
+) -> Schedule | None:  # fmt: skip
+    """Return the schedule of the least period found whose buffers fit, and the least period not excluded for any.
+
+    ``free`` is what was found without limits and did not fit; ``hint`` a schedule that fits. Where the buffers of a
+    schedule do not fit, one of them holds fewer tokens in every other, or it holds as many and the others in its
+    memory have less room. None if no schedule was found.
+    """
+    writes = net.write_tasks()
+    low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=atomic) for b in net.network.buffers}
+    if not fits(net, limits, low):
+        return None
+    best = None if hint is None else Schedule(hint.period, dict(hint.starts), free.least)
+    tree = _Tree(net, limits, atomic)
+    nodes, proven, method = [_Node(low, tree.room(low), free.least)], [], free.method
+    found: Schedule | None = free
+    for _ in range(_MOST_NODES):
+        node = nodes.pop()
+        if best is None or node.least < best.period:
+            if found is None:
+                part = allowance.part(_SHARE * allowance.left_s)
+                most = None if best is None else best.period
+                found = modulo_schedule_within(net, node.least, part, None, node.high, atomic=atomic, most=most)
+            if found is None:
+                proven.append(node.least)
+            else:
+                method = found.method or method
+                placed = tree.placed(found)
+                if placed is None and (best is None or found.period < best.period):
+                    nodes += tree.split(node, found)
+                else:
+                    proven.append(found.least)
+                    best = placed if placed is not None and (best is None or placed.period < best.period) else best
+        found = None
+        if not nodes or allowance.is_over:
+            break
+    if best is None:
+        return None
+    return replace(best, least=min([best.period, *proven, *(node.least for node in nodes)]), method=method)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    net: MappedNetwork
+    limits: Mapping[str, int | None]
+    atomic: bool
+
+    def tokens(self, schedule: Schedule) -> dict[str, int]:
+        return needed_capacities(self.net, schedule.starts, schedule.period, atomic_firing=self.atomic)
+
+    def placed(self, found: Schedule) -> Schedule | None:
+        """Return the schedule with whole periods between its firings such that the buffers fit; None if none do."""
+        if fits(self.net, self.limits, self.tokens(found)):
+            return found
+        starts = staged(self.net, found.starts, found.period, {}, atomic=self.atomic, limits=self.limits)
+        return None if starts is None else replace(found, starts=starts)
+
+    def room(self, low: Mapping[str, int]) -> dict[str, int]:
+        """Return the most tokens that buffers may hold when the others hold as many as ``low``."""
+        used, high = _used(self.net, low), {}
+        # no arc of tokens or places asks for more than two periods between two firings: more tokens are of no use
+        useful = 2 * len(self.net.network.actors) + 2
+        for buffer in self.net.network.buffers:
+            limit = self.limits[self.net.memory[buffer.id]]
+            if limit is None or buffer.token_bytes == 0:
+                continue
+            more = (limit - used[self.net.memory[buffer.id]]) // buffer.token_bytes
+            if more < useful:
+                high[buffer.id] = low[buffer.id] + more
+        return high
+
+    def split(self, node: _Node, found: Schedule) -> list[_Node]:
+        """Return the nodes into which one falls whose schedule needs too much of some memory."""
+        tokens = self.tokens(found)
+        used = _used(self.net, tokens)
+        full = {name for name, limit in self.limits.items() if limit is not None and used.get(name, 0) > limit}
+        buffer = max(
+            (buffer for buffer in self.net.network.buffers if self.net.memory[buffer.id] in full),
+            key=lambda buffer: (tokens[buffer.id] - node.low[buffer.id]) * buffer.token_bytes,
+        )
+        fewer = _Node(node.low, {**node.high, buffer.id: tokens[buffer.id] - 1}, found.least)
+        low = {**node.low, buffer.id: tokens[buffer.id]}
+        if not fits(self.net, self.limits, low):
+            return [fewer]
+        room = self.room(low)
+        high = {
+            name: min(node.high.get(name, room.get(name, 0)), room.get(name, node.high.get(name, 0)))
+            for name in {**node.high, **room}
+        }
+        return [fewer, _Node(low, high, found.least)]

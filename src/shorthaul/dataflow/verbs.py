@@ -1,0 +1,418 @@
+"""The driver: explore, schedule, bound, check and sweep, each returning a result with its replay and its bounds."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.cases import Source
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.core.signals import time_left_s
+from shorthaul.core.tasks import run_tasks
+from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
+from shorthaul.dataflow.caps_hms.heuristic import unschedulable
+from shorthaul.dataflow.check.replay import check_front, check_point
+from shorthaul.dataflow.exploration.decoders import Exact, decoder_for, fingerprint
+from shorthaul.dataflow.exploration.nsga2 import FloatArray, State, explore, hypervolume, load_checkpoint, reduced
+from shorthaul.dataflow.exploration.polishing import polishable, polished
+from shorthaul.dataflow.formats.documents import (
+    RESULT_KIND,
+    application_document,
+    platform_document,
+)
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.loading import Workload, machine_of, mapping_of, naming, prepared, ready
+from shorthaul.dataflow.mapping.arrays import Instance, build, genes
+from shorthaul.dataflow.mapping.binding import mapped_point
+from shorthaul.dataflow.model import (
+    Application,
+    Decisions,
+    Platform,
+    Problem,
+    check_mapping,
+)
+from shorthaul.dataflow.options import (
+    STRATEGIES,
+    BoundOptions,
+    CheckOptions,
+    PlanOptions,
+    ScheduleOptions,
+    SweepOptions,
+)
+from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
+
+#: Share of a time limit that is kept for the polishing of the front.
+_POLISH_SHARE = 0.15
+#: Seconds per task that a point takes in the end: to be written out, bounded and replayed.
+_FINISH_S = 5e-5
+
+
+def plan(
+    workload: Workload,
+    options: PlanOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
+
+    Every point has been replayed by the checker and carries the bound on its own period. ``fields`` are those of
+    :class:`PlanOptions`. Raises :class:`InputError`, :class:`InfeasibleError` (no buffer placement fits) and
+    :class:`NoPlanError`.
+
+    >>> from shorthaul.dataflow.workloads.generators import sobel
+    >>> result = plan(sobel(), generations=5, population=10)
+    >>> min(point.core_cost for point in result.plan.front)
+    0.5
+    """
+    options = dataclasses.replace(options or PlanOptions(), **fields)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    instance = build(application, machine)
+    bounds = _bounds(application, machine, options.strategy)
+    with budget:
+        state, points = _searched(problem, instance, options, budget, bounds)
+    low = np.array(bounds.ideal)
+    points = _undominated(points)
+    kept = reduced(_objectives(points), options.front, low, state.reference)
+    front = tuple(_bounded(application, machine, points[i]) for i in kept)
+    report = check_front(application, machine, front)
+    least = [min(point.objectives[k] for point in front) for k in range(3)]
+    status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
+    best = front[0]
+    net = mapped_point(application, machine, best)
+    return Result(
+        RESULT_KIND,
+        status,
+        cost=Cost(period=least[0], footprint_bytes=least[1], core_cost=least[2]),
+        check=report,
+        plan=Plan(front, tuple(state.trace)),
+        provenance=provenance("dataflow plan", options=options, source=source, budget=budget),
+        extra={
+            "front_bound": bounds.document(),
+            "hypervolume": {
+                "by_generation": [round(value, 6) for value in state.trace],
+                "of_front": round(hypervolume(_objectives(front), low, state.reference), 6),
+                "ideal": list(bounds.ideal),
+                "reference": [float(value) for value in state.reference],
+            },
+            "generations": state.generation,
+        },
+        figures=(
+            front_figure(front),
+            hypervolume_figure({options.strategy: state.trace}),
+            *point_figures(net, machine, best),
+        ),
+    )
+
+
+def _searched(
+    problem: Problem, instance: Instance, options: PlanOptions, budget: Budget, bounds: FrontBound
+) -> tuple[State, list[Point]]:
+    """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
+
+    Of a time limit, enough is kept back for what comes after the exploration.
+    """
+    tied = _fingerprint(problem, options, budget.seed)
+    resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
+    decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
+    polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"} and polishable(instance)
+    reserve_s = _POLISH_SHARE * (budget.time_limit_s or 0.0) if polish else 0.0
+    budget.keep_back(reserve_s)
+    finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
+    state = explore(
+        instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
+        reserve_s=reserve_s, finish_s=finish_s,
+    )  # fmt: skip
+    budget.keep_back(0.0)
+    archive, low = state.archive, np.array(bounds.ideal)
+    if not len(archive.objectives):
+        raise _no_plan(problem, options)
+    points = [
+        decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
+        for i in reduced(archive.objectives, options.front, low, state.reference)
+    ]
+    return state, polished(instance, points, options, budget, low, state.reference) if polish else points
+
+
+def schedule(
+    workload: Workload,
+    mapping: Decisions | None = None,
+    options: ScheduleOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Schedule one mapping; the result's plan holds one point, its bound says what limits the period.
+
+    ``fields`` are those of :class:`ScheduleOptions`. Raises :class:`InputError` for a mapping that makes no sense and
+    :class:`InfeasibleError` for buffers that fit no memory.
+
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> schedule(figure7(), order="topological").cost["period"]
+    10
+    """
+    options = dataclasses.replace(options or ScheduleOptions(), **fields)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    decisions = mapping_of(problem, mapping, options.mapping, options.point)
+    if decisions is None:
+        raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
+    with naming(options.mapping or (None if source is None else source.name)):
+        check_mapping(application, machine, decisions)
+    instance = build(application, machine)
+    with budget:
+        decoder = decoder_for(instance, options, budget=budget)
+        compact = options.start == "compact"
+        if isinstance(decoder, Exact):
+            solved = decoder.solve(decisions, compact)
+            point, proven = solved.point, (solved.least if options.decoder == "modulo" else 1)
+            method = solved.method
+        else:
+            point = decoder.point_of(compact, *(array[0] for array in genes(instance, decisions)))
+            proven, method = 1, ""
+    report = check_point(application, machine, point)
+    net = mapped_point(application, machine, point)
+    bound = period_bound(net)
+    if proven > bound.value:
+        proof = f"there is no schedule of period {proven - 1}: {method}"
+        bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
+    point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
+    return Result(
+        RESULT_KIND,
+        Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
+        cost=Cost(period=point.period, footprint_bytes=point.footprint_bytes, core_cost=point.core_cost),
+        bound=bound,
+        check=report,
+        plan=Plan((point,)),
+        provenance=provenance("dataflow schedule", options=options, source=source, budget=budget),
+        figures=point_figures(net, machine, point),
+    )
+
+
+def bound(
+    workload: Workload,
+    options: BoundOptions | None = None,
+    *,
+    mapping: Decisions | None = None,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
+
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> bound(figure7()).bound.method
+    'resource load'
+    """
+    options = dataclasses.replace(options or BoundOptions(), **fields)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    decisions = mapping_of(problem, mapping, options.mapping, 0)
+    extra: dict[str, Any] = {}
+    if decisions is None:
+        bounds = _bounds(application, machine, options.strategy)
+        found, extra = bounds.period, {"front_bound": bounds.document()}
+    else:
+        with naming(options.mapping or (None if source is None else source.name)):
+            check_mapping(application, machine, decisions)
+        instance = build(application, machine)
+        decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
+        point = decoder.point_of(True, *(array[0] for array in genes(instance, decisions)))
+        found = period_bound(mapped_point(application, machine, point))
+        extra = {"channel_binding": dict(point.channel_binding)}
+    return Result(
+        RESULT_KIND,
+        None,
+        bound=found,
+        provenance=provenance("dataflow bound", options=options, source=source, budget=budget),
+        extra=extra,
+    )
+
+
+def check(
+    workload: Workload,
+    points: Sequence[Point],
+    options: CheckOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Replay points; the status is ``invalid`` if one of them breaks a rule."""
+    options = dataclasses.replace(options or CheckOptions(), **fields)
+    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    for number, point in enumerate(points):
+        for name in point.xi:
+            if name not in application.multicasts:
+                raise InputError(
+                    "names no multicast of the application", place=f"front[{number}].xi", value=name,
+                    allowed=", ".join(application.multicasts) or "nothing: the application has none",
+                )  # fmt: skip
+    report = check_front(application, machine, points)
+    return Result(
+        RESULT_KIND,
+        Status.FEASIBLE if report.ok else Status.INVALID,
+        cost=report.cost,
+        check=report,
+        plan=Plan(tuple(points)),
+        provenance=provenance("dataflow check", options=options, source=source, budget=budget),
+    )
+
+
+def sweep(
+    workload: Workload,
+    options: SweepOptions | None = None,
+    *,
+    platform: Platform | None = None,
+    search: Budget | None = None,
+    source: Source[Any] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Explore with every strategy and seed, runs spread over processes; compare their fronts by relative hypervolume.
+
+    Objectives are scaled to 0 (best) and 1 (worst) over all compared fronts, the reference point is 1. The plan holds
+    the union of the fronts.
+    """
+    options = dataclasses.replace(options or SweepOptions(), **fields)
+    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    tasks = [
+        (problem, strategy, budget.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
+    ]
+    with budget:
+        answers = dict(run_tasks(_swept, tasks, budget=budget))
+    runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
+    everything = _objectives([point for *_, front, _ in runs for point in front])
+    low, high = everything.min(axis=0), everything.max(axis=0)
+    rows = [
+        {
+            "strategy": strategy,
+            "seed": seed,
+            "points": len(front),
+            "relative_hypervolume": hypervolume(_objectives(front), low, high),
+            "period": min(p.period for p in front),
+            "footprint_bytes": min(p.footprint_bytes for p in front),
+            "core_cost": min(p.core_cost for p in front),
+        }
+        for strategy, seed, front, _ in runs
+    ]
+    union = _undominated([point for *_, front, _ in runs for point in front])
+    report = check_front(application, machine, union)
+    groups = {point: strategy for strategy, _, front, _ in runs for point in map(id, front)}
+    return Result(
+        RESULT_KIND,
+        Status.FEASIBLE,
+        cost=Cost(
+            period=min(p.period for p in union),
+            footprint_bytes=min(p.footprint_bytes for p in union),
+            core_cost=min(p.core_cost for p in union),
+        ),
+        check=report,
+        plan=Plan(tuple(union)),
+        provenance=provenance("dataflow sweep", options=options, source=source, budget=budget),
+        extra={"runs": rows},
+        figures=(
+            front_figure(union, [groups[id(point)] for point in union]),
+            hypervolume_figure({f"{strategy} {seed}": trace for strategy, seed, _, trace in runs}),
+        ),
+    )
+
+
+def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
+    problem, strategy, seed, options = task
+    left = time_left_s()
+    chosen = PlanOptions(
+        strategy=strategy,
+        generations=options.generations,
+        population=options.population,
+        offspring=options.offspring,
+        decoder=options.decoder,
+    )
+    done = plan(
+        problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
+    )
+    assert done.plan is not None
+    return done.plan.front, done.plan.hypervolume
+
+
+def _bounds(application: Application, platform: Platform, strategy: str) -> FrontBound:
+    replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
+    try:
+        network = substitute_mrbs(application, replaced)
+    except InputError:
+        if strategy == "mrb-always":
+            raise
+        network = substitute_mrbs(application, {})
+        cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
+        buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
+        network = dataclasses.replace(network, buffers=buffers)
+    return front_bound(application, platform, strategy, network)
+
+
+def _bounded(application: Application, platform: Platform, point: Point) -> Point:
+    found = period_bound(mapped_point(application, platform, point))
+    return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value))
+
+
+def _objectives(points: Sequence[Point]) -> FloatArray:
+    return np.array([point.objectives for point in points], np.float64)
+
+
+def _undominated(points: Sequence[Point]) -> list[Point]:
+    ordered = sorted(points, key=lambda point: point.objectives)
+    kept: list[Point] = []
+    for point in ordered:
+        if not any(all(a <= b for a, b in zip(other.objectives, point.objectives, strict=True)) for other in kept):
+            kept.append(point)
+    return kept
+
+
+def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
+    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_seconds"}
+    fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
+    assert problem.platform is not None
+    return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
+
+
+def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
+    """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
+    application, machine = problem.application, machine_of(problem)
+    xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
+    total = [limit for limit in machine.memories.values() if limit is not None]
+    bounds = _bounds(application, machine, options.strategy)
+    if machine.global_memory_bytes is not None and sum(total) < bounds.footprint.value:
+        return InfeasibleError(
+            "all memories together",
+            demand=bounds.footprint.value,
+            limit=sum(total),
+            place="platform",
+            cure="enlarge the memories, or shrink the tokens",
+        )
+    binding = {
+        actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
+        for actor in application.actors
+    }
+    error = unschedulable(build(application, machine), Decisions(binding, xi, {}))
+    if isinstance(error, InfeasibleError):
+        return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
+    return error
+
+
+def chrome_trace_of(workload: Workload, result: Result[Plan], path: Path | None = None) -> dict[str, object]:
+    """Return the Chrome trace of the first point of ``result``."""
+    problem = ready(workload, None, path)
+    assert result.plan is not None
+    point = result.plan.front[0]
+    return chrome_trace(problem.application, mapped_point(problem.application, machine_of(problem), point), point)

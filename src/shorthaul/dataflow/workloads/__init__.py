@@ -1,0 +1,1 @@
+"""Built-in applications and generators of them."""

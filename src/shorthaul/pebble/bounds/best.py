@@ -1,0 +1,98 @@
+"""The best lower bound on the traffic of any CDAG, with the argument that proves it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.search import Budget
+from shorthaul.pebble.bounds import part_packing, spectral, wavefront
+from shorthaul.pebble.bounds import segments as bound_segments
+from shorthaul.pebble.model import Cdag, require_budget
+
+_PROOFS = {
+    "algorithmic": "Every input is loaded and every output stored at least once (Proposition 2.4).",
+    "wavefront": (
+        "Every input is loaded and every output stored at least once. Beyond that: while a node is computed, every "
+        "value computed before it and read after it, other than its operands, is in the room they leave or is loaded "
+        "later, and stored too unless it is an input. The least weight of such values over all sets that may have been "
+        "computed by then is a minimum cut; the bounds of disjoint parts of the graph add up. No value is computed "
+        "twice."
+    ),
+    "spectral": (
+        "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
+        "cuts into k equal segments; what crosses between segments is at least n / k times the sum of the k least "
+        "eigenvalues of the Laplacian, of which the fast memory holds at most 2 (k - 1) budgets (Jain and Zaharia). "
+        "No value is computed twice."
+    ),
+    "S-partition": (
+        "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
+        "products, of which it is known how many values can be computed from so many words. Cut a schedule into "
+        "segments of T loaded words each, from its end. What a segment computes depends on the words in fast memory at "
+        "its start and the T loaded ones; so each computes at most M values, the first with its fewer loads fewer in "
+        "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products)."
+    ),
+    "parts": (
+        "Every input is loaded and every output stored at least once. Beyond that: strike the moves of all nodes "
+        "outside a part of the graph out of a schedule, and what is left is a schedule of the part, in which operands "
+        "from outside may still take room. So the part's nodes are loaded and stored at least as much as in its "
+        "cheapest schedule, found by exhaustive search, or as its wavefront says. Every load and store "
+        "moves one node, so the bounds of parts add up, each in its share, as long as no node has shares above one in "
+        "all."
+    ),
+}
+
+
+def best_bound(
+    cdag: Cdag, budget: int, *, recompute: bool = False, search: Budget | None = None, goal: int | None = None
+) -> Bound:
+    """Return the best lower bound on the traffic of schedules within ``budget`` that no search of the whole proves.
+
+    With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
+    more time is spent on a bound that has reached it. ``details["bounds"]`` lists all bounds, ``details["parts"]``
+    the number of nodes, bound and share of the parts. Raises :class:`InfeasibleError` if some node cannot be computed.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> found = best_bound(fft(n=8, word=1), 3)
+    >>> found.value, found.method
+    (40, 'parts')
+    """
+    require_budget(cdag, budget)
+    search = search or Budget()
+    least = cdag.algorithmic_bound()
+    segments = bound_segments.excess(cdag, budget, recompute=recompute)
+    values = {"algorithmic": least, "S-partition": least + segments.excess}
+    cuts = wavefront.Found(0, ())
+    if not recompute:
+        cuts = wavefront.excess(cdag, budget, search=search)
+        values["wavefront"] = least + cuts.excess
+        values["spectral"] = least + spectral.excess(cdag, budget)
+    details: dict[str, Any] = {"bounds": values}
+    if goal is None or max(values.values()) < goal:
+        beyond = None if goal is None else goal - least
+        sums = part_packing.excess(
+            cdag, budget, search=search, recompute=recompute, goal=beyond, known=(*cuts.pieces, *segments.pieces)
+        )
+        values["parts"] = least + sums.excess
+        details["parts"] = [
+            {"nodes": nodes, "bound": value, "share": share, "times": times}
+            for (nodes, value, share), times in Counter(sums.parts).items()
+        ]
+    method = max(values, key=lambda name: values[name])
+    return Bound("traffic", values[method], method, _PROOFS[method], details)
+
+
+def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:
+    """Return the bound of a search that covered all schedules below ``value``."""
+    how = "may compute values again" if recompute else "compute no value twice"
+    if proven_optimal:
+        end = "was completed up to the optimum"
+    else:
+        end = "excluded all lower costs: what it left open cannot end below the bound"
+    left_out = "positions that another reaches as cheaply"
+    if not recompute:
+        left_out += ", by itself or turned by an automorphism of the graph, and positions from which parts of the graph"
+        left_out += " alone, whose cheapest ways on are tabulated and add up, take the cost to the bound"
+    proof = f"A search over all schedules that {how} {end}. It left out only {left_out}."
+    return Bound("traffic", value, "exhausted search", proof)

@@ -1,0 +1,98 @@
+"""Parts of a CDAG: what a schedule of the whole does to some nodes is a schedule of these nodes alone.
+
+Strike every move of other nodes out of a schedule. What is left keeps the rules on the nodes of the part, so that it
+moves at least what the cheapest schedule of the part does, and every load and store belongs to one node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.states import recomputation
+from shorthaul.pebble.states.layered_search import Cut, layered
+
+#: How narrow the search is that looks for a cheap schedule of a part before the complete one.
+_CUT = Cut(64, per_set=4, greed=0.5)
+
+
+def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
+    """Return the CDAG of some nodes and the edges among them; None if there are no edges.
+
+    A node that reads others outside the part gets one input of their weight that nothing else reads: it takes their
+    room while the node is computed, and is moved once. Nodes without edges are left out.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> restricted(fft(n=4, word=1), [4, 8]).weights.tolist()
+    [1, 1, 2, 1]
+    """
+    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    number = np.full(cdag.n, -1, dtype=np.int64)
+    number[chosen] = np.arange(len(chosen))
+    degrees = cdag.parents.degrees()[chosen]
+    heads = np.repeat(np.arange(len(chosen), dtype=np.int64), degrees)
+    first = cdag.parents.starts[chosen] - np.concatenate([[0], np.cumsum(degrees)[:-1]])
+    operands = cdag.parents.targets[np.repeat(first, degrees) + np.arange(len(heads))]
+    inner = number[operands] >= 0
+    if not inner.any():
+        return None
+    outside = np.zeros(len(chosen), dtype=np.int64)
+    np.add.at(outside, heads[~inner], cdag.weights[operands[~inner]])
+    gated = np.flatnonzero(outside > 0)
+    weights = np.concatenate([cdag.weights[chosen], outside[gated]])
+    sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
+    targets = np.concatenate([heads[inner], gated])
+    used = np.unique(np.concatenate([sources, targets]))
+    if len(used) < len(weights):
+        place = np.cumsum(np.isin(np.arange(len(weights)), used)) - 1
+        weights, sources, targets = weights[used], place[sources], place[targets]
+    return build(weights, sources, targets)
+
+
+def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
+    """Return the part in which values may be computed again; None if there are no edges.
+
+    What a node reads outside the part takes its room, and may be had for nothing: it can have been computed again.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> recomputing(fft(n=4, word=1), [0, 4, 8]).outside.tolist()
+    [0, 1, 1]
+    """
+    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    inside = np.zeros(cdag.n, dtype=np.bool_)
+    inside[chosen] = True
+    sources, targets = cdag.edge_arrays()
+    inner = inside[sources] & inside[targets]
+    used = np.unique(np.concatenate([sources[inner], targets[inner]]))
+    if len(used) == 0:
+        return None
+    number = np.full(cdag.n, -1, dtype=np.int64)
+    number[used] = np.arange(len(used))
+    room = cdag.needs() - cdag.weights
+    np.subtract.at(room, targets[inner], cdag.weights[sources[inner]])
+    given = cdag.is_input()[used]
+    outside = np.where(given, 0, room[used])
+    part = build(cdag.weights[used], number[sources[inner]], number[targets[inner]])
+    return recomputation.Game(part, given, outside)
+
+
+def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
+    """Return the least traffic of a part beyond its inputs and outputs if no value is computed twice.
+
+    None if the time was too short to tell.
+    """
+    found = layered(part, budget, limit=2**60, search=search, cut=_CUT)
+    if found.excess is None or found.complete or found.excess == 0:
+        return found.excess
+    proof = layered(part, budget, limit=found.excess, search=search)
+    if not (proof.finished and proof.complete):
+        return None
+    return found.excess if proof.excess is None else proof.excess
+
+
+def excess_recomputing(game: recomputation.Game, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic of a part beyond its inputs and outputs if values may be computed again."""
+    return recomputation.least_excess(game, budget, search=search)

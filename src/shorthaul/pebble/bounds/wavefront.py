@@ -1,0 +1,159 @@
+"""The wavefront bound without recomputation: minimum convex cuts, summed over parts (Elango et al. 2014)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.graphs.csr import layers
+from shorthaul.pebble.bounds import wavefront_kernels as kernels
+from shorthaul.pebble.model import Cdag, IntArray
+
+_COMPILE_S = 10
+#: Graphs above this many nodes are not cut into parts, and wavefronts are taken at some nodes only.
+_MOST_PARTED = 400
+_MOST_CHOSEN = 64
+#: Above this many nodes no minimum cuts are computed at all.
+_MOST_NODES = 5_000
+_PIECES = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A lower bound on the traffic beyond inputs and outputs, and sets of nodes with bounds on their own part of it."""
+
+    excess: int
+    pieces: tuple[tuple[IntArray, int], ...]
+
+
+def excess(cdag: Cdag, budget: int, *, search: Budget) -> Found:
+    """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
+
+    While a node is computed, whatever is computed before it and read after it is in the room that is left, or is
+    charged: an input its load once more, any other value a store and a load. The least charge over all sets that can
+    have been computed by then is a minimum cut. Charges of the values of disjoint parts add up.
+    """
+    if cdag.n > _MOST_NODES:
+        return Found(0, ())
+    announce("shorthaul.pebble.bounds.wavefront_kernels", _COMPILE_S)
+    if cdag.n > _MOST_PARTED:
+        best = _sampled(cdag, budget, search)
+        return Found(best, ((np.arange(cdag.n), best),) if best else ())
+    best, pieces = 0, []
+    ends = np.unique(np.linspace(0, cdag.n, min(_PIECES, cdag.n) + 1).astype(np.int64)).tolist()
+    for order in _orders(cdag):
+        values = _runs(cdag, budget, order, ends, search)
+        best = max(best, _parted(ends, values))
+        pieces += [(order[ends[i] : ends[j]], value) for (i, j), value in values.items() if value > 0]
+    return Found(best, tuple(pieces))
+
+
+def turning(cdag: Cdag, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic beyond inputs and outputs from moments that every schedule has.
+
+    Of any group of nodes some node is the first to be computed, and some node is the last. The wavefront at it, while
+    no other of the group is computed, or all others are, is a minimum cut; the least over all nodes of the group
+    holds. Groups are the outputs, the nodes that read inputs only, and on small graphs every layer. 0 if the time
+    runs out.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> turning(fft(n=16, word=1), 6, search=Budget())
+    22
+    """
+    announce("shorthaul.pebble.bounds.wavefront_kernels", _COMPILE_S)
+    best = 0
+    for group in _groups(cdag):
+        for is_first in (True, False):
+            for times in (2, 1):
+                best = max(best, _least_among(cdag, budget, group, is_first, times, best, search))
+    return best
+
+
+def _groups(cdag: Cdag) -> Iterator[IntArray]:
+    given = cdag.is_input()
+    sources, targets = cdag.edge_arrays()
+    entries = ~given
+    entries[targets[~given[sources]]] = False
+    yield cdag.outputs()
+    yield np.flatnonzero(entries)
+    if cdag.n > _MOST_PARTED:
+        return
+    for depth in (layers(cdag.children, cdag.order), layers(cdag.parents, cdag.order[::-1])):
+        for layer in range(1, int(depth.max())):
+            yield np.flatnonzero((depth == layer) & ~given)
+
+
+def _least_among(
+    cdag: Cdag, budget: int, group: IntArray, is_first: bool, times: int, beaten: int, search: Budget
+) -> int:
+    """Return the least excess over the nodes that may be first or last of a group; 0 if it does not exceed another."""
+    needs = cdag.needs()
+    least = 2**59 if len(group) else 0
+    for node in group.tolist():
+        if search.expired():
+            return 0
+        found = kernels.wavefront_among(
+            node, group, is_first, times, cdag.weights, int(needs[node]), cdag.parents.starts, cdag.parents.targets,
+            budget, least,
+        )  # fmt: skip
+        least = min(least, int(found))
+        if least <= beaten:
+            return 0
+    return least
+
+
+def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:
+    value, _ = kernels.best_wavefront(
+        part, chosen, cdag.weights, cdag.needs(), cdag.parents.starts, cdag.parents.targets, budget
+    )
+    return int(value)
+
+
+def _sampled(cdag: Cdag, budget: int, search: Budget) -> int:
+    everything = np.arange(cdag.n, dtype=np.int64)
+    nodes = np.flatnonzero(~cdag.is_input())
+    chosen = search.generator().permutation(nodes)[:_MOST_CHOSEN]
+    best = 0
+    for node in chosen:
+        if search.expired():
+            break
+        best = max(best, _best(cdag, budget, everything, np.array([node])))
+    return best
+
+
+def _orders(cdag: Cdag) -> list[IntArray]:
+    """Return two orders to cut into parts: as given and by layers, inputs just before what reads them first."""
+    depth = layers(cdag.children, cdag.order)
+    position = np.empty(cdag.n, dtype=np.int64)
+    position[cdag.order] = np.arange(cdag.n)
+    orders = []
+    for key in (position, depth * cdag.n + position):
+        first = key.astype(np.float64)
+        for node in cdag.inputs().tolist():
+            first[node] = key[cdag.children.neighbours(node)].min() - 0.5
+        orders.append(np.argsort(first, kind="stable"))
+    return orders
+
+
+def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Budget) -> dict[tuple[int, int], int]:
+    """Return the bounds of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
+    values = {}
+    for stop in range(1, len(ends)):
+        for start in range(stop):
+            if search.expired():
+                break
+            part = order[ends[start] : ends[stop]]
+            values[start, stop] = _best(cdag, budget, part, part)
+    return values
+
+
+def _parted(ends: list[int], values: dict[tuple[int, int], int]) -> int:
+    """Return the largest sum of bounds over a partition of an order into runs of pieces."""
+    best = [0] * len(ends)
+    for stop in range(1, len(ends)):
+        best[stop] = max([best[stop - 1], *(best[start] + values.get((start, stop), 0) for start in range(stop))])
+    return best[-1]

@@ -1,0 +1,1 @@
+"""Exact search and the least memory that is enough."""

@@ -1,0 +1,90 @@
+"""The smallest fast memory that moves inputs and outputs only, on any graph: found by search, proven by exhaustion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from shorthaul.core.search import Budget
+from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.states.layered_search import layered, tables
+
+#: Graphs of more nodes than this are not searched exhaustively.
+_MOST_NODES: Final = 400
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LeastMemory:
+    """``plan`` moves inputs and outputs only within ``budget``; with less than ``least`` no schedule does."""
+
+    budget: int
+    plan: Plan
+    least: int
+
+
+def peak_of(cdag: Cdag, plan: Plan) -> int:
+    """Return the most weight that is in fast memory at once.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
+    >>> cdag = pyramid(n=2, word=1)
+    >>> peak_of(cdag, belady.plan(cdag, 99))
+    4
+    """
+    enters = (plan.kinds == Move.LOAD) | (plan.kinds == Move.COMPUTE)
+    change = np.where(enters, 1, np.where(plan.kinds == Move.DELETE, -1, 0)) * cdag.weights[plan.nodes]
+    return int(np.cumsum(change).max(initial=0))
+
+
+def search_least(cdag: Cdag, start: Plan, *, search: Budget, recompute: bool = False) -> LeastMemory:
+    """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
+
+    Budgets are multiples of the weights' divisor. Annealing at one less than the best lowers it. Without ``recompute``
+    and on graphs that are not too large, a search for plans that let nothing go and come back is completed at budgets
+    in between: every set of computed values is one position, since all of them that are read later must be in fast
+    memory. Where it finds none, the least budget is above.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
+    >>> cdag = pyramid(n=4, word=1)
+    >>> found = search_least(cdag, belady.plan(cdag, 99), search=Budget())
+    >>> found.budget, found.least
+    (6, 6)
+    """
+    unit = int(np.gcd.reduce(cdag.weights))
+    goal = cdag.algorithmic_bound()
+    best, budget = start, peak_of(cdag, start)
+    least = cdag.least_budget()
+    if not recompute and cdag.n <= _MOST_NODES:
+        best, least = _exhausted(cdag, best, search.part(0.5))
+        budget = peak_of(cdag, best)
+    while budget > least and not search.expired():
+        room = budget - unit
+        begin = belady.plan(cdag, room, search=search.part(0.2))
+        found = driver.improve(cdag, room, begin, search=search.part(0.5), recompute=recompute, goal=goal)
+        if found.traffic(cdag.weights) > goal:
+            break
+        best, budget = found, peak_of(cdag, found)
+    return LeastMemory(budget, best, least)
+
+
+def _exhausted(cdag: Cdag, best: Plan, search: Budget) -> tuple[Plan, int]:
+    """Return the best plan and the least budget that complete searches leave, by bisection."""
+    unit = int(np.gcd.reduce(cdag.weights))
+    low, high = cdag.least_budget() // unit, peak_of(cdag, best) // unit
+    given = tables(cdag)
+    open_from = high  # budgets from here on take too long
+    while low < min(high, open_from) and not search.expired():
+        middle = (low + min(high, open_from)) // 2
+        part = search.part(0.3, endless_s=10.0)
+        outcome = layered(cdag, middle * unit, limit=1, search=part, given=given)
+        if outcome.plan is not None:
+            best, high = outcome.plan, peak_of(cdag, outcome.plan) // unit
+        elif outcome.finished and outcome.complete:
+            low = middle + 1
+        else:
+            open_from = middle
+    return best, low * unit

@@ -1,0 +1,256 @@
+"""The exact solver without recomputation: breadth-first branch and bound over downsets.
+
+A state is what is computed, what is in fast memory, and what of that is nowhere else; a macro-move computes one node,
+loads its missing operands and lets an inclusion-minimal set of values go, stored lazily. All states of as many steps
+are kept beside each other (Zhou and Hansen's breadth-first heuristic search), so that each downset keeps only states
+that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept. A
+pass below the best plan proves it optimal or finds an optimal one; passes below lower limits prove these as bounds.
+Passes go on turn by turn, with beams and local search in between, and what is left open when time is up still tells a
+bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shorthaul.core.jit import affordable
+from shorthaul.core.search import Budget
+from shorthaul.pebble.exact import beam, pattern_choice
+from shorthaul.pebble.local_search import driver
+from shorthaul.pebble.model import Cdag, IntArray, require_budget
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.states import automorphisms as symmetry
+from shorthaul.pebble.states import potential_kernels, potentials
+from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
+from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
+from shorthaul.pebble.states.potentials import NO_POTENTIAL
+
+#: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
+_FIRST_TURN_S = 1.0
+_GROWTH = 3.0
+#: How much of a turn's improvement comes before the first pass.
+_FIRST_LOOK = 0.5
+#: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn; graphs that
+#: are small enough for prices of holding values go on to these earlier.
+_SYMMETRY = 0.3
+_WITHOUT_TABLES, _WITHOUT_PRICES = 1.2, 0.8
+_TABLES = 0.5
+#: How often prices climb, and what each climb, each beam that potentials guide and the pass after them take.
+_CLIMBS = 4
+_CLIMB, _GUIDED, _WITH_POTENTIAL = 1.2, 0.25, 5.0
+#: Widths of these beams, after the first climb and after the last.
+_NARROW, _WIDE = 300, 3000
+#: What passes below the best plan, below lower limits, and better plans take of a turn.
+_MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
+#: Passes shorter than this part of their turn are followed by wider steps of the limit.
+_SHORT = 0.05
+
+
+def solve(
+    cdag: Cdag,
+    budget: int,
+    *,
+    search: Budget,
+    incumbent: Plan | None = None,
+    known_bound: int = 0,
+    bounding: Callable[[Plan], int] | None = None,
+) -> tuple[Plan, int, bool]:
+    """Return (best plan, lower bound on the traffic, whether the plan is proven optimal).
+
+    No value is computed twice. ``incumbent`` is a plan to start from, ``known_bound`` a lower bound on the traffic
+    that is proven already; ``bounding`` finds another, given the best plan, where the first pass takes long. Without a
+    time limit the search ends when the proof is complete or outgrows the memory it may take. Raises
+    :class:`InfeasibleError` if some node cannot be computed.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> solve(fft(n=4, word=1), 3, search=Budget(time_limit_s=60))[1:]
+    (14, True)
+    """
+    require_budget(cdag, budget)
+    bound = max(cdag.algorithmic_bound(), known_bound)
+    start = belady.plan(cdag, budget) if incumbent is None else incumbent
+    solver = _Solver(cdag, budget, start, bound, search)
+    solver.improve(_FIRST_LOOK * _FIRST_TURN_S)
+    solver.begin(_FIRST_TURN_S)
+    solver.use_potential(_FIRST_TURN_S)
+    if bounding is not None and not solver.is_done():
+        solver.raise_to(bounding(solver.best))
+    if not solver.is_done():
+        solver.use_tables(_FIRST_TURN_S)
+    seconds = _FIRST_TURN_S
+    while not solver.is_done():
+        solver.run(seconds)
+        if not solver.is_done():
+            solver.improve(seconds)
+        seconds *= _GROWTH
+    return solver.best, solver.bound, solver.gap() <= 0
+
+
+class _Solver:
+    """One problem, what is known of it, and its passes."""
+
+    def __init__(self, cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget) -> None:
+        self._cdag, self._budget, self._search = cdag, budget, search
+        self._given = tables(cdag)
+        self._least = cdag.algorithmic_bound()
+        self._patterns = NO_PATTERNS
+        self._potential = NO_POTENTIAL
+        self._automorphisms: IntArray | None = None
+        self._main: Layers | None = None
+        self._rising: Layers | None = None
+        self._target = self._step = 0
+        self._turn = 0
+        self._short = _WITHOUT_PRICES if cdag.n <= potentials.MOST_NODES else _WITHOUT_TABLES
+        self.best, self.bound = best, bound
+
+    def gap(self) -> int:
+        """Return by how much the best plan exceeds the bound."""
+        return self.best.traffic(self._cdag.weights) - self.bound
+
+    def is_done(self) -> bool:
+        """True if the best plan is optimal, time is up, or without a time limit the memory is."""
+        is_outgrown = self._search.time_limit_s is None and self._main is not None and self._main.outgrown
+        return self.gap() <= 0 or self._search.expired() or (is_outgrown and self._turn > 1)
+
+    def _part(self, seconds: float) -> Budget:
+        """Return a budget of so many seconds, or of what is left; every one has a seed of its own."""
+        left = self._search.remaining_s()
+        part = self._search.part(min(1.0, seconds / max(left, 1e-9)), endless_s=seconds)
+        self._turn += 1
+        part.seed = self._search.seed + self._turn
+        return part
+
+    def improve(self, seconds: float) -> None:
+        """Look for a better plan by local search and beams."""
+        if self.gap() <= 0:
+            return
+        cdag, budget, goal = self._cdag, self._budget, self.bound
+        self.best = driver.improve(cdag, budget, self.best, search=self._part(_LOCAL * seconds), goal=goal)
+        if self.gap() > 0:
+            self.best = beam.plan(cdag, budget, search=self._part(_BEAM * seconds), incumbent=self.best, goal=goal)
+        self._search.report(best=self.best.traffic(cdag.weights), bound=self.bound, what="exact")
+
+    def begin(self, seconds: float) -> None:
+        """Try the pass below the best plan for a while."""
+        if self.gap() <= 0:
+            return
+        self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(_SYMMETRY * seconds))
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(self._short * seconds)
+
+    def use_potential(self, seconds: float) -> None:
+        """Begin the pass again with a potential of what is still to come, after beams that it guides."""
+        if self.gap() <= 0 or self._search.expired():
+            return
+        left = self._search.remaining_s()
+        if not affordable(potential_kernels.__name__, potentials.COMPILE_S, left, "bounding by prices"):
+            return
+        found = potentials.begun(self._cdag, self._budget)
+        if found is None:
+            return
+        for turn in range(_CLIMBS):
+            found.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(_CLIMB * seconds))
+            self.raise_to(self._least + found.excess)
+            if self.gap() <= 0 or self._search.expired():
+                return
+            self._potential = found.potential()
+            is_last = found.is_flat or turn == _CLIMBS - 1
+            if turn == 0 or is_last:
+                self._guided(_WIDE if is_last else _NARROW, _GUIDED * seconds)
+            if is_last:
+                break
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(_WITH_POTENTIAL * seconds)
+
+    def _guided(self, width: int, seconds: float) -> None:
+        """Look for a better plan by a beam that the potential guides."""
+        outcome = layered(
+            self._cdag,
+            self._budget,
+            limit=self.best.traffic(self._cdag.weights) - self._least,
+            search=self._part(seconds),
+            cut=Cut(width, is_guided=True),
+            given=self._given,
+            potential=self._potential,
+        )
+        if outcome.plan is not None:
+            self.best = outcome.plan
+
+    def use_tables(self, seconds: float) -> None:
+        """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""
+        found = pattern_choice.chosen(self._cdag, self._budget, search=self._part(_TABLES * seconds))
+        self.raise_to(self._least + found.excess)
+        if found.excess == 0 or self.gap() <= 0:
+            return
+        before, self._patterns = self._main, found.patterns
+        self._main = self._layers(self.best.traffic(self._cdag.weights))
+        self._continue_main(self._short * seconds)
+        if before is not None and before.depth > self._main.depth and self.gap() > 0:
+            self._main, self._patterns = before, NO_PATTERNS
+
+    def run(self, seconds: float) -> None:
+        """Go on with the pass below the best plan, and with one below a lower limit."""
+        self._continue_main(_MAIN * seconds)
+        part = self._part(_RISING * seconds)
+        while self.gap() > 0 and not part.expired() and self._continue_rising(part, _SHORT * seconds):
+            pass
+
+    def _layers(self, traffic: int) -> Layers:
+        """Return a pass for plans cheaper than ``traffic``."""
+        limit = traffic - self._least
+        return Layers(
+            self._cdag,
+            self._budget,
+            limit,
+            self._given,
+            patterns=self._patterns,
+            potential=self._potential,
+            automorphisms=self._automorphisms,
+        )
+
+    def raise_to(self, bound: int) -> None:
+        """Take a lower bound that is proven."""
+        self.bound = max(self.bound, min(bound, self.best.traffic(self._cdag.weights)))
+        self._search.report(best=self.best.traffic(self._cdag.weights), bound=self.bound, what="exact")
+
+    def _take(self, outcome: Outcome) -> None:
+        """Take the optimal plan that a complete pass has found."""
+        assert outcome.plan is not None
+        self.best = outcome.plan
+        self.bound = outcome.plan.traffic(self._cdag.weights)
+
+    def _continue_main(self, seconds: float) -> None:
+        if self._main is None or self._main.outgrown:
+            return
+        traffic = self.best.traffic(self._cdag.weights)
+        self._main.lower(traffic - self._least)
+        outcome = self._main.run(self._part(seconds))
+        if outcome.plan is not None and outcome.complete:
+            self._take(outcome)
+        elif outcome.finished and outcome.complete:
+            self.raise_to(traffic)
+        else:
+            self.raise_to(self._least + self._main.proven)
+
+    def _continue_rising(self, part: Budget, short_s: float) -> bool:
+        """Go on with the pass below a lower limit; False if it takes longer than the part."""
+        unit = self._given.unit
+        if self._rising is None or self._target <= self.bound:
+            self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
+            self._rising = self._layers(self._target)
+        started = part.searching_s()
+        outcome = self._rising.run(part)
+        if outcome.plan is not None and outcome.complete:
+            self._take(outcome)
+        elif outcome.finished and outcome.complete:
+            is_short = part.searching_s() - started < short_s
+            self._step = 2 * max(self._step, unit) if is_short else unit
+            self.raise_to(self._target)
+            self._rising = None
+        elif self._rising.outgrown and self._step > unit:
+            self._step, self._rising = unit, None
+        else:
+            self.raise_to(self._least + self._rising.proven)
+            return False
+        return True

@@ -1,0 +1,191 @@
+"""Orders by list scheduling for least traffic: next comes what computes most per weight that has to be moved.
+
+The scheduler plays the game as it goes. Whatever is computable without loading and makes the fast memory emptier comes
+at once, whatever else needs no load comes while there is room. Otherwise it looks ahead: for the values that most nodes
+wait for alone, for those wanted last, and for the first node of a base order, it counts what could be computed without
+further loads once that value is there, its ancestors included, per weight loaded and memory taken. Tiles come out of
+this by themselves: skewed bands of a stencil, blocks of a transform, squares of a product. Many rules are raced, every
+order judged by its replay with Belady's replacement.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from shorthaul.core import jit
+from shorthaul.core.search import Budget
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.orders import list_scheduling_kernels as kernels
+from shorthaul.pebble.orders import list_scheduling_memory_kernels as memory
+from shorthaul.pebble.orders.fusion import Fused, fuse
+from shorthaul.pebble.plan import Plan
+
+#: The base order that is the order of the best plan so far.
+BEST: Final = "best"
+_EVERYWHERE: Final = 2**40
+#: Most nodes of a subtree that are computed at once with their only reader.
+_FUSED: Final = 3
+#: A run of the scheduler is cut off after this many steps per node and edge; the rest comes in the base order.
+_MOST_WORK: Final = 400
+#: Seconds that one run takes at most per node and edge, to tell whether the first one fits into the time.
+_RUN_S: Final = 2e-6
+#: How many rules without a better plan are enough where nobody gave a time limit, and the limit then, in seconds.
+PATIENCE: Final = 60
+_ENDLESS_S: Final = 20.0
+COMPILE_S: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one run of the scheduler prefers.
+
+    ``base`` names an order of :mod:`belady`, or the order of the best plan so far (``BEST``). ``fused`` lets values
+    read once go with their reader.
+    ``capacity`` is the share of the budget to plan with, ``live`` the share of it that values not in slow memory may
+    fill by themselves. ``growth`` and ``overflow`` are what memory taken, and memory missing, count beside loads;
+    ``dirty`` is how much nearer a value's next use counts that would have to be stored. ``by_score`` and ``by_recency``
+    are how many wanted values are looked at, ``longest`` how many nodes one look may ask for. Only nodes up to
+    ``window`` places behind the first one left in the base order are computed out of turn.
+    """
+
+    base: str = "depth-first-by-need"
+    fused: bool = False
+    capacity: float = 1.0
+    live: float = 1.0
+    growth: float = 0.1
+    overflow: float = 1.0
+    dirty: float = 1.0
+    by_score: int = 3
+    by_recency: int = 3
+    longest: int = 64
+    window: int = _EVERYWHERE
+
+
+#: The rules tried first; the others are drawn around the best.
+FIRST_RULES: Final = (
+    Rules(base="given", growth=0.3, dirty=2.0),
+    Rules(),
+    Rules(fused=True, base="depth-first", growth=0.3, live=0.8),
+    Rules(base="given", by_score=0, growth=0.0, live=0.85),
+    Rules(base="depth-first", by_score=0, growth=0.0, live=0.75),
+    Rules(base="given", capacity=0.8, dirty=4.0),
+    Rules(fused=True, growth=1.0, overflow=2.0, capacity=0.9),
+    Rules(base="recent-first", growth=0.0, by_score=1, longest=512),
+)
+#: The rules tried first where a good plan is there.
+BEST_RULES: Final = (Rules(base=BEST, window=200), Rules(base=BEST, window=20), Rules(base=BEST, fused=True))
+
+
+class Scheduler:
+    """Runs of the scheduler on one CDAG, its fused graph and its base orders made once."""
+
+    def __init__(self, cdag: Cdag, budget: int) -> None:
+        self._cdag = cdag
+        self._budget = budget
+        self._fused: dict[bool, Fused] = {}
+        self._orders: dict[str, IntArray] = {}
+
+    def start_from(self, plan: Plan) -> None:
+        """Let ``BEST`` be the order of ``plan``, the inputs first."""
+        self._orders[BEST] = np.concatenate([self._cdag.inputs(), belady.order_of(plan)])
+
+    def order(self, rules: Rules, seed: int) -> IntArray:
+        """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,)."""
+        cdag = self._cdag
+        if rules.base not in self._orders:
+            self._orders[rules.base] = belady.ORDERS[rules.base](cdag)
+        if rules.fused not in self._fused:
+            self._fused[rules.fused] = fuse(cdag, _FUSED if rules.fused else 0)
+        base, fused = self._orders[rules.base], self._fused[rules.fused]
+        groups = fused.order_of_groups(base)
+        rank = np.zeros(len(fused.heads), np.int64)
+        rank[groups] = np.arange(len(groups))
+        graph = memory.Graph(
+            fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
+            fused.weights, groups, rank,
+        )  # fmt: skip
+        preferences = memory.Rules(
+            rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest,
+            rules.window,
+        )  # fmt: skip
+        capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
+        most_work = _MOST_WORK * (cdag.n + cdag.edges)
+        found = kernels.greedy_order(graph, preferences, capacity, most_work, seed)
+        return fused.expanded(found, base[~cdag.is_input()[base]])
+
+
+def drawn(best: Rules, random: np.random.Generator) -> Rules:
+    """Return rules drawn at random: near ``best`` half of the time, each entry kept as often as not, else anywhere."""
+    anywhere = Rules(
+        base=str(random.choice([*belady.ORDERS, BEST, BEST, BEST])),
+        fused=bool(random.random() < 0.5),
+        capacity=float(random.uniform(0.6, 1.1)),
+        live=float(random.uniform(0.3, 1.1)),
+        growth=float(random.choice([0.0, 0.02, 0.1, 0.3, 1.0])),
+        overflow=float(random.choice([0.2, 0.5, 1.0, 2.0, 4.0])),
+        dirty=float(random.choice([0.5, 1.0, 2.0, 4.0])),
+        by_score=int(random.integers(0, 8)),
+        by_recency=int(random.integers(0, 8)),
+        longest=int(random.choice([8, 32, 128, 512])),
+        window=_EVERYWHERE if random.random() < 0.4 else int(2 ** random.uniform(2, 12)),
+    )
+    if random.random() < 0.5:
+        return anywhere
+    kept = {name: getattr(best, name) for name in Rules.__slots__ if random.random() < 0.7}
+    return replace(anywhere, **kept)
+
+
+def plan(
+    cdag: Cdag,
+    budget: int,
+    *,
+    search: Budget,
+    incumbent: Plan,
+    goal: int = 0,
+    rules: Sequence[Rules] = (*FIRST_RULES, *BEST_RULES),
+    patience: int | None = PATIENCE,
+) -> Plan:
+    """Return the best schedule that the race finds until ``search`` expires, never worse than ``incumbent``.
+
+    First come ``rules``, then others are drawn. It ends early at a traffic of ``goal`` (a lower bound), and after
+    ``patience`` drawn rules without success (None: never). The same seed gives the same plan when it ends by itself.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import stencil
+    >>> cells = stencil(n=30, t=20, word=1)
+    >>> first = belady.plan(cells, 12)
+    >>> plan(cells, 12, search=Budget(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
+    True
+    """
+    jit.announce(kernels.__name__, COMPILE_S)
+    best, traffic = incumbent, incumbent.traffic(cdag.weights)
+    goal = max(goal, cdag.algorithmic_bound())
+    search = search.part(1.0, endless_s=_ENDLESS_S)
+    run_s = _RUN_S * (cdag.n + cdag.edges)
+    random = search.generator()
+    scheduler = Scheduler(cdag, budget)
+    scheduler.start_from(incumbent)
+    best_rules, idle = FIRST_RULES[0], 0
+    for given in itertools.chain(rules, itertools.repeat(None)):
+        idle += given is None
+        if traffic <= goal or search.remaining_s() < run_s or (patience is not None and idle > patience):
+            break
+        began = search.searching_s()
+        current = given or drawn(best_rules, random)
+        order = scheduler.order(current, int(random.integers(2**31)))
+        for penalty in belady.PENALTIES:
+            found = belady.replay_order(cdag, budget, order, penalty=penalty)
+            cost = found.traffic(cdag.weights)
+            if cost < traffic:
+                best, traffic, best_rules, idle = found, cost, current, 0
+                scheduler.start_from(best)
+            if search.expired():
+                break
+        run_s = max(run_s, search.searching_s() - began)
+        search.report(best=traffic, bound=goal, what="list scheduling")
+    return best

@@ -1,0 +1,218 @@
+"""Orders by tiles: sums that read the same values are computed side by side, whatever the graph they stand in.
+
+Values read once go with their reader, so that whole sums become one group (:mod:`fusion`), and values with the same
+readers become one class. A tile grows from the first group left: next comes what reads nothing new, then the class that
+completes most groups per weight, or the group that misses least, up to a size; that gives squares of a matrix product
+and blocks of a convolution. Inside a tile, computation goes level by level: all sums advance together, and the operands
+stream by. Sizes and shapes are raced, every order judged by its replay with Belady's replacement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from shorthaul.core import jit
+from shorthaul.core.search import Budget
+from shorthaul.graphs.csr import Csr, from_arrays
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.orders import belady, tile_kernels
+from shorthaul.pebble.orders import tile_exchange_kernels as exchange
+from shorthaul.pebble.orders.fusion import Fused, fuse
+from shorthaul.pebble.plan import Plan
+
+#: Most nodes of a subtree that are computed at once with their only reader, inside a tile.
+_STEP: Final = 3
+#: Weights of classes are scaled by this to be skewed.
+_SCALE: Final = 1024
+#: Sizes tried first, as shares of the budget.
+_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
+#: Exchanges tried in one tiling, and tiles times classes, at most.
+_MOST_EXCHANGES: Final = 3_000_000
+_MOST_COUNTS: Final = 50_000_000
+#: The temperatures between which exchanges are annealed, in median weights of a class.
+_HOT, _COLD = 0.5, 0.03
+#: Seconds that one tiling and its replay take at most per node and edge.
+_RUN_S: Final = 2e-6
+#: A tiling this much worse than the best is replayed with one penalty only.
+_HOPELESS: Final = 1.15
+#: How many tilings without a better one are enough where nobody gave a time limit, and the limit then, in seconds.
+PATIENCE: Final = 80
+_ENDLESS_S: Final = 20.0
+#: Seconds that the first compilation of the kernels takes, roughly.
+COMPILE_S: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How to tile.
+
+    ``base`` names an order of :mod:`belady`. ``outputs`` puts only what nothing reads into tiles, its ancestors where
+    they are needed first. ``size`` is the weight of results in a tile. ``late`` computes everything in a tile as late
+    as possible instead of as early. ``single`` lets single groups in by what they miss, not only by whole classes.
+    ``skew`` makes classes that come late in the graph heavier (or lighter, below 0), which stretches the tiles.
+    ``exchanges`` is how many times for each sum a move between tiles is tried, by annealing what all tiles read.
+    """
+
+    base: str
+    outputs: bool
+    size: int
+    late: bool
+    single: bool = True
+    skew: float = 0.0
+    exchanges: int = 0
+
+
+class Tiler:
+    """Tilings of one CDAG; sums, classes and base orders are made once."""
+
+    def __init__(self, cdag: Cdag) -> None:
+        self._cdag = cdag
+        self._sums = fuse(cdag, cdag.n, with_largest=True)
+        self._steps = fuse(cdag, _STEP)
+        self._reads, self._weights = _classes(self._sums)
+        self._orders: dict[str, IntArray] = {}
+
+    def order(self, shape: Shape) -> IntArray:
+        """Return the order in which ``shape`` computes the nodes that are no inputs, shape (computed nodes,)."""
+        cdag, sums, steps = self._cdag, self._sums, self._steps
+        if shape.base not in self._orders:
+            order = belady.ORDERS[shape.base](cdag)
+            self._orders[shape.base] = order[~cdag.is_input()[order]]
+        base = self._orders[shape.base]
+        tile, turn = self.tiles(shape, sums.order_of_groups(base))
+        order = steps.order_of_groups(base)
+        group = sums.group_of[steps.heads]
+        level = tile_kernels.levels(order, steps.parents.starts, steps.parents.targets, tile[group], shape.late)
+        tile, turn = tile[group][order], turn[group][order]
+        return steps.expanded(order[np.lexsort((turn, level[order], tile))], base)
+
+    def tiles(self, shape: Shape, order: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the number of the tile that every sum belongs to, and its turn in it, both of shape (sums,)."""
+        sums = self._sums
+        computed = sums.parents.degrees() > 0
+        waiting = np.zeros(len(computed), np.int64)
+        target, children = sums.children.degrees() == 0, Csr(np.zeros(len(computed) + 1, np.int64), waiting)
+        if not shape.outputs:
+            target, children = computed, sums.children
+            readers = np.repeat(computed, children.degrees())
+            waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
+        stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(self._weights)))
+        skewed = self._reads._replace(weights=np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64)))
+        tile, turn = tile_kernels.grown(
+            order, target, skewed, children.starts, children.targets, waiting, sums.weights, shape.size, shape.single
+        )
+        if shape.exchanges and (int(tile.max()) + 1) * len(self._weights) <= _MOST_COUNTS:
+            heat = float(np.median(self._weights))
+            steps = min(shape.exchanges * int((tile >= 0).sum()), _MOST_EXCHANGES)
+            parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
+            tile, _ = exchange.exchanged(
+                tile, self._reads, parents.starts, parents.targets, children.starts, children.targets, sums.weights,
+                size, steps, _HOT * heat, _COLD * heat, steps + shape.size,
+            )  # fmt: skip
+        if shape.outputs:
+            for values in (tile, turn):
+                tile_kernels.earliest(order, sums.parents.starts, sums.parents.targets, values)
+        return tile, turn
+
+
+def _classes(sums: Fused) -> tuple[tile_kernels.Reads, IntArray]:
+    """Return who reads which class of values, and the weights of the classes: values with the same readers are one."""
+    n = len(sums.heads)
+    codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is told by the sum of its readers' codes
+    children = sums.children
+    running = np.concatenate([[0], np.cumsum(codes[children.targets])])
+    _, first, of = np.unique(
+        running[children.starts[1:]] - running[children.starts[:-1]], return_index=True, return_inverse=True
+    )
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))  # classes are numbered by their first value
+    of = rank[of]
+    weights = np.bincount(of, weights=sums.weights).astype(np.int64)
+    keys = np.unique(children.targets * len(first) + np.repeat(of, children.degrees()))
+    group, value = keys // len(first), keys % len(first)
+    shared = np.bincount(value, minlength=len(first)) > 1  # what one group reads alone says nothing about others
+    group, value = group[shared[value]], value[shared[value]]
+    reads, readers = from_arrays(n, group, value), from_arrays(len(first), value, group)
+    made = np.where(shared[of], of, -1)
+    return tile_kernels.Reads(
+        reads.starts, reads.targets, readers.starts, readers.targets, weights, made
+    ), weights  # fmt: skip
+
+
+def first_shapes(budget: int) -> list[Shape]:
+    """Return the shapes tried first."""
+    return [
+        Shape(base, outputs, max(1, int(share * budget)), late, single)
+        for share in _SIZES
+        for base, outputs, late, single in (
+            ("given", False, False, True),
+            ("given", True, False, True),
+            ("depth-first", False, True, True),
+            ("given", False, False, False),
+        )
+    ]
+
+
+def drawn(best: Shape, random: np.random.Generator) -> Shape:
+    """Return a shape near ``best``."""
+    shape = replace(
+        best, size=max(1, round(best.size * float(random.uniform(0.75, 1.25)))), skew=float(random.normal(0, 0.7))
+    )
+    change = random.random(4) < 0.2
+    return replace(
+        shape,
+        base=str(random.choice(["given", "depth-first", "recent-first"])) if change[0] else shape.base,
+        outputs=shape.outputs != bool(change[1]),
+        exchanges=int(random.choice([0, 1000, 4000])),
+        late=shape.late != bool(change[2]),
+        single=shape.single != bool(change[3]),
+    )
+
+
+def plan(
+    cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0, patience: int | None = PATIENCE
+) -> Plan:
+    """Return the best schedule that the race of tilings finds until ``search`` expires, never worse than ``incumbent``.
+
+    It ends early at a traffic of ``goal`` (a lower bound), and after ``patience`` shapes without success (None: never).
+    The same seed gives the same plan when it ends by itself.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
+    >>> product = matmul(m=8, n=8, k=8, word=1)
+    >>> first = belady.plan(product, 24)
+    >>> plan(product, 24, search=Budget(), incumbent=first).traffic(product.weights) < first.traffic(product.weights)
+    True
+    """
+    best, traffic = incumbent, incumbent.traffic(cdag.weights)
+    goal = max(goal, cdag.algorithmic_bound())
+    search = search.part(1.0, endless_s=_ENDLESS_S)
+    run_s = _RUN_S * (cdag.n + cdag.edges)
+    if search.remaining_s() < run_s or traffic <= goal:
+        return best
+    jit.announce(tile_kernels.__name__, COMPILE_S)
+    jit.announce(exchange.__name__, COMPILE_S // 3)
+    tiler = Tiler(cdag)
+    random = search.generator()
+    shapes = first_shapes(budget)
+    leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
+    idle = 0
+    while traffic > goal and (patience is None or idle < patience) and search.remaining_s() >= run_s:
+        began = search.searching_s()
+        shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
+        idle += 1
+        order = tiler.order(shape)
+        for penalty in belady.PENALTIES:
+            found = belady.replay_order(cdag, budget, order, penalty=penalty)
+            cost = found.traffic(cdag.weights)
+            if leading is None or cost < leading[0]:
+                leading, idle = (cost, shape), 0
+            if cost < traffic:
+                best, traffic = found, cost
+            if search.expired() or cost > _HOPELESS * leading[0]:
+                break
+        run_s = max(run_s, search.searching_s() - began)
+        search.report(best=traffic, bound=goal, what="tiles")
+    return best

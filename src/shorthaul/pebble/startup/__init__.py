@@ -1,0 +1,1 @@
+"""What happens while kernels are compiled."""

@@ -1,0 +1,139 @@
+"""Automorphisms of a CDAG: of states that are alike but for the names of their nodes the exact search keeps one.
+
+They are found by individualisation and refinement (McKay): fix nodes one by one; of the nodes that look like the next
+one, each that an automorphism takes it to gives a generator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.states import automorphism_kernels as kernels
+from shorthaul.pebble.states.automorphism_kernels import Group
+
+WordArray = npt.NDArray[np.uint64]
+
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S = 3
+#: At most this many automorphisms are used.
+_MOST = 96
+#: Nodes tried as images before an automorphism is given up.
+_MOST_TRIED = 400
+
+#: No automorphism but the identity.
+NO_GROUP = Group(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0, 16, 1), dtype=np.uint64))
+
+
+def automorphisms(cdag: Cdag, *, search: Budget) -> IntArray:
+    """Return automorphisms that keep the weights, shape (count, n): row g takes node v to ``row[v]``.
+
+    Those found in the time given; the identity is left out.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
+    >>> automorphisms(pyramid(n=2), search=Budget()).tolist()
+    [[2, 1, 0, 4, 3, 5]]
+    """
+    announce("shorthaul.pebble.states.automorphism_kernels", COMPILE_S)
+    finder = _Finder(cdag, search)
+    return finder.found()
+
+
+@dataclass(slots=True)
+class _Effort:
+    left: int
+
+
+class _Finder:
+    def __init__(self, cdag: Cdag, search: Budget) -> None:
+        self._cdag, self._search = cdag, search
+        sources, targets = cdag.edge_arrays()
+        self._edges = np.sort(sources * cdag.n + targets)
+        self._ends = (sources, targets)
+
+    def found(self) -> IntArray:
+        n = self._cdag.n
+        rows: list[IntArray] = []
+        base = self._refined(self._cdag.weights.astype(np.uint64))
+        while len(rows) < _MOST and not self._search.expired():
+            cell = _first_cell(base)
+            if len(cell) == 0:
+                break
+            node = int(cell[0])
+            fixed = self._told_apart(base, node)
+            for other in cell[1:].tolist():
+                if len(rows) == _MOST or self._search.expired():
+                    break
+                effort = _Effort(_MOST_TRIED)
+                row = self._extended(fixed, self._told_apart(base, other), effort)
+                if row is not None:
+                    rows.append(row)
+            base = fixed
+        return np.array(rows, dtype=np.int64).reshape(len(rows), n)
+
+    def _refined(self, colours: WordArray) -> WordArray:
+        parents, children = self._cdag.parents, self._cdag.children
+        refined = colours.copy()
+        kernels.refine(refined, parents.starts, parents.targets, children.starts, children.targets)
+        return refined
+
+    def _told_apart(self, colours: WordArray, node: int) -> WordArray:
+        marked = colours.copy()
+        marked[node] ^= np.uint64(0x5851F42D4C957F2D)
+        return self._refined(marked)
+
+    def _extended(self, left: WordArray, right: WordArray, effort: _Effort) -> IntArray | None:
+        """Return an automorphism that takes every class of ``left`` to that of ``right``."""
+        if effort.left <= 0 or self._search.expired() or not bool((np.sort(left) == np.sort(right)).all()):
+            return None
+        effort.left -= 1
+        cell = _first_cell(left)
+        if len(cell) == 0:
+            row = np.empty(len(left), dtype=np.int64)
+            row[np.argsort(left)] = np.argsort(right)
+            return row if self._keeps_edges(row) else None
+        node = int(cell[0])
+        fixed = self._told_apart(left, node)
+        images = np.flatnonzero(right == left[node]).tolist()
+        for image in sorted(images, key=lambda v: v != node):  # as little is moved as may be
+            found = self._extended(fixed, self._told_apart(right, image), effort)
+            if found is not None:
+                return found
+        return None
+
+    def _keeps_edges(self, row: IntArray) -> bool:
+        sources, targets = self._ends
+        moved = np.sort(row[sources] * self._cdag.n + row[targets])
+        weights = self._cdag.weights
+        return bool((moved == self._edges).all()) and bool((weights[row] == weights).all())
+
+
+def _first_cell(colours: WordArray) -> IntArray:
+    """Return the nodes of the smallest class of more than one, ascending; none if all differ."""
+    _, inverse, counts = np.unique(colours, return_inverse=True, return_counts=True)
+    sizes = counts[inverse]
+    several = np.flatnonzero(sizes > 1)
+    if len(several) == 0:
+        return several
+    first = several[np.argmin(sizes[several])]
+    return np.flatnonzero(inverse == inverse[first])
+
+
+def group_of(rows: IntArray) -> Group:
+    """Return the automorphisms as tables of the images of four nodes at a time."""
+    count, n = rows.shape
+    if count == 0:
+        return NO_GROUP
+    words, groups = (n + 63) // 64, (n + 3) // 4
+    images = np.zeros((count, groups, 16, words), dtype=np.uint64)
+    for v in range(n):
+        bits = np.flatnonzero(np.arange(16) >> (v & 3) & 1)
+        for g in range(count):
+            image = int(rows[g, v])
+            images[g, v >> 2, bits, image >> 6] |= np.uint64(1 << (image & 63))
+    return Group(np.ascontiguousarray(rows), images)

@@ -1,0 +1,151 @@
+"""Tables of what every state of a part of the graph still costs, for bounds on what states of the whole still cost.
+
+Strike the moves of all nodes outside a part out of what follows a state: what is left is a way on from the part's share
+of that state, with what is read from outside taking its room. So the cheapest way on, which a table holds for every
+state of the part, bounds what its nodes are still charged; tables add up with shares that give no node away twice
+(Culberson and Schaeffer's pattern databases, with the cost partitioning of Katz and Domshlak).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.jit import announce
+from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.states import pattern_database_kernels as kernels
+from shorthaul.pebble.states.pattern_database_kernels import Patterns
+
+WordArray = npt.NDArray[np.uint64]
+SmallArray = npt.NDArray[np.int32]
+
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S = 4
+#: Parts have at most this many nodes, and at most so many sets can have been computed.
+MOST_MEMBERS = 40
+_MOST_SETS = 2**15
+#: Charges of a part may add up to this much, in 32 bits.
+_LARGEST_COST = 2**29
+
+
+def _nothing() -> Patterns:
+    none, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
+    bits, small = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
+    return Patterns(
+        first, none, bits, first, bits, none, none, small.reshape(0, 1), small, none.reshape(0, 0), 1,
+        np.zeros(1, dtype=np.int64), none, none,
+    )  # fmt: skip
+
+
+#: No tables at all: nothing is known of what is to come.
+NO_PATTERNS = _nothing()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartTable:
+    """The table of one part, in units of the weights' divisor; see :class:`Patterns` for the arrays.
+
+    ``members`` are the nodes of the part in topological order, ``given`` the bits of those that are inputs.
+    """
+
+    members: IntArray
+    given: int
+    keys: WordArray
+    ranks: IntArray
+    offsets: IntArray
+    steps: SmallArray
+    costs: SmallArray
+
+    @property
+    def start(self) -> int:
+        """What the part costs from the start."""
+        return int(self.costs[0])
+
+
+def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int) -> PartTable | None:
+    """Return the table of some nodes; None if it would have more than ``most`` entries.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> table_of(fft(n=4, word=1), range(12), 3, most=10**6).start
+    6
+    """
+    unit = int(np.gcd.reduce(cdag.weights))
+    size = len(nodes)
+    position = np.empty(cdag.n, dtype=np.int64)
+    position[cdag.order] = np.arange(cdag.n)
+    chosen = np.array(nodes, dtype=np.int64)
+    members = chosen[np.argsort(position[chosen])]
+    weights = cdag.weights[members] // unit
+    if size > MOST_MEMBERS or 4 * size * int(weights.sum()) > _LARGEST_COST:
+        return None
+    announce("shorthaul.pebble.states.pattern_database_kernels", COMPILE_S)
+    place = {int(v): i for i, v in enumerate(members)}
+    parents, children, outside = [0] * size, [0] * size, np.zeros(size, dtype=np.int64)
+    for i, v in enumerate(members.tolist()):
+        for p in cdag.parents.neighbours(v).tolist():
+            j = place.get(p)
+            if j is None:
+                outside[i] += int(cdag.weights[p]) // unit
+            else:
+                parents[i] |= 1 << j
+                children[j] |= 1 << i
+    given = cdag.is_input()[members]
+    most_sets = min(_MOST_SETS, most)
+    sets = np.empty(most_sets, dtype=np.uint64)
+    slots = 1 << (2 * most_sets - 1).bit_length()
+    keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
+    offsets, steps = np.zeros(most_sets + 1, dtype=np.int64), np.zeros((most_sets, size), dtype=np.int64)
+    above, below = np.array(parents, dtype=np.uint64), np.array(children, dtype=np.uint64)
+    count = kernels.enumerate_sets(above, below, given, most, sets, keys, ranks, offsets, steps)
+    if count < 0:
+        return None
+    costs = np.zeros(int(offsets[count]), dtype=np.int32)
+    kernels.tabulate(
+        count, above, given, weights, outside, budget // unit, sets, keys, ranks, offsets, steps, costs
+    )  # fmt: skip
+    inputs = sum(1 << i for i in np.flatnonzero(given).tolist())
+    return _compact(members, inputs, keys, ranks, offsets[:count], steps[:count].astype(np.int32), costs)
+
+
+def _compact(
+    members: IntArray, given: int, keys: WordArray, ranks: IntArray, offsets: IntArray, steps: SmallArray,
+    costs: SmallArray,
+) -> PartTable:  # fmt: skip
+    """Return the table with a hash table no larger than it has to be."""
+    used = np.flatnonzero(ranks >= 0)
+    slots = 1 << (2 * len(used) - 1).bit_length()
+    small_keys, small_ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
+    kernels.enter_all(keys[used], ranks[used], small_keys, small_ranks)
+    return PartTable(members, given, small_keys, small_ranks, offsets, steps, costs)
+
+
+def assembled(n: int, tables: Sequence[PartTable], shares: npt.NDArray[np.int64], whole: int) -> Patterns:
+    """Return the tables put together for the search; ``shares`` has a row per sum and a column per table."""
+    widest = max(len(one.members) for one in tables)
+    ends = [np.cumsum([0, *(len(array) for array in arrays)]) for arrays in (
+        [one.members for one in tables], [one.keys for one in tables], [one.offsets for one in tables],
+        [one.costs for one in tables],
+    )]  # fmt: skip
+    nodes = np.concatenate([one.members for one in tables])
+    parts = np.repeat(np.arange(len(tables)), [len(one.members) for one in tables])
+    places = np.concatenate([np.arange(len(one.members)) for one in tables])
+    by_node = np.argsort(nodes, kind="stable")
+    return Patterns(
+        first=ends[0],
+        members=nodes,
+        given=np.array([one.given for one in tables], dtype=np.uint64),
+        hash_first=ends[1],
+        keys=np.concatenate([one.keys for one in tables]),
+        ranks=np.concatenate([np.where(one.ranks < 0, -1, one.ranks + ends[2][i]) for i, one in enumerate(tables)]),
+        offsets=np.concatenate([one.offsets + ends[3][i] for i, one in enumerate(tables)]),
+        steps=np.concatenate([np.pad(one.steps, ((0, 0), (0, widest - one.steps.shape[1]))) for one in tables]),
+        costs=np.concatenate([one.costs for one in tables]),
+        shares=np.ascontiguousarray(shares),
+        whole=whole,
+        node_first=np.searchsorted(nodes[by_node], np.arange(n + 1)),
+        node_parts=parts[by_node],
+        node_places=places[by_node],
+    )

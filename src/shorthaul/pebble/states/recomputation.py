@@ -1,0 +1,158 @@
+"""Schedules that may compute values again: an exact search on small graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.jit import announce
+from shorthaul.core.search import Budget
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
+from shorthaul.pebble.plan import Move, Plan, plan_of
+from shorthaul.pebble.states import recomputation_kernels as kernels
+
+WordArray = npt.NDArray[np.uint64]
+
+#: Seconds that the first compilation of the kernels takes.
+COMPILE_S = 3
+#: The exact search takes graphs of up to this many nodes.
+MOST_NODES = 64
+#: Positions that fit into the arrays of the largest search (about 100 bytes each).
+_MOST_POSITIONS = 2**23
+_MOST_POSITIONS_OF_PART = 2**20
+_FIRST_POSITIONS = 2**13
+#: Parts are searched for excesses up to so many times their weight.
+_MOST_EXCESS = 4
+_POPS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Game:
+    """A CDAG whose values may be computed again.
+
+    ``given`` tells which nodes start in slow memory; others without parents are computed from nothing. ``outside`` is
+    the weight that computing a node takes up beside itself and its operands. Both have shape (n,).
+    """
+
+    cdag: Cdag
+    given: BoolArray
+    outside: IntArray
+
+
+def whole(cdag: Cdag) -> Game:
+    """Return the game of a whole CDAG."""
+    return Game(cdag, cdag.is_input(), np.zeros(cdag.n, dtype=np.int64))
+
+
+def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[Plan, int, bool]:
+    """Return (best plan, lower bound on the traffic, whether the plan is proven optimal), recomputation allowed.
+
+    A* over what is in fast memory and what is in slow memory, nodes computed one at a time and as late as possible
+    in between. ``incumbent`` is a plan to improve on. Graphs of more than ``MOST_NODES`` nodes are left as they are.
+    Raises :class:`InfeasibleError` if some node cannot be computed.
+
+    >>> from shorthaul.pebble import belady
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
+    >>> cdag = fft(n=4, word=1)
+    >>> solve(cdag, 3, search=Budget(time_limit_s=60), incumbent=belady.plan(cdag, 3))[1:]
+    (14, True)
+    """
+    require_budget(cdag, budget)
+    traffic, least = incumbent.traffic(cdag.weights), cdag.algorithmic_bound()
+    if traffic <= least or cdag.n > MOST_NODES:
+        return incumbent, least, traffic <= least
+    announce("shorthaul.pebble.states.recomputation_kernels", COMPILE_S)
+    bound = least
+    room = _FIRST_POSITIONS
+    game = whole(cdag)
+    while True:
+        found, reached = _search(game, budget, traffic, room, search)
+        bound = max(bound, min(reached, traffic))
+        if found is not None or bound == traffic:
+            return found or incumbent, bound, True
+        if search.expired() or room >= _MOST_POSITIONS:
+            return incumbent, bound, False
+        room *= 8
+
+
+def least_excess(game: Game, budget: int, *, search: Budget) -> int:
+    """Return a lower bound on the traffic of a part beyond its inputs and outputs, as good as the time allows.
+
+    Every node, what it reads and what it takes beside must fit into the budget.
+    """
+    cdag = game.cdag
+    weight = int(cdag.weights.sum())
+    least = int(cdag.weights[game.given].sum() + cdag.weights[cdag.is_output()].sum())
+    if cdag.n > MOST_NODES:
+        return 0
+    announce("shorthaul.pebble.states.recomputation_kernels", COMPILE_S)
+    limit = least + _MOST_EXCESS * weight
+    room, bound = _FIRST_POSITIONS, least
+    while True:
+        found, reached = _search(game, budget, limit, room, search)
+        bound = max(bound, reached)
+        if found is not None or bound >= limit or search.expired() or room >= _MOST_POSITIONS_OF_PART:
+            return bound - least
+        room *= 8
+
+
+def _search(game: Game, budget: int, limit: int, room: int, search: Budget) -> tuple[Plan | None, int]:
+    """Return an optimal plan below ``limit`` if there is one and time and room suffice, and a proven lower bound."""
+    cdag = game.cdag
+    order = cdag.order
+    position = np.empty(cdag.n, dtype=np.int64)
+    position[order] = np.arange(cdag.n)
+    unit = int(np.gcd.reduce(cdag.weights))
+    weights = cdag.weights[order] // unit
+    sources, targets = cdag.edge_arrays()
+    parents = np.zeros(cdag.n, dtype=np.uint64)
+    np.bitwise_or.at(parents, position[targets], np.uint64(1) << position[sources].astype(np.uint64))
+    inputs, outputs = _set(game.given[order]), _set(cdag.is_output()[order])
+    outside = game.outside[order] // unit
+    sets = np.zeros((room, 2), dtype=np.uint64)
+    numbers = np.zeros((room, 5), dtype=np.int64)
+    table = np.full(2 * room, -1, dtype=np.int64)
+    ceiling = -(-limit // unit)
+    buckets = np.full(ceiling + 1, -1, dtype=np.int64)
+    counters = np.array([0, ceiling], dtype=np.int64)
+    common = (outputs, inputs, weights, parents, sets, numbers, table, buckets, counters)
+    kernels.add(np.uint64(0), inputs, 0, -1, -1, ceiling, *common)
+    state = -2
+    while state == -2 and not search.expired():
+        state = kernels.search(_POPS, ceiling, budget // unit, outputs, inputs, outside, *common[2:])
+    if state == -1:
+        return None, limit
+    if state < 0:
+        return None, int(counters[kernels.BUCKET]) * unit
+    path = []
+    row = state
+    while row >= 0:
+        path.append((int(numbers[row, kernels.NODE]), int(sets[row, 0]), int(sets[row, 1])))
+        row = int(numbers[row, kernels.ORIGIN])
+    return _plan(cdag, path[::-1], parents.tolist()), int(numbers[state, kernels.COST]) * unit
+
+
+def _set(members: npt.NDArray[np.bool_]) -> np.uint64:
+    return np.uint64(sum(1 << node for node in np.flatnonzero(members).tolist()))
+
+
+def _plan(cdag: Cdag, path: list[tuple[int, int, int]], parents: list[int]) -> Plan:
+    """Return the moves between positions (node computed, red set, saved set), nodes numbered along ``cdag.order``."""
+    name = cdag.order.tolist()
+    moves: list[tuple[int, int]] = []
+
+    def move(kind: Move, members: int) -> None:
+        moves.extend((kind, name[v]) for v in range(cdag.n) if members >> v & 1)
+
+    for (_, red, saved), (node, red_after, saved_after) in pairwise(path):
+        operands, own = parents[node], 1 << node
+        move(Move.STORE, saved_after & ~saved & ~own)
+        move(Move.DELETE, red & ~red_after & ~operands)
+        move(Move.LOAD, operands & ~red)
+        move(Move.COMPUTE, own)
+        move(Move.STORE, saved_after & ~saved & own)
+        move(Move.DELETE, ((red & operands) | operands | own) & ~red_after)
+    return plan_of(moves)

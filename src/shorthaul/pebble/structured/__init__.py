@@ -1,0 +1,1 @@
+"""Optimal or closed-form schedules of graphs with structure: trees, wavelets, matrix-vector products."""

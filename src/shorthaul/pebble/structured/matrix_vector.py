@@ -1,0 +1,286 @@
+"""Matrix-vector products: tiles of rows and columns with accumulators and vector words kept (section 4.3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InputError
+from shorthaul.pebble.model import Cdag, IntArray, require_budget
+from shorthaul.pebble.plan import Move, Plan, plan_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mvm:
+    """The nodes of MVM(m, n): ``vector`` (n,), ``matrix``, ``products`` and ``sums`` (m, n).
+
+    ``sums[i, j]`` is the accumulator of row i after column j; ``sums[i, 0]`` is the first product itself.
+    """
+
+    vector: IntArray
+    matrix: IntArray
+    products: IntArray
+    sums: IntArray
+
+    @property
+    def m(self) -> int:
+        """The number of rows."""
+        return int(self.products.shape[0])
+
+    @property
+    def n(self) -> int:
+        """The number of columns."""
+        return int(self.products.shape[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """How the product is cut up.
+
+    ``order`` is ``rows`` (blocks of ``height`` rows one after another, all columns each) or ``columns`` (blocks of
+    ``width`` columns one after another, all rows each). ``kept`` is what stays in fast memory from one block to the
+    next: so many vector words (``rows``) or accumulators (``columns``). ``entries`` takes one matrix entry at a time
+    and keeps nothing; it fits wherever a schedule exists.
+    """
+
+    order: str
+    height: int
+    width: int
+    kept: int
+    traffic: int
+    peak: int
+
+
+def recognise(cdag: Cdag) -> Mvm | None:
+    """Return the nodes of ``cdag`` by their role if it is an MVM graph (Definition 4.1) with two columns or more.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
+    >>> recognise(mvm(m=3, n=4, word=1)).sums.shape
+    (3, 4)
+    """
+    is_input, degrees = cdag.is_input(), cdag.parents.degrees()
+    if not bool((degrees[~is_input] == 2).all()):
+        return None
+    operands = cdag.parents.targets.reshape(-1, 2)
+    computed = np.flatnonzero(~is_input)
+    from_inputs = is_input[operands].all(axis=1)
+    products = computed[from_inputs]
+    readers = cdag.children.degrees()
+    rows = cdag.outputs().tolist()
+    m = len(rows)
+    if m < 2 or len(products) % m or len(computed) != 2 * len(products) - m:
+        return None
+    both = operands[from_inputs]
+    shared = readers[both] == m  # a vector word is read by every row, a matrix entry once
+    if not bool((shared.sum(axis=1) == 1).all()) or not bool((readers[both[~shared]] == 1).all()):
+        return None
+    word_of = dict(zip(products.tolist(), both[shared].tolist(), strict=True))
+    entry_of = dict(zip(products.tolist(), both[~shared].tolist(), strict=True))
+    chains = [_chain(cdag, root, word_of) for root in rows]
+    words = [[word_of[product] for product, _ in chain] for chain in chains]
+    if len(words[0]) < 2 or any(row not in (words[0], [words[0][1], words[0][0], *words[0][2:]]) for row in words):
+        return None
+    products_of = [sorted(chain, key=lambda step: words[0].index(word_of[step[0]])) for chain in chains]
+    return Mvm(
+        vector=np.array(words[0], dtype=np.int64),
+        matrix=np.array([[entry_of[p] for p, _ in row] for row in products_of], dtype=np.int64),
+        products=np.array([[p for p, _ in row] for row in products_of], dtype=np.int64),
+        sums=np.array(
+            [[row[0][0], *(s for _, s in chain[1:])] for row, chain in zip(products_of, chains, strict=True)]
+        ),
+    )
+
+
+def _chain(cdag: Cdag, root: int, word_of: dict[int, int]) -> list[tuple[int, int]]:
+    """Return (product, sum) per column; the first sum is the first product. Empty if ``root`` ends no chain."""
+    steps: list[tuple[int, int]] = []
+    node = root
+    while node not in word_of:
+        first, second = cdag.parents.neighbours(node).tolist()
+        if second in word_of and first not in word_of:
+            first, second = second, first
+        if first not in word_of:
+            return []
+        steps.append((first, node))
+        node = second
+        if node in word_of:
+            break
+    steps.append((node, node))
+    return steps[::-1]
+
+
+def require_mvm(cdag: Cdag) -> Mvm:
+    """Return the nodes by their role; raises :class:`InputError` if ``cdag`` is no MVM graph."""
+    mvm = recognise(cdag)
+    if mvm is None:
+        raise InputError(
+            "this method plans matrix-vector products only",
+            place="--method mvm-tiling",
+            value=cdag.name,
+            allowed="graphs as in Definition 4.1 with at least two rows and two columns",
+            cure="use --method auto",
+        )
+    return mvm
+
+
+def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
+    """Yield every tiling worth looking at, with its traffic and the fast memory it needs.
+
+    Rows first: blocks of ``height`` accumulators, the vector read again for each block but for ``kept`` words.
+    Columns first: blocks of ``width`` vector words, accumulators moved out and in between blocks but for ``kept``;
+    rows are taken up and down in turn, so that the last accumulator of a block is the first of the next.
+    """
+    m, n = mvm.m, mvm.n
+    word = int(cdag.weights[mvm.vector].max())
+    entry = int(cdag.weights[mvm.matrix].max())
+    acc = int(max(cdag.weights[mvm.products].max(), cdag.weights[mvm.sums].max()))
+    least = cdag.algorithmic_bound()
+    step = max(2 * acc, entry + acc)  # a product and a new sum, or a matrix entry and a product
+    moved = m * n * (word + entry) + m * (2 * n - 1) * acc
+    yield Tiling("entries", 1, 1, 0, moved, max(word + entry + acc, 3 * acc))
+    for height in range(1, m + 1):
+        blocks = math.ceil(m / height)
+        for kept in (0,) if blocks == 1 else range(n + 1):
+            streamed = 0 if kept == n else word
+            yield Tiling(
+                "rows",
+                height,
+                n,
+                kept,
+                least + (blocks - 1) * (n - kept) * word,
+                height * acc + kept * word + streamed + step,
+            )
+    for width in range(1, n + 1):
+        blocks = math.ceil(n / width)
+        for kept in (m,) if blocks == 1 else range(m + 1):
+            working = 0 if kept == m else acc
+            yield Tiling(
+                "columns",
+                m,
+                width,
+                kept,
+                least + 2 * (blocks - 1) * max(0, m - kept - 1) * acc,
+                kept * acc + working + width * word + step,
+            )
+
+
+def best_tiling(cdag: Cdag, mvm: Mvm, budget: int) -> Tiling:
+    """Return the tiling of least traffic within ``budget``, which some schedule must fit."""
+    fitting = [tiling for tiling in tilings(cdag, mvm) if tiling.peak <= budget]
+    return min(fitting, key=lambda tiling: (tiling.traffic, tiling.peak))
+
+
+def least_memory(cdag: Cdag) -> int:
+    """Return the smallest budget at which a tiling moves inputs and outputs only.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
+    >>> least_memory(mvm(m=96, n=120, word=1)), least_memory(mvm(m=96, n=120, word=1, weights="double-accumulator"))
+    (99, 126)
+    """
+    mvm, goal = require_mvm(cdag), cdag.algorithmic_bound()
+    return min(tiling.peak for tiling in tilings(cdag, mvm) if tiling.traffic == goal)
+
+
+def memory_bound(cdag: Cdag, mvm: Mvm) -> Bound:
+    """Return a lower bound on the budget at which any schedule moves inputs and outputs only.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
+    >>> cdag = mvm(m=96, n=120, word=1)
+    >>> memory_bound(cdag, recognise(cdag)).value
+    99
+    """
+    word = int(cdag.weights[mvm.vector].min())
+    acc = int(min(cdag.weights[mvm.products].min(), cdag.weights[mvm.sums].min()))
+    others = mvm.m - 1
+    value = 3 * acc + min(others * acc + word, 2 * others * acc, (mvm.n - 1) * word + min(word, acc))
+    return Bound(
+        of="budget",
+        value=max(value, cdag.least_budget()),
+        method="first finished row",
+        proof=(
+            "Nothing is moved twice, so when the first row is finished every vector word has been loaded for the last "
+            "time. At that moment the row holds its last product, the sum before it and the result. Every other row "
+            "either still needs all vector words, or holds a value and still needs the last word, or holds its last "
+            "product and one more value."
+        ),
+    )
+
+
+def plan(cdag: Cdag, budget: int) -> Plan:
+    """Return the schedule of the best tiling within ``budget``.
+
+    Raises :class:`InputError` if ``cdag`` is no MVM graph, :class:`InfeasibleError` if some node cannot be computed.
+
+    >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
+    >>> cdag = mvm(m=4, n=6, word=1)
+    >>> plan(cdag, 5).traffic(cdag.weights)
+    40
+    """
+    require_budget(cdag, budget)
+    mvm = require_mvm(cdag)
+    tiling = best_tiling(cdag, mvm, budget)
+    return plan_of(moves(mvm, tiling))
+
+
+def moves(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
+    """Return the moves (kind, node) of one tiling."""
+    return {"rows": _by_rows, "columns": _by_columns, "entries": _by_entries}[tiling.order](mvm, tiling)
+
+
+def _step(mvm: Mvm, row: int, column: int) -> Iterator[tuple[int, int]]:
+    """Yield the moves that add one product to an accumulator; the vector word is in fast memory."""
+    entry, product, result = (int(nodes[row, column]) for nodes in (mvm.matrix, mvm.products, mvm.sums))
+    yield from ((Move.LOAD, entry), (Move.COMPUTE, product), (Move.DELETE, entry))
+    if column:
+        yield from ((Move.COMPUTE, result), (Move.DELETE, product), (Move.DELETE, int(mvm.sums[row, column - 1])))
+
+
+def _by_rows(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
+    for top in range(0, mvm.m, tiling.height):
+        rows = range(top, min(top + tiling.height, mvm.m))
+        for column, word in enumerate(mvm.vector.tolist()):
+            if top == 0 or column >= tiling.kept:
+                yield Move.LOAD, word
+            for row in rows:
+                yield from _step(mvm, row, column)
+            if column >= tiling.kept or rows.stop == mvm.m:
+                yield Move.DELETE, word
+        for row in rows:
+            yield from ((Move.STORE, int(mvm.sums[row, -1])), (Move.DELETE, int(mvm.sums[row, -1])))
+
+
+def _by_columns(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
+    moved = range(tiling.kept, mvm.m)
+    waiting = -1  # the row whose accumulator stays from the block before
+    for turn, left in enumerate(range(0, mvm.n, tiling.width)):
+        columns = range(left, min(left + tiling.width, mvm.n))
+        words = mvm.vector[columns.start : columns.stop].tolist()
+        yield from ((Move.LOAD, word) for word in words)
+        rows = [*range(tiling.kept), *(moved if turn % 2 == 0 else reversed(moved))]
+        for row in rows:
+            if left and row >= tiling.kept and row != waiting:
+                yield Move.LOAD, int(mvm.sums[row, left - 1])
+            for column in columns:
+                yield from _step(mvm, row, column)
+            if columns.stop == mvm.n or (row >= tiling.kept and row != rows[-1]):
+                result = int(mvm.sums[row, columns.stop - 1])
+                yield from ((Move.STORE, result), (Move.DELETE, result))
+        waiting = rows[-1]
+        yield from ((Move.DELETE, word) for word in words)
+
+
+def _by_entries(mvm: Mvm, _: Tiling) -> Iterator[tuple[int, int]]:
+    for row in range(mvm.m):
+        for column, word in enumerate(mvm.vector.tolist()):
+            entry, product = int(mvm.matrix[row, column]), int(mvm.products[row, column])
+            yield from ((Move.LOAD, word), (Move.LOAD, entry), (Move.COMPUTE, product))
+            yield from ((Move.DELETE, word), (Move.DELETE, entry))
+            result = int(mvm.sums[row, column])
+            if column:
+                before = int(mvm.sums[row, column - 1])
+                yield from ((Move.LOAD, before), (Move.COMPUTE, result), (Move.DELETE, before), (Move.DELETE, product))
+            yield from ((Move.STORE, result), (Move.DELETE, result))

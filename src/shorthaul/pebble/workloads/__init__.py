@@ -1,0 +1,1 @@
+"""Built-in computation DAGs and generators of them."""

@@ -1,0 +1,1 @@
+"""Algorithms on the spatial computer: treefix sums, LCA, list ranking, layout creation."""

@@ -1,0 +1,1 @@
+"""Lower bounds on the energy of a layout and of LCA queries."""

@@ -1,0 +1,121 @@
+"""Independent checks: a layout against its tree, and the results of the tree algorithms against sequential ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Cost
+from shorthaul.core.check import CheckReport, Violation
+from shorthaul.spatial.check.check_kernels import (
+    earlier_holders,
+    largest_load,
+    lowest_common_ancestors,
+    path_folds,
+    subtree_folds,
+    tally,
+)
+from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.plan import Layout
+
+Index = npt.NDArray[np.int32]
+Values = npt.NDArray[np.int64]
+
+#: The checker's own numbering of the operators.
+CODES = {"sum": 0, "max": 1, "min": 2, "product": 3, "xor": 4, "or": 5, "and": 6, "affine": 7}
+
+_MOST = 50
+
+
+def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
+    """Return every violation of ``layout`` (of ``tree``, if given) and its cost as recounted from the table.
+
+    Rules: ``wrong-size``, ``wrong-parent``, ``outside-grid``, ``processor-shared``. At most fifty violations of each
+    rule are listed.
+    """
+    violations: list[Violation] = []
+    n = len(layout.x)
+    if tree is not None and tree.n != n:
+        message = f"the layout has {n} vertices, the tree {tree.n}"
+        return CheckReport((Violation("wrong-size", "x, y", message, tree.n, n),))
+    parent, x, y = layout.parent, layout.x, layout.y
+    own = np.arange(n, dtype=np.int32)
+    if tree is not None:
+        differ = np.flatnonzero(np.where(parent == own, -1, parent) != tree.parent)
+        violations += [
+            Violation("wrong-parent", f"vertex {v}", f"parent {parent[v]} in the layout, {tree.parent[v]} in the tree")
+            for v in differ[:_MOST].tolist()
+        ]
+    outside = (x < 0) | (y < 0) | (x >= layout.grid.width) | (y >= layout.grid.height)
+    violations += [
+        Violation("outside-grid", f"vertex {v}", f"({x[v]}, {y[v]}) lies outside the grid {layout.grid}")
+        for v in np.flatnonzero(outside)[:_MOST].tolist()
+    ]
+    if not outside.any():
+        violations += _shared(x, y, layout.grid)
+    if violations:
+        return CheckReport(tuple(violations))
+    child = np.flatnonzero((parent >= 0) & (parent != own)).astype(np.int32)
+    replay = Replay(x, y, layout.grid)
+    replay.round(parent[child], child)
+    return CheckReport(cost=replay.cost())
+
+
+def _shared(x: Index, y: Index, grid: Grid) -> list[Violation]:
+    earlier = earlier_holders(x, y, grid.width, grid.cells)
+    again = np.flatnonzero(earlier >= 0)[:_MOST]
+    return [
+        Violation("processor-shared", f"vertex {v}", f"processor ({x[v]}, {y[v]}) already holds vertex {earlier[v]}")
+        for v in again.tolist()
+    ]
+
+
+class Replay:
+    """Plays a log of messages between processors at (x, y) of ``grid`` and recounts what it costs."""
+
+    def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True) -> None:
+        self._x, self._y = x, y
+        self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int32)
+        self._totals = np.zeros(3, np.int64)
+        self._clock = np.zeros(len(x), np.int64)
+        self._far = np.zeros(len(x), np.int64)
+
+    def round(self, sender: Index, receiver: Index) -> None:
+        """Send one message from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
+        tally(sender, receiver, self._x, self._y, self._loads, self._totals, self._clock, self._far)
+
+    def cost(self) -> Cost:
+        """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""
+        far = int(self._far.max(initial=0))
+        cost = {"energy_hops": int(self._totals[1]), "depth": int(self._clock.max(initial=0)), "distance_hops": far}
+        if self._loads.size:
+            cost["link_load"] = largest_load(self._loads)
+        return Cost(**cost)
+
+
+def check_treefix(tree: Tree, values: Values, operator: str, direction: str, result: Values) -> CheckReport:
+    """Compare treefix sums with a sequential fold; ``values`` and ``result`` have shape (n, words).
+
+    Rule ``wrong-sum``, for at most fifty vertices.
+    """
+    fold = subtree_folds if direction == "up" else path_folds
+    right = fold(tree.parent, tree.parents_first, values, CODES[operator])
+    wrong = np.flatnonzero((right != result).any(axis=1))[:_MOST]
+    return CheckReport(
+        tuple(
+            Violation("wrong-sum", f"vertex {v}", f"{result[v].tolist()} instead of {right[v].tolist()}")
+            for v in wrong.tolist()
+        )
+    )
+
+
+def check_lca(tree: Tree, queries: Index, answers: Index) -> CheckReport:
+    """Compare lowest common ancestors (-1: different trees) with those found by climbing; ``queries`` is (q, 2)."""
+    first, second = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
+    right = lowest_common_ancestors(tree.parent, tree.parents_first, first, second)
+    return CheckReport(
+        tuple(
+            Violation("wrong-ancestor", f"query {q}", f"{answers[q]} instead of {right[q]} for {queries[q].tolist()}")
+            for q in np.flatnonzero(right != answers)[:_MOST].tolist()
+        )
+    )

@@ -1,0 +1,1 @@
+"""The simulated spatial computer: processors, messages, collectives."""

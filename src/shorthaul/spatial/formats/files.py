@@ -1,0 +1,291 @@
+"""Files: trees as Newick text, NumPy arrays, JSON or plain integers; layouts as NumPy archives."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE, companion, expect_digest
+from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.spatial.formats import newick_kernels
+from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
+from shorthaul.spatial.plan import Layout, VertexTable
+from shorthaul.spatial.tree_kernels import children
+
+#: A text file with one of these is Newick, whatever its suffix.
+_NEWICK_SIGNS = frozenset(b"();")
+
+_PROBLEMS = {
+    newick_kernels.UNOPENED: ("a parenthesis is closed that was never opened", "as many '(' as ')'"),
+    newick_kernels.UNCLOSED: ("a parenthesis is never closed", "as many '(' as ')'"),
+    newick_kernels.COMMENT: ("a comment is never closed", "'[' ... ']'"),
+    newick_kernels.QUOTE: ("a quoted name is never closed", "'...' with '' for a quote inside"),
+    newick_kernels.COMMA: ("a comma is missing before this parenthesis", "siblings separated by ','"),
+    newick_kernels.OUTSIDE: ("a comma outside every parenthesis", "one root per tree"),
+    newick_kernels.TWICE: (
+        "a vertex has two names or two lengths",
+        "siblings separated by ',', names with blanks in single quotes",
+    ),
+    newick_kernels.NUMBER: ("a branch length is missing after ':'", "a number"),
+    newick_kernels.EMPTY: ("holds no tree", "Newick text as in (a,b)c;"),
+}
+
+
+def tree_from_file(path: Path, data: bytes, *, forest: bool = False) -> Tree:
+    """Return the tree in ``data``, its format told by the content: Newick, .npy, .npz, JSON, or one parent per line.
+
+    Raises :class:`InputError` with the place of whatever is wrong.
+    """
+    try:
+        head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+        if data[:6] == b"\x93NUMPY" or data[:2] == b"PK":
+            return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
+        if path.suffix.lower() in {".npy", ".npz"}:
+            raise InputError("is not a NumPy file", allowed="what numpy.save or numpy.savez writes")
+        newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
+        if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
+            return tree_from_parents(_json_parents(data), forest=forest)
+        if head and path.suffix.lower() in {".txt", ".csv", ".parents"} and not newick:
+            return tree_from_parents(_text_parents(data), forest=forest)
+        return tree_from_newick(data, forest=forest)
+    except InputError as error:
+        raise error.in_file(path) from None
+
+
+def _json_parents(data: bytes) -> Any:
+    document = parse_json(decode_text(data))
+    if isinstance(document, dict):
+        if "parent" not in document:
+            raise InputError("has no entry 'parent'", value=", ".join(document), allowed="an entry 'parent'")
+        document = document["parent"]
+    if not isinstance(document, list):
+        raise InputError("is not a list", place="parent", value=document, allowed="a list of vertex numbers")
+    for position, value in enumerate(document):
+        if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**62:
+            allowed = "vertex numbers, -1 for the root"
+            raise InputError("is not a vertex number", place=f"parent[{position}]", value=value, allowed=allowed)
+    return np.array(document, dtype=np.int64)
+
+
+def _text_parents(data: bytes) -> npt.NDArray[np.int64]:
+    values = []
+    for number, line in enumerate(decode_text(data).splitlines(), start=1):
+        cell = line.strip()
+        if not cell or cell.startswith("#"):
+            continue
+        try:
+            values.append(int(cell))
+        except ValueError:
+            allowed = "one vertex number per line, -1 for the root"
+            raise InputError("is not a number", place=f"line {number}", value=cell, allowed=allowed) from None
+        if abs(values[-1]) > 2**62:
+            raise InputError("is no vertex", place=f"line {number}", value=values[-1])
+    return np.array(values, dtype=np.int64)
+
+
+def tree_from_newick(data: bytes | str, *, forest: bool = False) -> Tree:
+    """Return the tree that Newick text describes, vertices in preorder; names and lengths are kept as ``labels``.
+
+    Raises :class:`InputError` with line, column and offset for text that is not Newick.
+
+    >>> tree_from_newick("((a,b)c,d)e;").parent.tolist()
+    [-1, 0, 1, 1, 0]
+    """
+    raw = data.encode() if isinstance(data, str) else data.removeprefix(b"\xef\xbb\xbf")
+    text = np.frombuffer(raw, np.uint8)
+    most = raw.count(b"(") + raw.count(b",") + raw.count(b";") + 2
+    problem, offset, n, parent, name, length = newick_kernels.parse(text, most)
+    if problem != newick_kernels.FINE:
+        what, allowed = _PROBLEMS[problem]
+        line = raw.count(b"\n", 0, offset) + 1
+        column = offset - raw.rfind(b"\n", 0, offset)
+        found = raw[offset : offset + 30].decode("utf-8", "replace") or "the end of the file"
+        place = f"line {line} column {column} (offset {offset})"
+        raise InputError(f"is not Newick: {what}", place=place, value=found, allowed=allowed)
+    return tree_from_parents(parent[:n].copy(), forest=forest, labels=Labels(text, name[:n], length[:n]))
+
+
+def newick_from_tree(tree: Tree) -> bytes:
+    r"""Return the tree as Newick text, children in stored order; without labels, vertices are named by number.
+
+    >>> newick_from_tree(tree_from_newick("((a,b)c,d:2)e;"))
+    b'((a,b)c,d:2)e;\n'
+    """
+    labels = tree.labels or _numbered(tree.n)
+    starts, kids = children(tree.parent, np.empty(0, np.int32))
+    room = int(np.diff(labels.name).sum() + np.diff(labels.length).sum()) + 4 * tree.n + 2
+    out = np.empty(room, np.uint8)
+    return out[: newick_kernels.write(starts, kids, labels.text, labels.name, labels.length, out)].tobytes()
+
+
+def _numbered(n: int) -> Labels:
+    names = [b"%d" % v for v in range(n)]
+    ends = np.cumsum([len(name) for name in names])
+    spans = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1).astype(np.int64)
+    return Labels(np.frombuffer(b"".join(names), np.uint8), spans, np.zeros((n, 2), np.int64))
+
+
+def save_tree(path: Path, tree: Tree) -> None:
+    """Write the tree to ``path``: NumPy for ``.npy`` and ``.npz`` (array ``parent``), else Newick text."""
+    if path.suffix.lower() == ".npy":
+        buffer = io.BytesIO()
+        np.save(buffer, tree.parent)
+        write_bytes(path, buffer.getvalue())
+    elif path.suffix.lower() == ".npz":
+        write_bytes(path, archive(parent=tree.parent))
+    else:
+        write_bytes(path, newick_from_tree(tree))
+
+
+def archive(**arrays: npt.ArrayLike) -> bytes:
+    """Return the arrays as the bytes of a NumPy archive."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def layout_bytes(layout: Layout, suffix: str = ".npz") -> bytes:
+    """Return the layout as the bytes of its file: arrays ``parent``, ``x``, ``y`` by vertex, and ``grid``."""
+    grid = np.array([layout.grid.width, layout.grid.height])
+    return table_bytes({"parent": layout.parent, "x": layout.x, "y": layout.y, "grid": grid}, suffix)
+
+
+def table_bytes(arrays: Mapping[str, npt.NDArray[Any]], suffix: str = ".npz") -> bytes:
+    """Return arrays as the bytes of a NumPy archive, or for the suffix ``.json`` of an object of lists."""
+    return json_text(arrays, indent=None).encode() if suffix == ".json" else archive(**arrays)
+
+
+def output_suffix(path: Path | None) -> str:
+    """Return ``.npz`` or ``.json``, the format that a table is to be written in; raises :class:`InputError`.
+
+    ``/dev/stdout`` and the like take an archive.
+    """
+    if path is None or is_device(path):
+        return ".npz"
+    suffix = path.suffix.lower()
+    if suffix not in {".npz", ".json"}:
+        raise InputError("has an unknown suffix", file=path, value=suffix, allowed=".npz (NumPy archive) or .json")
+    return suffix
+
+
+def layout_document(layout: Layout, file: str | None, data: bytes | None) -> dict[str, Any]:
+    """Return the layout as JSON: the table itself, or for a large one the file it is in and that file's digest."""
+    head: dict[str, Any] = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
+    if 3 * len(layout.x) <= MOST_JSON_ENTRIES:
+        return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist()}
+    if file is None or data is None:
+        return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
+    return {**head, "file": file, "digest": digest(data)}
+
+
+def table_document(table: VertexTable, file: str | None, data: bytes | None) -> dict[str, Any]:
+    """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
+    if sum(array.size for array in table.arrays.values()) <= MOST_JSON_ENTRIES:
+        return {name: array.tolist() for name, array in table.arrays.items()}
+    if file is None or data is None:
+        return {"file": None, "note": "too large for the document; write it with -o result.npz"}
+    return {"file": file, "digest": digest(data)}
+
+
+def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
+    """Return the array in a .npy file, or the one of this name in a .npz file; raises :class:`InputError`."""
+    try:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            if name in loaded.files:
+                return np.asarray(loaded[name])
+            found = ", ".join(loaded.files)
+    except UNREADABLE as error:
+        raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
+    raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
+
+
+def load_layout(path: Path) -> tuple[Layout, Path, bytes]:
+    """Return the layout in ``path``, or in the file that the result document there names, with that file's content.
+
+    Raises :class:`InputError` for a file that holds none, or is not the one that was written with the document.
+    """
+    data = read_bytes(path)
+    if data[:1] == b"{":
+        document = parse_json(decode_text(data, file=path), file=path)
+        plan = document.get("plan")
+        if isinstance(plan, dict) and "parent" not in plan:
+            try:
+                found = companion(path, plan)
+            except InputError as error:
+                raise error.in_file(path) from None
+            if found is None:
+                cure = "plan again with -o layout.npz, and check that file"
+                raise InputError("the layout was too large for the document", file=path, place="plan.file", cure=cure)
+            path, data = found
+            expect_digest(plan, digest(data), path)
+    return layout_from_bytes(data, file=path), path, data
+
+
+def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
+    """Return the layout in ``data``: a NumPy archive, or JSON with the same entries.
+
+    Raises :class:`InputError` for a file that is neither or lacks an array. Whether the layout is right is for the
+    checker to say.
+    """
+    try:
+        arrays = _archive_arrays(data) if data[:2] == b"PK" else _json_arrays(data)
+        for name in ("parent", "x", "y"):
+            if name not in arrays:
+                raise InputError(f"has no array {name!r}", value=", ".join(arrays), allowed="parent, x, y (and grid)")
+        parent, x, y = (_column(name, arrays[name]) for name in ("parent", "x", "y"))
+        if not len(parent) == len(x) == len(y):
+            lengths = f"lengths {len(parent)}, {len(x)}, {len(y)}"
+            raise InputError("arrays differ in length", place="parent, x, y", value=lengths, allowed="one per vertex")
+        return Layout(parent, x, y, _grid(arrays.get("grid"), x, y))
+    except InputError as error:
+        raise (error if file is None else error.in_file(file)) from None
+
+
+def _archive_arrays(data: bytes) -> dict[str, Any]:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
+            return {name: loaded[name] for name in loaded.files}
+    except UNREADABLE as error:
+        raise InputError(f"is not a readable NumPy archive: {str(error).splitlines()[0]}") from None
+
+
+def _json_arrays(data: bytes) -> dict[str, Any]:
+    document = parse_json(decode_text(data))
+    if not isinstance(document, dict):
+        raise InputError("is not a layout", value=type(document).__name__, allowed="an object with parent, x, y")
+    plan = document.get("plan")
+    return plan if isinstance(plan, dict) else document
+
+
+def _column(name: str, value: Any) -> npt.NDArray[np.int32]:
+    try:
+        column = np.asarray(value)
+    except ValueError:
+        raise InputError("is not an array of integers", place=name) from None
+    if column.ndim != 1 or column.dtype.kind not in "iu" or len(column) == 0:
+        shown = f"shape {column.shape} of {column.dtype}"
+        raise InputError("is not an array of integers", place=name, value=shown, allowed="shape (n,), integers")
+    if column.dtype == np.uint64 and int(column.max()) > 2**62:
+        raise InputError("is too large", place=name, value=int(column.max()))
+    return np.asarray(np.clip(column, -(2**31), 2**31 - 1), np.int32)
+
+
+def _grid(value: Any, x: npt.NDArray[np.int32], y: npt.NDArray[np.int32]) -> Grid:
+    if value is None:
+        return Grid(max(1, int(x.max()) + 1), max(1, int(y.max()) + 1))
+    try:
+        sides = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        raise InputError("is not a grid", place="grid", value=value, allowed="width and height") from None
+    if sides.shape != (2,) or sides.dtype.kind not in "iu":
+        raise InputError("is not a grid", place="grid", value=value, allowed="width and height")
+    return Grid(int(sides[0]), int(sides[1]))

@@ -1,0 +1,98 @@
+"""Space-filling curves: the index along a curve to a cell (x, y) of the grid and back."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InfeasibleError, InputError, unknown_name
+from shorthaul.spatial.layout import curve_kernels
+from shorthaul.spatial.model import Grid
+
+Index = npt.NDArray[np.int32]
+
+CURVES = ("hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
+
+#: The side of a curve's square must be a power of this.
+_POWER_OF = {"hilbert": 2, "z": 2, "h-index": 2, "peano": 3}
+
+
+def choose(curve: str, n: int, grid: Grid | None) -> tuple[str, Grid]:
+    """Return the curve and the grid for ``n`` vertices.
+
+    ``auto`` is the Hilbert curve where the grid is a square of 2^k cells a side, else its generalisation. Without a
+    grid it is the smallest square of the curve that holds n cells. Raises :class:`InfeasibleError` if ``grid`` is too
+    small, :class:`InputError` if the curve is not defined on it.
+
+    >>> choose("auto", 10, None)
+    ('hilbert', Grid(width=4, height=4))
+    """
+    if curve != "auto" and curve not in CURVES:
+        raise unknown_name("curve", curve, ("auto", *CURVES), place="--curve")
+    if grid is None:
+        side = math.isqrt(n - 1) + 1
+        base = _POWER_OF.get(curve)
+        if base is not None:
+            side = _next_power(base, side)
+        grid = Grid(side, side)
+    if grid.cells < n:
+        raise InfeasibleError(
+            "processors", demand=n, limit=grid.cells, place=f"grid {grid}", cure="give a larger --grid"
+        )
+    if curve == "auto":
+        square = grid.width == grid.height and _next_power(2, grid.width) == grid.width
+        curve = "hilbert" if square else "gilbert"
+    base = _POWER_OF.get(curve)
+    if base is not None and (grid.width != grid.height or _next_power(base, grid.width) != grid.width):
+        raise InputError(
+            f"the {curve} curve is not defined on this grid",
+            place="--grid",
+            value=str(grid),
+            allowed=f"squares whose side is a power of {base}",
+            cure="use --curve gilbert, snake or row-major, which fill any rectangle",
+        )
+    return curve, grid
+
+
+def _next_power(base: int, least: int) -> int:
+    power = 1
+    while power < least:
+        power *= base
+    return power
+
+
+def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Index]:
+    """Return x and y of the first ``count`` cells (default: all) along ``curve``, each of shape (count,).
+
+    >>> [axis.tolist() for axis in cells("hilbert", Grid(2, 2))]
+    [[0, 0, 1, 1], [0, 1, 1, 0]]
+    """
+    count = grid.cells if count is None else count
+    curve, grid = choose(curve, count, grid)
+    match curve:
+        case "hilbert":
+            return curve_kernels.hilbert(grid.width, count)
+        case "gilbert":
+            return curve_kernels.gilbert(grid.width, grid.height, count)
+        case "z":
+            return curve_kernels.z_order(count)
+        case "peano":
+            return curve_kernels.peano(grid.width, count)
+        case "h-index":
+            return curve_kernels.h_index(grid.width, count)
+        case _:
+            return curve_kernels.rows(grid.width, count, curve == "snake")
+
+
+def indices(curve: str, grid: Grid) -> Index:
+    """Return the index along ``curve`` of every cell, shape (height, width): the inverse of :func:`cells`.
+
+    >>> indices("snake", Grid(2, 2)).tolist()
+    [[0, 1], [3, 2]]
+    """
+    x, y = cells(curve, grid)
+    table = np.empty((grid.height, grid.width), np.int32)
+    table[y, x] = np.arange(grid.cells, dtype=np.int32)
+    return table

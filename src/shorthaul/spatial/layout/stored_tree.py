@@ -1,0 +1,54 @@
+"""A tree as it is stored on the machine: processor p holds the p-th vertex in light-first order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.spatial.layout.orders import positions
+from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.layout.virtual_tree_kernels import transform
+from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.tree_kernels import children
+
+Index = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTree:
+    """What the processors know of a tree: ``parent`` as a processor, and their place (x, y) on ``grid``.
+
+    Processors are numbered by light-first position, so that every parent precedes its children, and a subtree is a
+    range; ``position[v]`` is the processor of vertex v, ``vertex[p]`` the vertex on processor p. Where the processors
+    lie on the grid is the layout's choice.
+    """
+
+    parent: Index
+    x: Index
+    y: Index
+    grid: Grid
+    position: Index
+    vertex: Index
+
+    @property
+    def n(self) -> int:
+        """The number of vertices."""
+        return len(self.parent)
+
+    def virtual(self) -> VirtualTree:
+        """Return the virtual tree over the processors (Baumann et al., Section III-D)."""
+        parent, host, slot, _ = transform(*children(self.parent, np.empty(0, np.int32)))
+        return VirtualTree(parent, host, slot)
+
+
+def store(tree: Tree, layout: Layout, light_first: Index | None = None) -> StoredTree:
+    """Return ``tree`` as stored with ``layout``; ``light_first`` are its positions in that order, if known."""
+    position = positions(tree, "light-first") if light_first is None else light_first
+    vertex = np.empty(tree.n, np.int32)
+    vertex[position] = np.arange(tree.n, dtype=np.int32)
+    above = tree.parent[vertex]
+    parent = np.where(above >= 0, position[above], np.int32(-1)).astype(np.int32)
+    return StoredTree(parent, layout.x[vertex], layout.y[vertex], layout.grid, position, vertex)

@@ -1,0 +1,134 @@
+"""The verb ``lca``: lowest common ancestors of many pairs, run on the spatial computer."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.cases import Source
+from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.options import chosen as chosen_options
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
+from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
+from shorthaul.spatial.check.replay import check_lca
+from shorthaul.spatial.computer.operators import OPERATORS
+from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.layout.orders import positions
+from shorthaul.spatial.layout.stored_tree import store
+from shorthaul.spatial.model import Tree
+from shorthaul.spatial.options import LcaOptions
+from shorthaul.spatial.plan import VertexTable
+from shorthaul.spatial.treefix_verb import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
+from shorthaul.spatial.verbs import KIND, as_tree, place
+
+Index = npt.NDArray[np.int32]
+
+
+def lca(
+    workload: Tree | npt.ArrayLike,
+    queries: npt.ArrayLike | None = None,
+    options: LcaOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[VertexTable]:
+    """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
+
+    The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
+    The bound is that of :func:`lca` for these queries on this layout. Raises :class:`InputError` for wrong
+    queries.
+
+    >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
+    [1, 0]
+    """
+    options = chosen_options(options, LcaOptions, fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    asked = _queries(queries, tree, options, budget)
+    light_first = positions(tree, "light-first")
+    layout, _ = place(tree, options, budget, light_first)
+    stored = store(tree, layout, light_first)
+    method = options.method
+    if method == "auto":
+        predicted = predicted_cycles(stored, stored.virtual(), "up")
+        method = min(predicted, key=predicted.__getitem__)
+    computer, replay = machine(stored, options, message_words=MESSAGE_WORDS)
+    fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=budget.seed)
+    found = lowest_common_ancestors(
+        computer, stored, stored.position[asked],
+        up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
+    )  # fmt: skip
+    answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
+    report = replayed(check_lca(tree, asked, answers), computer, replay)
+    cost = computer.cost()
+    bound = lca_bound(stored, stored.position[asked], found)
+    met = Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
+    return Result(
+        KIND,
+        met if report.ok else Status.INVALID,
+        cost=cost,
+        bound=bound,
+        check=report,
+        plan=VertexTable({"queries": asked, "ancestor": answers}),
+        provenance=provenance("spatial lca", options=options, source=source, budget=budget),
+        extra=run_figures(tree.n, stored, computer, method, {"queries": len(asked), "barriers": options.barriers}),
+        figures=run_views(computer, f"{len(asked)} lowest common ancestors"),
+    )
+
+
+def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, budget: Budget) -> Index:
+    if queries is None and options.queries is not None and options.random is not None:
+        raise InputError("cannot be combined with --random", place="--queries", cure="give one of the two")
+    if queries is None and options.random is not None:
+        return budget.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32)
+    file = None
+    if queries is None:
+        if options.queries is None:
+            raise InputError("no queries are given", cure="give --queries FILE or --random N")
+        file = Path(options.queries)
+        data = read_bytes(file)
+        queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file)
+    array = np.asarray(queries)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        shown = f"shape {array.shape} of {array.dtype}"
+        raise InputError("are not pairs of vertices", file=file, place="queries", value=shown, allowed="shape (q, 2)")
+    wrong = np.flatnonzero(((array < 0) | (array >= tree.n)).any(axis=1))
+    if len(wrong):
+        q = int(wrong[0])
+        raise InputError(
+            "names no vertex", file=file, place=f"queries[{q}]", value=array[q].tolist(), allowed=f"0 to {tree.n - 1}"
+        )
+    return array.astype(np.int32)
+
+
+def _is_numpy(data: bytes) -> bool:
+    return data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
+
+
+def _pairs(data: bytes, file: Path) -> npt.NDArray[np.int64]:
+    pairs = []
+    for number, line in enumerate(decode_text(data, file=file).splitlines(), start=1):
+        cells = line.replace(",", " ").split()
+        if not cells or cells[0].startswith("#"):
+            continue
+        try:
+            first, second = (int(cell) for cell in cells)
+        except ValueError:
+            raise InputError(
+                "is not a query", file=file, place=f"line {number}", value=line.strip(), allowed="two vertex numbers"
+            ) from None
+        if max(abs(first), abs(second)) >= 2**62:
+            raise InputError("names no vertex", file=file, place=f"line {number}", value=line.strip())
+        pairs.append((first, second))
+    if not pairs:
+        raise InputError("holds no query", file=file, allowed="two vertex numbers per line")
+    return np.array(pairs, dtype=np.int64)

@@ -1,0 +1,167 @@
+"""The verb ``sweep``: energy by order and curve, and its growth with the number of vertices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.options import chosen
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result
+from shorthaul.core.search import Budget
+from shorthaul.spatial import views
+from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.layout.cost import local_messaging
+from shorthaul.spatial.layout.orders import positions
+from shorthaul.spatial.model import Tree
+from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions
+from shorthaul.spatial.treefix_verb import treefix
+from shorthaul.spatial.verbs import KIND, as_tree, place
+
+
+def grown(text: str, cases: Sequence[Case[Tree]], options: SweepOptions) -> list[Source[Tree]]:
+    """Return the built-in tree that ``text`` names at each of the sizes; none if it names a file or fixes n itself."""
+    name, _, given = text.partition(":")
+    if name not in {case.name for case in cases} or "n=" in given.replace(" ", ""):
+        return []
+    extra = f",{given}" if given else ""
+    return [
+        resolve(f"{name}:n={size}{extra}", cases, lambda path, data: as_tree([-1]))  # noqa: ARG005
+        for size in sizes_from_text(options.sizes)
+    ]
+
+
+def sizes_from_text(text: str) -> list[int]:
+    """Return the numbers of vertices that ``text`` names; raises :class:`InputError`.
+
+    >>> sizes_from_text("100, 2^3..2^5")
+    [100, 8, 16, 32]
+    """
+    sizes = []
+    for cell in text.split(","):
+        match = re.fullmatch(r"\s*(?:(\d{1,8})|2\^(\d\d?)(?:\.\.2\^(\d\d?))?)\s*", cell)
+        if match is None:
+            found = []
+        elif match[1] is not None:
+            found = [int(match[1])]
+        else:
+            found = [2**power for power in range(int(match[2]), int(match[3] or match[2]) + 1)]
+        if not found or found[0] < 1 or found[-1] > 2**26:
+            allowed = "integers from 1 to 2^26, as in 1000,2^10..2^20"
+            raise InputError("is no number of vertices", place="--sizes", value=cell, allowed=allowed)
+        sizes += found
+    return sizes
+
+
+def sweep(
+    workload: Tree | npt.ArrayLike | Sequence[Source[Tree]],
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    **fields: Any,
+) -> Result[Any]:
+    """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
+
+    ``workload`` is a :class:`Tree`, a parent array, or the sources of several trees (of :func:`case`); ``fields`` are
+    those of :class:`SweepOptions`, of which ``sizes`` is for the command line, which makes the trees.
+    The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
+    ``extra["fits"]``. Raises :class:`InputError` for an unknown order, curve or method.
+
+    >>> point = sweep([-1, 0, 1, 2], orders="bfs", treefix=False).extra["points"][0]
+    >>> point["what"], point["energy_hops"], point["bound"]
+    ('bfs + hilbert', 3, 3)
+    """
+    options = chosen(options, SweepOptions, fields)
+    budget = Budget() if search is None else search
+    sources = _sources(workload)
+    orders = _names(options.orders, ORDERS, "--orders")
+    curves = _names(options.curves, CURVES, "--curves")
+    methods = _names(options.methods, METHODS, "--methods")
+    points: list[dict[str, Any]] = []
+    lines: dict[str, list[dict[str, Any]]] = {}
+    for source in sources:
+        tree = source.workload
+        light_first = positions(tree, "light-first")
+        for curve in curves:
+            for order in orders:
+                placing = PlacingOptions(order=order, curve=curve)
+                layout, named = place(tree, placing, budget, light_first)
+                cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+                bound = energy_bound(tree, layout.grid).value
+                points.append(_point(tree.n, f"{order} + {named}", cost, bound))
+                lines.setdefault(f"{order} + {curve}", []).append(points[-1])
+        for method in methods if options.treefix else ():
+            for direction in ("up", "down"):
+                result = treefix(tree, direction=direction, method=method, search=budget)
+                assert result.cost is not None
+                assert result.bound is not None
+                what = f"treefix {direction}, {method}"
+                points.append(_point(tree.n, what, result.cost, result.bound.value))
+                lines.setdefault(what, []).append(points[-1])
+    fits: list[dict[str, float | str]] = [
+        {"what": what, **growth_fit(run)} for what, run in lines.items() if len({p["vertices"] for p in run}) > 1
+    ]
+    curves_of = {what: [(p["vertices"], p["energy_per_vertex"]) for p in run] for what, run in lines.items()}
+    return Result(
+        KIND,
+        None,
+        provenance=provenance("spatial sweep", options=options, source=sources[-1], budget=budget),
+        extra={"points": points, "fits": fits},
+        figures=(
+            views.growth("Energy per vertex against the number of vertices", "hops per vertex", curves_of),
+            *((views.comparison("Fitted growth", fits),) if fits else ()),
+            views.comparison("All points", points),
+        ),
+    )
+
+
+def _sources(workload: Tree | npt.ArrayLike | Sequence[Source[Tree]]) -> Sequence[Source[Tree]]:
+    if isinstance(workload, Sequence) and workload and isinstance(workload[0], Source):
+        return cast("Sequence[Source[Tree]]", workload)
+    return [Source(as_tree(cast("Tree | npt.ArrayLike", workload)), "", "")]
+
+
+def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return least-squares fits of growth over the number n of vertices: energy c n^a, and depth b log2 n + d.
+
+    ``energy_exponent`` is a, ``energy_factor`` is c, ``energy_misfit`` the largest relative distance of a point from
+    the fit; ``depth_per_doubling`` is b, ``depth_offset`` is d. ``depth_exponent`` is that of a power of n in place of
+    the logarithm: near 0 if the depth is logarithmic, 0.5 if it grows like the square root.
+
+    >>> growth_fit([{"vertices": n, "energy_hops": 3 * n * n, "depth": 5} for n in (2, 4, 8)])["energy_exponent"]
+    2.0
+    """
+    n, energy, depth = (np.array([p[key] for p in points], float) for key in ("vertices", "energy_hops", "depth"))
+    log = np.log2(n)
+    exponent, factor = np.polyfit(log, np.log2(np.maximum(energy, 1)), 1)
+    misfit = np.abs(np.maximum(energy, 1) / 2 ** (exponent * log + factor) - 1).max()
+    slope, offset = np.polyfit(log, depth, 1)
+    figures = {
+        "energy_exponent": exponent,
+        "energy_factor": 2**factor,
+        "energy_misfit": misfit,
+        "depth_per_doubling": slope,
+        "depth_offset": offset,
+        "depth_exponent": np.polyfit(log, np.log2(np.maximum(depth, 1)), 1)[0],
+    }
+    return {name: round(float(value), 4) + 0.0 for name, value in figures.items()}
+
+
+def _point(n: int, what: str, cost: Any, bound: float) -> dict[str, Any]:
+    return {"vertices": n, "what": what, **cost, "energy_per_vertex": cost["energy_hops"] / n, "bound": bound}
+
+
+def _names(text: str, known: Sequence[str], flag: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise unknown_name("value", name, known, place=flag)
+    if not names:
+        raise InputError("names nothing", place=flag, value=text, allowed=", ".join(known))
+    return names

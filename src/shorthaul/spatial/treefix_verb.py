@@ -1,0 +1,246 @@
+"""The verb ``treefix``: sums over subtrees or along root paths, run on the spatial computer."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.cases import Source
+from shorthaul.core.check import CheckReport, Violation
+from shorthaul.core.document import read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.figure import Figure
+from shorthaul.core.options import chosen as chosen_options
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.spatial import views
+from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
+from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
+from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
+from shorthaul.spatial.check.replay import Replay, check_treefix
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.operators import Operator, operator_named
+from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.layout.orders import positions
+from shorthaul.spatial.layout.stored_tree import StoredTree, store
+from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.model import Tree
+from shorthaul.spatial.options import MachineOptions, TreefixOptions
+from shorthaul.spatial.plan import VertexTable
+from shorthaul.spatial.verbs import KIND, as_tree, place
+
+Values = npt.NDArray[Any]
+
+#: Up to this many vertices every message is replayed by the checker.
+REPLAYED = 2**16
+
+
+def machine(
+    stored: StoredTree, options: MachineOptions, *, message_words: int | None = None
+) -> tuple[SpatialComputer, Replay | None]:
+    """Return the spatial computer for a stored tree, and the checker that listens to it (small trees only)."""
+    replay = Replay(stored.x, stored.y, stored.grid, links=options.count_links) if stored.n <= REPLAYED else None
+    computer = SpatialComputer(
+        stored.x, stored.y, stored.grid,
+        words=options.words, message_words=message_words, count_links=options.count_links, listener=replay,
+    )  # fmt: skip
+    return computer, replay
+
+
+def replayed(report: CheckReport, computer: SpatialComputer, replay: Replay | None) -> CheckReport:
+    """Return ``report`` with the message log's recount: a rule ``wrong-cost`` if it differs."""
+    cost = computer.cost()
+    details = {"messages_replayed": replay is not None}
+    if replay is None or dict(replay.cost()) == dict(cost):
+        return dataclasses.replace(report, cost=cost, details=details)
+    wrong = Violation("wrong-cost", "messages", f"the replay counts {replay.cost()}, the computer {cost}")
+    return dataclasses.replace(report, violations=(*report.violations, wrong), cost=replay.cost(), details=details)
+
+
+def run_treefix(
+    computer: SpatialComputer,
+    tree: VirtualTree,
+    values: Values,
+    operator: Operator,
+    *,
+    direction: str,
+    method: str,
+    kind: str = "local-maximum",
+    seed: int = 0,
+) -> Values:
+    """Return the treefix sums of ``values`` (by processor) over the virtual tree, by processor.
+
+    Bottom-up sums need a commutative operator, top-down ones any associative operator.
+    """
+    up = direction == "up"
+    n = len(values)
+    if up and not operator.commutative:
+        raise InputError(
+            "is not commutative, which sums over subtrees need",
+            place="--op",
+            value=operator.name,
+            cure="use --direction down, or another operator",
+        )
+    match method:
+        case "convergecast":
+            return (convergecast if up else broadcast_down)(computer, tree, values, operator)[:n]
+        case "heavy-path":
+            return (scan_up if up else scan_down)(computer, tree, values, operator)[:n]
+    state = prepare(computer, tree, values, operator, up=up)
+    contract(computer, state, operator, coins(kind, seed), up=up)
+    sums = expand_up(computer, state, operator) if up else expand_down(computer, state, tree, operator)
+    return sums[:n]
+
+
+def predicted_cycles(stored: StoredTree, tree: VirtualTree, direction: str) -> dict[str, float]:
+    """Return the predicted wafer-scale cycles of each method: exact for convergecast, fitted for the others.
+
+    The others take a depth near c log2 n and chains near c' sqrt(n) hops, heavy-path scans the more the more layers
+    there are; c and c' were fitted to runs on the built-in trees.
+    """
+    root, log = math.sqrt(stored.n), math.log2(stored.n + 1)
+    wave = SpatialComputer(stored.x, stored.y, stored.grid, count_links=False, words=2**30)
+    run_treefix(
+        wave, tree, np.zeros(stored.n, np.int64), operator_named("sum"), direction=direction, method="convergecast"
+    )
+    layers = int(heavy_paths(tree).layer.max(initial=0)) + 1
+    chains, depth = (8.0, 3.2) if direction == "up" else (13.0, 4.6)
+    return {
+        "convergecast": wave.figures()["cycles"],
+        "rake-compress": chains * root + 5 * depth * log,
+        "heavy-path": (chains / 2 + 0.6 * layers) * root + 5 * (2 * log + layers),
+    }
+
+
+def treefix(
+    workload: Tree | npt.ArrayLike,
+    values: npt.ArrayLike | None = None,
+    options: TreefixOptions | None = None,
+    *,
+    operator: Operator | None = None,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[VertexTable]:
+    """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
+
+    ``values`` has one entry per vertex, shape (n,) or (n, words) for an operator of several words (default: all
+    ones); ``operator`` may be any associative one in place of the option ``op``. The result's plan is a table of
+    arrays by vertex; its cost is what the run took. Raises :class:`InputError`, and :class:`InfeasibleError` if the
+    program needs more words than a processor has.
+
+    >>> treefix([-1, 0, 0, 1]).plan.arrays["value"].tolist()
+    [4, 2, 1, 1]
+    """
+    options = chosen_options(options, TreefixOptions, fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    chosen = operator_named(options.op) if operator is None else operator
+    given = read_values(values, tree, chosen, options)
+    light_first = positions(tree, "light-first")
+    layout, _ = place(tree, options, budget, light_first)
+    stored = store(tree, layout, light_first)
+    virtual = stored.virtual()
+    predicted = predicted_cycles(stored, virtual, options.direction) if options.method == "auto" else {}
+    method = min(predicted, key=predicted.__getitem__) if predicted else options.method
+    computer, replay = machine(stored, options)
+    held = np.empty_like(given)
+    held[stored.position] = given
+    sums = run_treefix(
+        computer, virtual, held, chosen,
+        direction=options.direction, method=method, kind=options.coins, seed=budget.seed,
+    )[stored.position]  # fmt: skip
+    report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
+    if operator is None:
+        columns = (given.reshape(tree.n, -1), sums.reshape(tree.n, -1))
+        report = check_treefix(tree, columns[0], options.op, options.direction, columns[1])
+    report = replayed(report, computer, replay)
+    cost = computer.cost()
+    bound = treefix_bound(stored, options.direction)
+    return Result(
+        KIND,
+        Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=bound,
+        check=report,
+        plan=VertexTable({"parent": tree.parent, "value": sums}),
+        provenance=provenance("spatial treefix", options=options, source=source, budget=budget),
+        extra=run_figures(tree.n, stored, computer, method, {"predicted_cycles": predicted} if predicted else {}),
+        figures=run_views(computer, f"treefix {options.direction} by {method}"),
+    )
+
+
+def treefix_bound(stored: StoredTree, direction: str) -> Bound:
+    """Return a lower bound on the energy of a treefix sum; ``details`` has one on the longest chain in hops.
+
+    >>> from shorthaul.spatial.model import Grid
+    >>> line = np.arange(3, dtype=np.int32)
+    >>> bound = treefix_bound(StoredTree(line - 1, line, 0 * line, Grid(3, 1), line, line), "up")
+    >>> bound.value, bound.details
+    (2, {'distance_hops': 2})
+    """
+    root = stored.parent < 0
+    of = np.flatnonzero(root)[np.cumsum(root) - 1]  # a tree is a range that begins with its root
+    farthest = int((np.abs(stored.x - stored.x[of]) + np.abs(stored.y - stored.y[of])).max())
+    edges = stored.n - int(root.sum())
+    way = "send" if direction == "up" else "receive"
+    proof = (
+        f"{edges} vertices are no root; each has to {way} a message of at least 1 hop. A chain of messages joins every "
+        f"vertex and its root, the farthest {farthest} hops apart."
+    )
+    return Bound("energy_hops", edges, "messages", proof, {"distance_hops": farthest})
+
+
+def run_figures(
+    n: int, stored: StoredTree, computer: SpatialComputer, method: str, more: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what a run adds to its result document."""
+    energy = computer.cost()["energy_hops"]
+    grid = [stored.grid.width, stored.grid.height]
+    return {
+        "vertices": n,
+        "grid": grid,
+        "method": method,
+        "energy_per_vertex": energy / n,
+        **computer.figures(),
+        **more,
+    }
+
+
+def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:
+    """Return the link-load heat map of a run, where links were counted."""
+    return (views.load_map(computer.link_loads(), f"Link load: {what}"),) if computer.count_links else ()
+
+
+def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
+    """Return the values by vertex as the operator wants them; raises :class:`InputError`."""
+    file = None
+    if values is None and options.values is not None:
+        file = Path(options.values)
+        values = array_from_bytes(read_bytes(file), "value", file=file)
+    if values is None:
+        return np.ones(tree.n, np.int64) if operator.words == 1 else np.ones((tree.n, operator.words), np.int64)
+    array = np.asarray(values)
+    shape = (tree.n,) if operator.words == 1 else (tree.n, operator.words)
+    if array.shape != shape:
+        raise InputError(
+            "does not match the tree",
+            file=file,
+            place="values",
+            value=f"shape {array.shape}",
+            allowed=f"shape {shape}",
+        )
+    if operator.code >= 0:
+        if array.dtype.kind not in "iu":
+            raise InputError("are not integers", file=file, place="values", value=str(array.dtype), allowed="integers")
+        array = array.astype(np.int64)
+        if operator.name == "affine" and ((array < 0) | (array >= 2**31 - 1)).any():
+            raise InputError("are out of range", file=file, place="values", allowed="0 to 2^31 - 2 for affine maps")
+    return array

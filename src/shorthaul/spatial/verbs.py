@@ -1,0 +1,255 @@
+"""The verbs ``plan``, ``bound`` and ``check``: lay a tree out, say how little energy it needs, replay a layout."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Cost
+from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.errors import DefectError
+from shorthaul.core.options import chosen as chosen_options
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.spatial import views
+from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.check.replay import check_layout
+from shorthaul.spatial.formats.files import tree_from_file
+from shorthaul.spatial.layout import curves, orders
+from shorthaul.spatial.layout.cost import local_messaging
+from shorthaul.spatial.layout.cost_kernels import edge_energy
+from shorthaul.spatial.layout.stored_tree import StoredTree, store
+from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
+from shorthaul.spatial.options import PlacingOptions, PlanOptions
+from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.workloads.cases import CASES
+
+Index = npt.NDArray[np.int32]
+
+KIND = "shorthaul/spatial-result"
+
+
+def as_tree(workload: Tree | npt.ArrayLike) -> Tree:
+    """Return ``workload`` as a tree: it may be a parent array."""
+    return workload if isinstance(workload, Tree) else tree_from_parents(workload)
+
+
+def case(text: str, *, forest: bool = False) -> Source[Tree]:
+    """Return the tree that ``text`` names, a file or a built-in case, with its source.
+
+    Raises :class:`InputError` that names file, place, value and cure.
+
+    >>> case("star:n=5").workload.parent.tolist()
+    [-1, 0, 0, 0, 0]
+    """
+    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest))
+
+
+def cases() -> tuple[Case[Tree], ...]:
+    """Return the built-in trees.
+
+    >>> "yule" in [case.name for case in cases()]
+    True
+    """
+    return CASES
+
+
+def place(tree: Tree, options: PlacingOptions, budget: Budget, light_first: Index | None = None) -> tuple[Layout, str]:
+    """Return the layout that ``options`` name, and the curve that ``auto`` stood for.
+
+    ``light_first`` are the tree's positions in that order, if known.
+    """
+    grid = None if options.grid is None else grid_from_text(options.grid)
+    curve, chosen = curves.choose(options.curve, tree.n, grid)
+    x, y = curves.cells(curve, chosen, tree.n)
+    if options.order == "light-first" and light_first is not None:
+        position = light_first
+    else:
+        position = orders.positions(tree, options.order, generator=budget.generator())
+    return Layout(tree.parent, x[position], y[position], chosen), curve
+
+
+def plan(
+    workload: Tree | npt.ArrayLike,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[Layout]:
+    """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
+
+    ``workload`` is a :class:`Tree` or a parent array; ``fields`` are those of :class:`PlanOptions`. The cost is that
+    of one message from every parent to each of its children. Raises :class:`InputError` and
+    :class:`InfeasibleError` (grid too small).
+
+    >>> result = plan([-1, 0, 1, 2])
+    >>> result.cost["energy_hops"], result.bound.value
+    (3, 3)
+    """
+    options = chosen_options(options, PlanOptions, fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    with budget:
+        light_first = orders.positions(tree, "light-first")
+        layout, curve = place(tree, options, budget, light_first)
+        name = f"{options.order} + {curve}"
+        if options.refine:
+            from shorthaul.spatial.layout.annealing import refine
+
+            layout = refine(tree, layout, seconds=float(options.refine), budget=budget)
+            name += " + refine"
+    # From here on by light-first position: neighbours in the tree are neighbours in memory.
+    stored = store(tree, layout, light_first)
+    numbered = Tree(stored.parent)
+    with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
+        checking = beside.submit(check_layout, layout, tree)
+        comparing = beside.submit(_baselines, tree, stored, curve, budget, skip=name) if options.baselines else None
+        cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
+        bound = energy_bound(numbered, layout.grid)
+        virtual = _virtual(stored)
+    report = checking.result()
+    if report.cost is not None and dict(report.cost) != dict(cost):
+        raise DefectError(f"the replay counts {report.cost}, the search {cost}")
+    baselines = [] if comparing is None else comparing.result()
+    return Result(
+        KIND,
+        Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=bound,
+        check=report,
+        plan=layout,
+        provenance=provenance("spatial plan", options=options, source=source, budget=budget),
+        extra={
+            "vertices": tree.n,
+            "grid": [layout.grid.width, layout.grid.height],
+            "curve": curve,
+            "energy_per_vertex": cost["energy_hops"] / tree.n,
+            "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
+            "virtual_tree": virtual,
+            "baselines": baselines,
+            **(_created(tree, layout, curve, light_first, budget) if options.create else {}),
+        },
+        figures=views.layout_figures(
+            numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
+        ),
+    )
+
+
+def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, budget: Budget) -> dict[str, Any]:
+    from shorthaul.spatial.algorithms.creation_cost import creation
+
+    start = curves.cells(curve, layout.grid, tree.n)
+    return {"creation": creation(tree, *start, layout.grid, light_first, seed=budget.seed)}
+
+
+def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
+    return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / n}
+
+
+def _baselines(
+    tree: Tree, stored: StoredTree, curve: str, budget: Budget, *, skip: str
+) -> list[dict[str, float | str]]:
+    x, y = curves.cells(curve, stored.grid, tree.n)
+    rows: list[dict[str, float | str]] = []
+    for order in ("light-first", "dfs", "bfs", "random"):
+        name = f"{order} + {curve}"
+        if name != skip:
+            position = orders.positions(tree, order, generator=budget.generator())[stored.vertex]
+            cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
+            rows.append(_row(name, cost, tree.n))
+    return rows
+
+
+def _virtual(stored: StoredTree) -> dict[str, float]:
+    virtual = stored.virtual()
+    x, y = stored.x[virtual.host], stored.y[virtual.host]
+    energy, longest = edge_energy(virtual.parent, x, y)
+    most = int(Tree(stored.parent).degrees().max())
+    return {
+        "energy_hops": int(energy),
+        "energy_per_vertex": float(energy / stored.n),
+        "distance_hops": int(longest),
+        "depth": most.bit_length(),
+        "nodes": virtual.nodes,
+        "bound": int((stored.parent >= 0).sum()),  # relayed or not, each vertex hears from another processor
+    }
+
+
+def bound(
+    workload: Tree | npt.ArrayLike,
+    options: PlacingOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+    **fields: Any,
+) -> Result[Layout]:
+    """Return the lower bound on the energy of any layout of a tree on the grid.
+
+    ``fields`` are those of :class:`PlacingOptions`, of which only the grid matters. Raises :class:`InputError`, and
+    :class:`InfeasibleError` if the grid is too small.
+
+    >>> bound([-1, *[0] * 12]).bound.value
+    20
+    """
+    options = chosen_options(options, PlacingOptions, fields)
+    budget = Budget() if search is None else search
+    tree = as_tree(workload)
+    grid = None if options.grid is None else grid_from_text(options.grid)
+    _, chosen = curves.choose(options.curve, tree.n, grid)
+    return Result(
+        KIND,
+        None,
+        bound=energy_bound(tree, chosen),
+        provenance=provenance("spatial bound", options=options, source=source, budget=budget),
+        extra={"vertices": tree.n, "grid": [chosen.width, chosen.height]},
+    )
+
+
+def check(
+    workload: Tree | npt.ArrayLike | None,
+    layout: Layout,
+    *,
+    search: Budget | None = None,
+    source: Source[Tree] | None = None,
+) -> Result[Layout]:
+    """Return what a replay of ``layout`` finds: every violation, and the cost as recounted.
+
+    ``workload`` is a :class:`Tree` or a parent array; for None, the tree that the layout itself holds. The status is
+    ``invalid`` if a rule is broken. Raises :class:`InputError` for a parent array that is no tree.
+
+    >>> layout = plan([-1, 0, 1, 2]).plan
+    >>> check([-1, 0, 1, 2], layout).cost["energy_hops"]
+    3
+    >>> check([-1, 0, 1, 1], layout).check.violations[0].rule
+    'wrong-parent'
+    """
+    budget = Budget() if search is None else search
+    tree = tree_from_parents(layout.parent, forest=True) if workload is None else as_tree(workload)
+    report = check_layout(layout, tree)
+    if not report.ok:
+        return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, budget))
+    found = energy_bound(tree, layout.grid)
+    cost = report.cost
+    status = Status.OPTIMAL if cost is not None and found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
+    _, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+    rows = [] if cost is None else [_row("given", cost, tree.n)]
+    return Result(
+        KIND,
+        status,
+        cost=cost,
+        bound=found,
+        check=report,
+        plan=layout,
+        provenance=_checked(source, budget),
+        extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
+        figures=views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads),
+    )
+
+
+def _checked(source: Source[Tree] | None, budget: Budget) -> Any:
+    return provenance("spatial check", options=PlacingOptions(), source=source, budget=budget)

@@ -1,0 +1,1 @@
+"""Generators of trees, decision trees, built-in cases."""

@@ -1,0 +1,92 @@
+"""Lower bounds on the latency of every schedule."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from shorthaul.core.amounts import Bound
+from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
+from shorthaul.tensor.cost_model.profile import TILE
+from shorthaul.tensor.model import Problem, Rules
+
+
+def lower_bound(problem: Problem, rules: Rules) -> Bound:
+    """Return the largest of three bounds on the latency: compute, boundary traffic, and streamed operands.
+
+    ``details`` holds all three.
+
+    >>> from shorthaul.tensor.workloads.cases import example_1
+    >>> from shorthaul.tensor.model import SPEC
+    >>> lower_bound(example_1(), SPEC).value
+    3276.8
+    """
+    machine = problem.machine
+    streams = Streams(problem, rules)
+    compute = math.fsum(streams.compute(operator) for operator in range(len(problem.operators)))
+    boundary = _boundary(problem)
+    streamed = _streamed(problem, streams)
+    traffic = boundary / machine.bandwidth
+    method, value = max(
+        [("compute", compute), ("boundary traffic", traffic), ("streamed operands", streamed.value)],
+        key=lambda pair: pair[1],
+    )
+    proofs = {
+        "compute": (
+            f"Every operator runs at least once, {compute:.12g} of compute in native tiles, padded along axes "
+            "that no MatMul asks for unpadded, and no step takes less than its compute."
+        ),
+        "boundary traffic": (
+            f"Every graph input in use is loaded and every graph output stored at least once, {boundary:.12g} elements "
+            f"or {traffic:.12g} at this bandwidth, and no step takes less than its traffic."
+        ),
+        "streamed operands": streamed.proof,
+    }
+    details = {"compute": compute, "boundary_traffic": traffic, "streamed_operands": streamed.value}
+    return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", details)
+
+
+def _boundary(problem: Problem) -> int:
+    loaded = [tensor for tensor in problem.graph_inputs if problem.consumers[tensor]]
+    stored = [tensor for tensor in problem.graph_outputs if problem.producer[tensor] is not None]
+    return sum(problem.tensors[tensor].size for tensor in [*loaded, *stored])
+
+
+class _Streamed(NamedTuple):
+    value: float
+    proof: str
+
+
+def _streamed(problem: Problem, streams: Streams) -> _Streamed:
+    """Return the bound from the prices of :class:`Streams`, at the best weight of compute against traffic."""
+    bandwidth = problem.machine.bandwidth
+    prices = [streams.prices(operator) for operator in range(len(problem.operators))]
+    # Every graph output is stored by its producer; no slice of these graph inputs is among those streamed.
+    stored = [tensor for tensor in problem.graph_outputs if problem.producer[tensor] is not None]
+    unclaimed = [t for t in problem.graph_inputs if problem.consumers[t] and streams.kinds[t] <= {(TILE, TILE)}]
+    fixed = Price(0.0, float(sum(problem.tensors[tensor].size for tensor in [*stored, *unclaimed])))
+    prices.append([fixed])
+
+    def total(weight: float) -> float:
+        return weighted_total(prices, bandwidth, weight)
+
+    low, high = 0.0, 1.0
+    best = max((0.0, 1.0), key=total)
+    for _ in range(40):  # a sum of minima of linear functions is concave
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        best = max((best, left, right), key=total)
+        if total(left) < total(right):
+            low = left
+        else:
+            high = right
+    value = total(best)
+    sinks = sum(roles[0].traffic for roles in prices)
+    return _Streamed(
+        value,
+        "no step takes less than any weighted mean of its compute and its traffic; here compute weighs "
+        f"{best:.6g}. An operator is either a sink, and then every tile of its output has the whole reduction of each "
+        "operand pass by, part by part, unless the operand fits into fast memory whole "
+        f"(at most {sinks:.12g} elements for all of them, graph outputs included), or it is above another MatMul and "
+        "computed again in every tile. Slices that several operators may use are divided among them. The least of its "
+        f"roles, summed over all operators, is {value:.12g}.",
+    )

@@ -1,0 +1,264 @@
+"""How much a MatMul must stream whatever it is fused with: the argument behind the strongest lower bound.
+
+Where the rules cap the granularity, a MatMul with a reduction longer than the cap takes several steps per tile, each
+with another part of its operands. So in every tile the whole reduction of both operands passes by. Fusing the producer
+of an operand does not avoid it: following the demand upwards, some tensor is still asked for part by part of the
+reduction, and is loaded anew in every tile. Only a tensor that fits into fast memory whole can escape. A MatMul that
+is itself above another MatMul of its subgraph is different: it is computed again for every tile, or in every step.
+
+What an operator must cost in each of its roles is a price; as the prices of the operators of any subgraph add up to no
+more than its latency, those of all operators add up to no more than that of any plan.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, PADDED, ROWS_EXACT, STEP, TILE
+from shorthaul.tensor.model import Problem, Rules
+
+#: An axis so long that no cap is meant.
+_UNLIMITED: Final = 1 << 62
+
+
+class Price(NamedTuple):
+    """What an operator costs at least in one role: ``compute`` in time, ``traffic`` in elements."""
+
+    compute: float
+    traffic: float
+
+
+class _Role(NamedTuple):
+    """A MatMul above the sink ``sink``, asked for these rows and columns of its output, ``exact`` along one axis."""
+
+    sink: int
+    rows: int
+    columns: int
+    exact: int
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One operand of a MatMul: the axis along which it is streamed, and the cap of the other one."""
+
+    streams_columns: bool
+    cap: int
+
+
+class Streams:
+    """The prices of all operators of a problem."""
+
+    def __init__(self, problem: Problem, rules: Rules) -> None:
+        self.problem = problem
+        self.rules = rules
+        machine = problem.machine
+        native = rules.granularity_is_native
+        self.w_cap = machine.native_width if native else _UNLIMITED
+        self.h_cap = machine.native_height if native else _UNLIMITED
+        self.k_cap = machine.native_width if native else _UNLIMITED
+        self.left = _Side(streams_columns=True, cap=self.h_cap)
+        self.right = _Side(streams_columns=False, cap=self.w_cap)
+        self.kinds: list[set[tuple[int, int]]] = [set() for _ in problem.tensors]
+        self.marks: list[set[int]] = [set() for _ in problem.tensors]
+        self.roles: list[set[_Role]] = [set() for _ in problem.operators]
+        self._walk()
+        self.users = [
+            [index for index in consumers if problem.operators[index].is_matmul] for consumers in problem.consumers
+        ]
+        self.through = cache(self._through)
+
+    def prices(self, operator: int) -> list[Price]:
+        """Return the prices of an operator in all its roles; it costs one of them at least wherever it is executed."""
+        if not self.problem.operators[operator].is_matmul:
+            return [Price(self.compute(operator), 0.0)]
+        above = [self._above(operator, role) for role in self.roles[operator]]
+        return sorted({Price(self._charge(operator, PADDED), self._sink_traffic(operator)), *above})
+
+    def compute(self, operator: int) -> float:
+        """Return the least time that an operator takes to compute its whole output once."""
+        marks = self.marks[self.problem.operators[operator].output]
+        return min(self._charge(operator, exact) for exact in (PADDED, *marks))
+
+    def _charge(self, operator: int, exact: int) -> float:
+        """Return the time of the whole output in any tiles, native tiles padded except along the ``exact`` axis."""
+        machine = self.problem.machine
+        output = self.problem.tensors[self.problem.operators[operator].output]
+        rows, columns = output.height / machine.native_height, output.width / machine.native_width
+        if exact != ROWS_EXACT:
+            rows = math.ceil(rows)
+        if exact != COLUMNS_EXACT:
+            columns = math.ceil(columns)
+        return self.problem.operators[operator].base_cost * rows * columns
+
+    def _walk(self) -> None:
+        """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for."""
+        problem = self.problem
+        for operator in problem.operators:
+            if not operator.is_matmul:
+                for tensor in operator.inputs:
+                    self.kinds[tensor].add((TILE, TILE))
+        for sink, operator in enumerate(problem.operators):
+            if not operator.is_matmul:
+                continue
+            left, right = operator.inputs
+            stack = [(left, TILE, STEP, COLUMNS_EXACT), (right, STEP, TILE, ROWS_EXACT)]
+            seen = set()
+            while stack:
+                demand = stack.pop()
+                if demand in seen:
+                    continue
+                seen.add(demand)
+                tensor, rows, columns, exact = demand
+                self.kinds[tensor].add((rows, columns))
+                self.marks[tensor].add(exact)
+                source = problem.producer[tensor]
+                if source is None:
+                    continue
+                above = problem.operators[source]
+                if above.is_matmul:
+                    self.roles[source].add(_Role(sink, rows, columns, exact))
+                    left, right = above.inputs
+                    stack += [(left, rows, FULL, COLUMNS_EXACT), (right, FULL, columns, ROWS_EXACT)]
+                else:
+                    stack += [(item, rows, columns, exact) for item in above.inputs]
+
+    def _sink_traffic(self, operator: int) -> float:
+        """Return what a MatMul that is nothing but a sink has to load, in elements."""
+        problem = self.problem
+        left, right = problem.operators[operator].inputs
+        length = problem.reduction(operator)
+        output = problem.tensors[problem.operators[operator].output]
+        if length <= self.k_cap:
+            # One step may do; each operand that cannot be there already is loaded once.
+            needed = [tensor for tensor in (left, right) if self._must_be_loaded(tensor)]
+            return sum(self._direct_share(tensor, operator) * problem.tensors[tensor].size for tensor in needed)
+        by_rows = self._direct_share(left, operator) * self._streamed(left, self.left, length, operator)
+        by_columns = self._direct_share(right, operator) * self._streamed(right, self.right, length, operator)
+        w = np.arange(1, min(self.w_cap, output.width) + 1)
+        h = np.minimum(min(self.h_cap, output.height), np.floor(problem.machine.capacity / w))
+        w, h = w[h >= 1], h[h >= 1]
+        if not len(w):
+            return 0.0
+        loads = by_rows * output.height * np.ceil(output.width / w) + by_columns * output.width * np.ceil(
+            output.height / h
+        )
+        return float(loads.min()) * length
+
+    def _must_be_loaded(self, tensor: int) -> bool:
+        """True if a subgraph that uses ``tensor`` can neither produce it nor find it resident."""
+        if self.problem.producer[tensor] is not None:
+            return False
+        return not self.rules.retains_inputs or self.problem.tensors[tensor].size > self.problem.machine.capacity
+
+    def _direct_share(self, tensor: int, operator: int) -> float:
+        """Return the share of a tensor's loads that ``operator``, a sink, may claim for itself.
+
+        MatMuls in one subgraph may use the same slices, so they share alike; Pointwise operators get nothing then.
+        Whoever is in a subgraph with a mere sink is connected to it without the MatMuls that use its output.
+        """
+        near = self._company(operator)
+        sides = self.problem.operators[operator].inputs.count(tensor)
+        return 1 / (sides * sum(user in near for user in self.users[tensor]))
+
+    def _share(self, tensor: int, operator: int) -> float:
+        """Return the share of a tensor's loads that ``operator`` may claim wherever it is."""
+        users = self.users[tensor]
+        inputs = self.problem.operators[operator].inputs
+        if self.problem.operators[operator].is_matmul:
+            return 1 / (len(users) * inputs.count(tensor))
+        return 0.0 if users else 1 / len(self.problem.consumers[tensor])
+
+    def _company(self, operator: int) -> set[int]:
+        """Return the operators that can be in one subgraph with ``operator`` as a mere sink."""
+        problem = self.problem
+        output = problem.operators[operator].output
+        excluded = set(self.users[output])
+        found, pending = {operator}, [operator]
+        while pending:
+            index = pending.pop()
+            around = [*problem.consumers[problem.operators[index].output]]
+            around += [source for t in problem.operators[index].inputs if (source := problem.producer[t]) is not None]
+            fresh = set(around) - found - excluded
+            found |= fresh
+            pending += fresh
+        return found
+
+    def _streamed(self, tensor: int, side: _Side, length: int, operator: int) -> float:
+        """Return how much of a mere sink's operand is loaded in every tile, as a part of the least slice there is."""
+        if self.problem.consumers[tensor] != (operator,) or len(set(self.problem.operators[operator].inputs)) == 1:
+            return self.through(tensor, side, length)
+        # Nobody else in the subgraph asks for any slice of it, let alone the whole.
+        if self.problem.producer[tensor] is None and not self.rules.retains_inputs:
+            return 1.0
+        loaded = 0.0 if self.problem.tensors[tensor].size <= self.problem.machine.capacity else 1.0
+        return min(loaded, self._fused(tensor, side, length))
+
+    def _through(self, tensor: int, side: _Side, length: int) -> float:
+        """Return the same for any tensor in the place of an operand: loaded or, if that is less, made inside."""
+        escapes = self.problem.tensors[tensor].size <= self.problem.machine.capacity
+        loaded = 0.0 if escapes else self._not_by_chance(tensor, side, length)
+        return min(loaded, self._fused(tensor, side, length))
+
+    def _fused(self, tensor: int, side: _Side, length: int) -> float:
+        """Return how much is loaded instead if the producer of ``tensor`` is fused; infinite without one."""
+        source = self.problem.producer[tensor]
+        if source is None:
+            return math.inf
+        above = self.problem.operators[source]
+        if not above.is_matmul:
+            return max(self._share(item, source) * self.through(item, side, length) for item in above.inputs)
+        operand = above.inputs[1 if side.streams_columns else 0]
+        part = self._share(operand, source) * self.through(operand, side, length)
+        return part * min(1.0, self.problem.reduction(source) / side.cap)
+
+    def _not_by_chance(self, tensor: int, side: _Side, length: int) -> float:
+        """Return the part of a streamed tensor that no other slice of it can stand in for by chance.
+
+        A slice that follows the tile along the streamed axis may be that of one step, and be there already in the
+        next tile; if it is asked for in all steps, in the next step too.
+        """
+        chances = 0
+        for rows, columns in self.kinds[tensor]:
+            streamed, crossed = (columns, rows) if side.streams_columns else (rows, columns)
+            if streamed == TILE:
+                chances = max(chances, 1 if crossed == TILE else 2)
+        return max(0.0, 1.0 - chances * self.k_cap / length)
+
+    def _above(self, operator: int, role: _Role) -> Price:
+        """Return the price of a MatMul above a sink: it is computed again, and streams what it does not hold."""
+        problem = self.problem
+        length = problem.reduction(role.sink)
+        shape = problem.tensors[problem.operators[role.sink].output]
+        rows, columns = -(-shape.height // self.h_cap), -(-shape.width // self.w_cap)
+        steps = -(-length // min(self.k_cap, length, problem.reduction(operator)))
+        times = {
+            (TILE, STEP): columns,
+            (STEP, TILE): rows,
+            (TILE, FULL): columns * steps,
+            (FULL, TILE): rows * steps,
+            (FULL, STEP): rows * columns,
+            (STEP, FULL): rows * columns,
+            (FULL, FULL): rows * columns * steps,
+        }[role.rows, role.columns]
+        traffic = 0.0
+        if length > self.k_cap and STEP in {role.rows, role.columns}:
+            side = self.left if role.columns == STEP else self.right
+            operand = problem.operators[operator].inputs[1 if side is self.left else 0]
+            if problem.producer[operand] is None:
+                # The sink claims at most a slice as long as the cap; the rest of the reduction is left.
+                rest = max(0, problem.reduction(operator) - side.cap)
+                part = self._share(operand, operator) * self.through(operand, side, length)
+                traffic = part * rest * length * rows * columns
+        return Price(self._charge(operator, role.exact) * times, traffic)
+
+
+def weighted_total(prices: list[list[Price]], bandwidth: float, weight: float) -> float:
+    """Return the sum over all operators of the least price, compute counting ``weight`` and traffic the rest."""
+    return math.fsum(
+        min(weight * price.compute + (1 - weight) * price.traffic / bandwidth for price in roles) for roles in prices
+    )

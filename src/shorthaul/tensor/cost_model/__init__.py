@@ -1,0 +1,1 @@
+"""What a subgraph costs at each granularity and traversal order."""

@@ -1,0 +1,323 @@
+"""The verbs of the tensor engine: plan, bound, check, run and sweep."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from shorthaul.core.amounts import gap
+from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
+from shorthaul.core.figure import Line, Series
+from shorthaul.core.options import chosen
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Budget
+from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.check.replay import Replay, replay
+from shorthaul.tensor.model import RULES, Problem, Rules
+from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.views import figures
+from shorthaul.tensor.workloads.cases import CASES
+
+if TYPE_CHECKING:
+    from shorthaul.core.cases import Case, Source
+
+_KIND: Final = "shorthaul/tensor-result"
+
+
+def case(text: str) -> Source[Problem]:
+    """Return the problem that ``text`` names, a contest file or a built-in case; raises :class:`InputError`.
+
+    >>> case("mlp-chain:layers=2").workload.graph_outputs
+    (6,)
+    """
+    from shorthaul.core.cases import resolve
+    from shorthaul.tensor.formats.documents import load_problem
+
+    return resolve(text, CASES, load_problem)
+
+
+def cases() -> tuple[Case[Problem], ...]:
+    """Return the built-in operator graphs.
+
+    >>> [case.name for case in cases()][:2]
+    ['example-1', 'example-2']
+    """
+    return CASES
+
+
+def plan(
+    problem: Problem,
+    options: PlanOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
+
+    ``fields`` are those of :class:`PlanOptions` (``rules="contest"``). The cost is ``latency`` (time), ``traffic`` and
+    ``peak`` (elements). Raises :class:`InfeasibleError` if no schedule fits in fast memory.
+
+    >>> from shorthaul.tensor.workloads.cases import example_3
+    >>> found = plan(example_3())
+    >>> found.cost["latency"] <= 11468.8, found.check.ok
+    (True, True)
+    """
+    options = chosen(options, PlanOptions, fields)
+    rules = RULES[options.rules]
+    with search or Budget() as budget:
+        found = improve(problem, rules, budget, restarts=options.restarts)
+        replayed = replay(problem, found, rules)
+        if replayed.violations:
+            broken = "; ".join(map(str, replayed.violations[:3]))
+            raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
+        return _result("plan", problem, with_latencies(found, replayed), replayed, options, source, budget)
+
+
+def with_latencies(found: Plan, replayed: Replay) -> Plan:
+    """Return the plan with the latencies that the replay saw as its claims."""
+    pairs = zip(found.subgraphs, replayed.subgraphs, strict=True)
+    return Plan(tuple(replace(mine, latency=seen.latency if seen else None) for mine, seen in pairs))
+
+
+def bound(
+    problem: Problem,
+    options: RuleOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
+
+    ``fields`` are those of :class:`RuleOptions`; raises :class:`InputError` for one that is not.
+
+    >>> from shorthaul.tensor.workloads.cases import example_3
+    >>> found = bound(example_3()).bound
+    >>> found.of, found.value, found.method
+    ('latency', 4500.0, 'compute')
+    """
+    options = chosen(options, RuleOptions, fields)
+    budget = search or Budget()
+    return Result(
+        kind=_KIND,
+        status=None,
+        bound=lower_bound(problem, RULES[options.rules]),
+        provenance=provenance("tensor bound", options=options, source=source, budget=budget),
+        extra={"rules": options.rules},
+    )
+
+
+def check(
+    problem: Problem,
+    plan: Plan,
+    options: RuleOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
+
+    The status is ``invalid`` if a rule is broken. ``fields`` are those of :class:`RuleOptions`; raises
+    :class:`InputError` for one that is not.
+
+    >>> from shorthaul.tensor.workloads.cases import example_3
+    >>> [violation.rule for violation in check(example_3(), Plan(())).check.violations][:1]
+    ['operator-missing']
+    """
+    options = chosen(options, RuleOptions, fields)
+    budget = search or Budget()
+    replayed = replay(problem, plan, RULES[options.rules])
+    return _result("check", problem, plan, replayed, options, source, budget)
+
+
+def _result(
+    verb: str,
+    problem: Problem,
+    plan: Plan,
+    replayed: Replay,
+    options: RuleOptions,
+    source: Source[Problem] | None,
+    budget: Budget,
+    **extra: Any,
+) -> Result[Plan]:
+    """Return the result of a verb that has a plan: its replay, beside the lower bound."""
+    report = replayed.report()
+    floor = lower_bound(problem, RULES[options.rules])
+    status = Status.INVALID
+    if report.ok and report.cost is not None:
+        status = Status.OPTIMAL if floor.is_met_by(report.cost["latency"]) else Status.FEASIBLE
+    return Result(
+        kind=_KIND,
+        status=status,
+        cost=report.cost,
+        bound=floor,
+        check=report,
+        plan=plan,
+        provenance=provenance(f"tensor {verb}", options=options, source=source, budget=budget),
+        extra={"rules": options.rules, "operations": problem.operations(), **extra},
+        figures=figures(problem, plan, replayed),
+    )
+
+
+def run(
+    problem: Problem,
+    plan: Plan,
+    options: RuleOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
+
+    The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
+    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree, and
+    :class:`InputError` for a field that is none of :class:`RuleOptions`.
+
+    >>> from shorthaul.tensor.workloads.cases import example_3
+    >>> run(example_3(), plan(example_3()).plan).extra["run"]["largest_error"] < 1e-9
+    True
+    """
+    from shorthaul.tensor.run import execute
+
+    options = chosen(options, RuleOptions, fields)
+    rules = RULES[options.rules]
+    budget = search or Budget()
+    replayed = replay(problem, plan, rules)
+    outcome = None if replayed.violations else execute(problem, plan, rules, seed=budget.seed).document()
+    return _result("run", problem, plan, replayed, options, source, budget, run=outcome)
+
+
+def sweep(
+    problem: Problem,
+    options: SweepOptions | None = None,
+    *,
+    search: Budget | None = None,
+    source: Source[Problem] | None = None,
+    **fields: Any,
+) -> Result[Plan]:
+    """Return the best latency and its bound over a range of capacities, or of bandwidths.
+
+    The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
+    evenly by the points. ``fields`` are those of :class:`SweepOptions`; raises :class:`InputError` for one that is not,
+    or that is out of range.
+
+    >>> from shorthaul.tensor.workloads.cases import example_3
+    >>> points = sweep(example_3(), over="bandwidth", points=2).extra["points"]
+    >>> [point["latency"] >= point["bound"] for point in points]
+    [True, True]
+    """
+    options = chosen(options, SweepOptions, fields)
+    rules = RULES[options.rules]
+    with search or Budget() as budget:
+        amounts = _amounts(problem, options)
+        machines = [_with_machine(problem, options.over, amount) for amount in amounts]
+        found: list[_Found] = []
+        for number, machine in enumerate(machines):
+            budget.report(what=f"{options.over} {amounts[number]:g}")
+            found.append(_planned(machine, rules, budget.part(1 / (len(machines) - number))))
+            if budget.interrupted:
+                break
+        _take_over(machines, found, rules)
+        points = [
+            {options.over: amount, **_point(machine, rules, item)}
+            for amount, machine, item in zip(amounts, machines, found, strict=False)
+        ]
+        return Result(
+            kind=_KIND,
+            status=None,
+            provenance=provenance("tensor sweep", options=options, source=source, budget=budget),
+            extra={"rules": options.rules, "over": options.over, "points": points},
+            figures=(_curve(options, points),),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a point of a sweep has: a plan as replayed on its machine, or why there is none."""
+
+    plan: Plan | None
+    replayed: Replay | None
+    failure: Status | None = None
+
+    @property
+    def latency(self) -> float:
+        cost = None if self.replayed is None else self.replayed.cost
+        return math.inf if cost is None else cost["latency"]
+
+
+def _planned(problem: Problem, rules: Rules, budget: Budget) -> _Found:
+    try:
+        made = plan(problem, PlanOptions(rules=rules.name), search=budget).plan
+    except InfeasibleError:
+        return _Found(None, None, Status.INFEASIBLE)
+    except NoPlanError:
+        return _Found(None, None, Status.TIMEOUT)
+    assert made is not None
+    return _Found(made, replay(problem, made, rules))
+
+
+def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> None:
+    """Put the plan of a machine beside in place of a worse one, upwards and then downwards."""
+    pairs = [(number, number + 1) for number in range(len(found) - 1)]
+    for source, target in [*pairs, *((b, a) for a, b in reversed(pairs))]:
+        other = found[source].plan
+        if other is not None and found[target].failure is not Status.INFEASIBLE:
+            moved = _Found(other, replay(machines[target], other, rules))
+            if moved.replayed is not None and not moved.replayed.violations and moved.latency < found[target].latency:
+                found[target] = moved
+
+
+def _point(problem: Problem, rules: Rules, item: _Found) -> dict[str, Any]:
+    if item.replayed is None or item.replayed.cost is None:
+        failure = Status.TIMEOUT if item.failure is None else item.failure
+        return {"latency": None, "traffic": None, "bound": None, "gap": None, "status": failure.value}
+    cost, floor = item.replayed.cost, lower_bound(problem, rules)
+    return {
+        "latency": cost["latency"],
+        "traffic": cost["traffic"],
+        "bound": floor.value,
+        "gap": gap(cost["latency"], floor.value),
+        "status": (Status.OPTIMAL if floor.is_met_by(cost["latency"]) else Status.FEASIBLE).value,
+    }
+
+
+def _with_machine(problem: Problem, over: str, amount: float) -> Problem:
+    capacity = amount if over == "capacity" else problem.machine.capacity
+    bandwidth = amount if over == "bandwidth" else problem.machine.bandwidth
+    return replace(problem, machine=replace(problem.machine, capacity=capacity, bandwidth=bandwidth))
+
+
+def _amounts(problem: Problem, options: SweepOptions) -> list[float]:
+    """Return the capacities or bandwidths, evenly spaced on a logarithmic scale, whole numbers for capacities."""
+    import numpy as np
+
+    here = getattr(problem.machine, options.over)
+    least = here / 4 if options.least is None else options.least
+    most = here * 4 if options.most is None else options.most
+    if least > most:
+        raise InputError("is above --most", place="--least", value=least, allowed=f"up to {most:g}")
+    values = np.geomspace(least, most, options.points)
+    if options.over == "capacity":
+        return sorted({max(1, round(value)) for value in values.tolist()})
+    return sorted({float(value) for value in values})
+
+
+def _curve(options: SweepOptions, points: list[dict[str, Any]]) -> Series:
+    amounts = tuple(point[options.over] for point in points)
+    return Series(
+        title=f"Latency over {options.over}",
+        x_label=f"{options.over} (elements{' per unit of time' if options.over == 'bandwidth' else ''})",
+        y_label="latency",
+        lines=(
+            Line("latency found", amounts, tuple(point["latency"] for point in points)),
+            Line("lower bound", amounts, tuple(point["bound"] for point in points)),
+        ),
+        log_x=True,
+    )
