@@ -20,14 +20,14 @@ from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import default_sizes, examine
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, kernel
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 
 def measure(name: str, profile: str) -> dict[str, Any]:
     start = time.process_time()
     flow = flow_dependences(kernel(name))
     bound = lower_bound(flow.program, BoundOptions(profile=profile), flow=flow)
-    found = examine(flow, bound, default_sizes(flow), Budget())
+    found = examine(flow, bound, default_sizes(flow), Search())
     parts = [int(text.split(": ")[1].split()[0]) for text in found.remarks if "values of U(K)" in text]
     quotients = [item.loads / item.bound for item in found.comparisons if item.bound > 0]
     return {

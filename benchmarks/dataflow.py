@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.document import load_json, save_json
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.caps_hms.heuristic import decisions_of, make_decoder
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
 from shorthaul.dataflow.exploration.nsga2 import hypervolume
@@ -54,7 +54,7 @@ def explorations(
         for seed in range(seeds):
             began, used = time.perf_counter(), cpu()
             options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_seconds=polish)
-            done = plan(APPLICATIONS[name](), options, search=Budget(seed=seed, workers=workers))
+            done = plan(APPLICATIONS[name](), options, search=Search(seed=seed, workers=workers))
             assert done.plan is not None
             fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
             runs.append(
@@ -151,7 +151,7 @@ def exact(name: str, n: int, seconds: float, strategy: str = "mrb-explore", rule
 
 def exact_on_front(name: str, generations: int, seconds: float) -> dict[str, Any]:
     """The same for the mappings on an explored front (seed 0)."""
-    done = plan(APPLICATIONS[name](), PlanOptions(generations=generations), search=Budget(workers=1))
+    done = plan(APPLICATIONS[name](), PlanOptions(generations=generations), search=Search(workers=1))
     assert done.plan is not None
     instance = build(APPLICATIONS[name](), generators.platform24())
     mappings = [Decisions(p.binding, p.xi, p.channel_decision) for p in done.plan.front]
@@ -228,8 +228,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "dataflow.json")
     given = parser.parse_args()
     for strategy in STRATEGIES:  # compile before measuring
-        plan(generators.sobel(), PlanOptions(strategy=strategy, generations=1), search=Budget(workers=1))
-    plan(generators.sobel(), PlanOptions(decoder="modulo", generations=1, population=8), search=Budget(workers=1))
+        plan(generators.sobel(), PlanOptions(strategy=strategy, generations=1), search=Search(workers=1))
+    plan(generators.sobel(), PlanOptions(decoder="modulo", generations=1, population=8), search=Search(workers=1))
     results: dict[str, Any] = {
         "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
         "generations": given.generations,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import shorthaul.spatial as engine
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.computer.machine import SpatialComputer
@@ -163,7 +163,7 @@ def other_algorithms() -> list[dict[str, Any]]:
     tree = generators.yule(N, 1)
     for method in ("convergecast", "rake-compress"):
         for barriers in (False, True):
-            result = engine.lca(tree, random=N // 2, method=method, barriers=barriers, search=Budget(seed=1))
+            result = engine.lca(tree, random=N // 2, method=method, barriers=barriers, search=Search(seed=1))
             what = f"lca of n/2 random pairs, yule, {method}{', barriers' if barriers else ''}"
             rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n", result.bound.value))
     return rows
@@ -238,7 +238,7 @@ def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
     from shorthaul.spatial.treefix_verb import run_treefix
     from shorthaul.spatial.verbs import place
 
-    stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+    stored = store(tree, place(tree, PlacingOptions(), Search())[0])
     virtual = stored.virtual()
     values = np.ones(tree.n, np.int64)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shorthaul.core.check import CheckReport, Violation
     from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, ShorthaulError
     from shorthaul.core.result import Result, Status
-    from shorthaul.core.search import Budget
+    from shorthaul.core.search import Search
 
 __version__ = VERSION
 
@@ -27,18 +27,18 @@ _NAMES = {
     **dict.fromkeys(("CheckReport", "Violation"), "shorthaul.core.check"),
     **dict.fromkeys(("InfeasibleError", "InputError", "NoPlanError", "ShorthaulError"), "shorthaul.core.errors"),
     **dict.fromkeys(("Result", "Status"), "shorthaul.core.result"),
-    "Budget": "shorthaul.core.search",
+    "Search": "shorthaul.core.search",
 }
 
 __all__ = [
     "Bound",
-    "Budget",
     "CheckReport",
     "Cost",
     "InfeasibleError",
     "InputError",
     "NoPlanError",
     "Result",
+    "Search",
     "ShorthaulError",
     "Status",
     "Violation",

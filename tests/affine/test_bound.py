@@ -14,7 +14,7 @@ from shorthaul.affine.oracle import examine
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads, least_loads
 
 
@@ -91,7 +91,7 @@ def test_crossing_of_two_scans(name: str) -> None:
     assert more == pytest.approx(50 * factor * 1000, rel=0.04)
     assert any(part.method == "crossing of two scans" for part in bound.proof.parts)
     choices = [{"m": m, "n": n} for m, n in ((1, 3), (1, 4), (1, 5), (2, 4), (1, 6), (3, 7), (2, 12), (4, 20))]
-    findings = examine(flow, bound, choices, Budget())
+    findings = examine(flow, bound, choices, Search())
     assert not findings.violations
     assert any(item.proven for item in findings.comparisons)
     assert any(item.bound > 0.5 * item.loads for item in findings.comparisons if not item.proven)

@@ -15,7 +15,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 NINE = ((0, 0, 1), (0, 1, -1), (0, 1, 0), (0, 1, 1), (1, -1, -1), (1, -1, 0), (1, -1, 1), (1, 0, -1), (1, 0, 0))
@@ -55,6 +55,6 @@ def test_no_order_found_beats_it(name: str, choices: list[dict[str, int]]) -> No
             value = bound.value({**sizes, "S": capacity})
             space = tile_space(program, {**sizes, "S": capacity}, cdag)
             assert value <= space.loads(Tiling(), capacity)
-            assert value <= best_tiling(space, capacity, Budget(), evaluations=40, floor=value)[1]
+            assert value <= best_tiling(space, capacity, Search(), evaluations=40, floor=value)[1]
             order = cdag.program_order
             assert value <= int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())

@@ -13,7 +13,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import examine
 from shorthaul.affine.verbs import bound as affine_bound
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 root = sympy.sqrt(symbol("S"))
 C, K, H, W, n = (symbol(name) for name in ("C", "K", "H", "W", "n"))
@@ -43,7 +43,7 @@ def checked(text: str, choices: tuple[tuple[int, ...], ...]) -> AffineBound:
     flow = flow_dependences(program)
     bound = lower_bound(program, flow=flow)
     sizes = [dict(zip(program.parameters, values, strict=True)) for values in choices]
-    findings = examine(flow, bound, sizes, Budget())
+    findings = examine(flow, bound, sizes, Search())
     assert not findings.violations
     assert any("values of U(K)" in remark for remark in findings.remarks)
     return bound

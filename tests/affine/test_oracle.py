@@ -12,14 +12,14 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.oracle import Findings, default_sizes, examine
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 
 def findings(name: str, profile: str, largest: int = 3_000, *, raised: int = 0) -> Findings:
     flow = flow_of(name)
     found = lower_bound(flow.program, BoundOptions(profile=profile), flow=flow)
     found = replace(found, formula=found.formula + sympy.Integer(raised))
-    return examine(flow, found, default_sizes(flow, largest=largest), Budget())
+    return examine(flow, found, default_sizes(flow, largest=largest), Search())
 
 
 @pytest.mark.slow

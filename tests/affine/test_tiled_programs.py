@@ -14,7 +14,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.oracle import examine
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.verbs import plan
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 HEAD = "#define min(a, b) ((a) < (b) ? (a) : (b))\nvoid f(int n, double A[n][n], double B[n][n], double C[n][n]) {\n#pragma scop\n"
 TILED = {
@@ -47,7 +47,7 @@ def test_bounds_of_tiled_programs(name: str) -> None:
     leading = factor * symbol("n") ** 3 / sympy.sqrt(symbol("S"))
     assert sympy.simplify(bound.leading - leading) == 0
     assert float((upper_bound(program, flow=flow).leading / leading).subs(symbol("S"), 1)) <= 1.5
-    findings = examine(flow, bound, [{"n": n} for n in (1, 2, 4, 7)], Budget())
+    findings = examine(flow, bound, [{"n": n} for n in (1, 2, 4, 7)], Search())
     assert not findings.violations
     assert any(item.proven for item in findings.comparisons)
 

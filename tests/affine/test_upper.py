@@ -25,7 +25,7 @@ from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin, tiled_order
 from shorthaul.affine.verbs import bound, plan, sweep
 from shorthaul.affine.workloads.cases import CASES, POLYBENCH, kernel
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")
 NI, NJ, NK, NL = (symbol(name) for name in ("NI", "NJ", "NK", "NL"))
@@ -81,7 +81,7 @@ def replayed(name: str, base: int, factors: tuple[int, ...]) -> None:
     sinks = np.repeat(np.arange(cdag.n), np.diff(cdag.starts))
     for factor in factors:
         given = {**sizes, "S": least_capacity(cdag) * factor}
-        order, loads = best_origin(upper, cdag, given, Budget())
+        order, loads = best_origin(upper, cdag, given, Search())
         position = np.full(cdag.n, -1)
         position[order] = np.arange(len(order))
         assert sorted(order.tolist()) == list(range(cdag.inputs, cdag.n))

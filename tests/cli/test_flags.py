@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from shorthaul.cli.flags import Output, Search
+from shorthaul.cli.flags import Output, SearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.core.errors import DefectError, Demand, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.options import option, validate
@@ -28,7 +28,7 @@ app = typer.Typer()
 
 
 @verb(app, "go")
-def go(workload: Annotated[str, typer.Argument()], options: Options, search: Search, output: Output) -> None:
+def go(workload: Annotated[str, typer.Argument()], options: Options, search: SearchFlags, output: Output) -> None:
     """Do it."""
     raise_for = {
         "infeasible": InfeasibleError("memory", demand=3, limit=2, contributors=[Demand("node 1", 3)]),

@@ -14,7 +14,7 @@ from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core import cluster as subject
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.core.signals import stop_requested, tell_best, time_left_s
 from shorthaul.core.tasks import run_tasks
 
@@ -46,35 +46,35 @@ def how_long(_: int) -> float | None:
 
 
 def test_answers_come_from_the_workers(address: str) -> None:
-    budget = Budget(cluster=address)
-    assert sorted(run_tasks(square, list(range(7)), budget=budget)) == [(i, i * i) for i in range(7)]
-    assert list(run_tasks(how_long, [0], budget=budget)) == [(0, None)]
-    ((_, left),) = run_tasks(how_long, [0], budget=Budget(cluster=address, time_limit_s=50))
+    search = Search(cluster=address)
+    assert sorted(run_tasks(square, list(range(7)), search=search)) == [(i, i * i) for i in range(7)]
+    assert list(run_tasks(how_long, [0], search=search)) == [(0, None)]
+    ((_, left),) = run_tasks(how_long, [0], search=Search(cluster=address, time_limit_s=50))
     assert left is not None
     assert 40 < left <= 50
 
 
 def test_the_time_limit_reaches_the_workers_and_their_best_the_search(address: str) -> None:
     seen: list[float] = []
-    budget = Budget(cluster=address, time_limit_s=2)
-    answers = dict(run_tasks(until_stopped, list(range(9)), budget=budget, watch=seen.append))
+    search = Search(cluster=address, time_limit_s=2)
+    answers = dict(run_tasks(until_stopped, list(range(9)), search=search, watch=seen.append))
     assert answers == {0: 0, 1: 1}, "as many as there are threads, the others dropped"
     assert seen[-1] == 99
-    assert budget.elapsed_s() < 8
+    assert search.elapsed_s() < 8
 
 
 def test_an_interrupt_reaches_the_workers(address: str) -> None:
     def interrupt(_: float) -> None:
-        if budget.elapsed_s() > 0.5 and not budget.interrupted:
+        if search.elapsed_s() > 0.5 and not search.interrupted:
             signal.raise_signal(signal.SIGINT)
 
-    with Budget(cluster=address) as budget:
-        assert dict(run_tasks(until_stopped, [5, 6], budget=budget, watch=interrupt)) == {0: 5, 1: 6}
-    assert budget.elapsed_s() < 10
+    with Search(cluster=address) as search:
+        assert dict(run_tasks(until_stopped, [5, 6], search=search, watch=interrupt)) == {0: 5, 1: 6}
+    assert search.elapsed_s() < 10
 
 
 def test_a_part_of_a_search_stays_on_the_cluster() -> None:
-    assert Budget(cluster="tcp://here:1").part(0.5).cluster == "tcp://here:1"
+    assert Search(cluster="tcp://here:1").part(0.5).cluster == "tcp://here:1"
 
 
 def test_other_versions_on_the_workers_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,37 +10,40 @@ import time
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget, Progress, process_start
+from shorthaul.core.search import Progress, Search, process_start
 
 
 def test_limits_are_checked() -> None:
     for wrong in (0, -1, float("nan"), float("inf")):
         with pytest.raises(InputError, match="time limit"):
-            Budget(time_limit_s=wrong)
+            Search(time_limit_s=wrong)
+    for wrong in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="effort"):
+            Search(effort=wrong)
     with pytest.raises(InputError, match="seed"):
-        Budget(seed=-1)
+        Search(seed=-1)
     with pytest.raises(InputError, match="processes"):
-        Budget(workers=0)
+        Search(workers=0)
 
 
 def test_the_same_seed_draws_the_same_numbers() -> None:
-    budget = Budget(seed=5)
-    assert budget.generator().integers(1000, size=4).tolist() == budget.generator().integers(1000, size=4).tolist()
+    search = Search(seed=5)
+    assert search.generator().integers(1000, size=4).tolist() == search.generator().integers(1000, size=4).tolist()
 
 
 def test_the_clock_may_start_before_the_budget() -> None:
-    budget = Budget(time_limit_s=5, started=time.monotonic() - 6)
-    assert budget.expired()
-    assert budget.remaining_s() == 0
+    search = Search(time_limit_s=5, started=time.monotonic() - 6)
+    assert search.expired()
+    assert search.remaining_s() == 0
     assert time.monotonic() - process_start() >= 0
 
 
 def test_one_interrupt_ends_the_search_two_the_program() -> None:
     before = signal.getsignal(signal.SIGINT)  # a process in the background may have it ignored
-    with Budget() as budget:
+    with Search() as search:
         os.kill(os.getpid(), signal.SIGINT)
-        assert budget.interrupted
-        assert budget.expired()
+        assert search.interrupted
+        assert search.expired()
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is before
@@ -48,7 +51,7 @@ def test_one_interrupt_ends_the_search_two_the_program() -> None:
 
 def test_a_part_ends_with_the_whole_and_tells_its_progress() -> None:
     out = io.StringIO()
-    with Budget(time_limit_s=100, seed=7, progress=Progress(out), started=time.monotonic() - 3) as whole:
+    with Search(time_limit_s=100, seed=7, progress=Progress(out), started=time.monotonic() - 3) as whole:
         part = whole.part(0.5)
         assert part.seed == 7
         assert part.time_limit_s is not None
@@ -58,8 +61,32 @@ def test_a_part_ends_with_the_whole_and_tells_its_progress() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         assert part.interrupted
         assert part.expired()
-    assert Budget().part(0.5).time_limit_s is None
-    assert Budget().part(0.5, endless_s=9).time_limit_s == 9
+    assert Search().part(0.5).is_unlimited
+    assert Search().part(0.5, unlimited=9).effort == 9
+
+
+def test_effort_is_shared_out_and_spent_in_every_part() -> None:
+    whole = Search(effort=8)
+    half = whole.part(0.5)
+    quarter = half.part(0.5)
+    assert (half.effort, quarter.effort) == (4, 2)
+    quarter.spend(2)
+    assert quarter.expired()
+    assert (quarter.left(), half.left(), whole.left()) == (0, 2, 6)
+    half.spend(6)
+    assert whole.spent() == 8
+    assert quarter.part(1.0).expired()
+
+
+def test_effort_does_not_pass_with_time_but_the_deadline_holds() -> None:
+    search = Search(effort=1, time_limit_s=50, started=time.monotonic() - 40)
+    assert search.left() == 1
+    assert 8 < search.remaining_s() <= 10
+    part = search.part(0.5)
+    assert part.effort == 0.5
+    assert part.deadline == search.deadline
+    search.keep_back(20)
+    assert part.expired()
 
 
 def test_progress_is_quiet_at_first_and_plain_without_a_terminal() -> None:
@@ -73,7 +100,7 @@ def test_progress_is_quiet_at_first_and_plain_without_a_terminal() -> None:
 
 
 def test_an_interrupt_within_a_part_ends_the_whole() -> None:
-    whole = Budget(time_limit_s=100)
+    whole = Search(time_limit_s=100)
     with whole.part(0.5) as part:
         signal.raise_signal(signal.SIGINT)
         assert part.interrupted
@@ -84,10 +111,10 @@ def test_an_interrupt_within_a_part_ends_the_whole() -> None:
 def test_interrupt_in_a_real_process() -> None:
     code = (
         "import time\n"
-        "from shorthaul.core.search import Budget\n"
-        "with Budget() as budget:\n"
+        "from shorthaul.core.search import Search\n"
+        "with Search() as search:\n"
         "    print('go', flush=True)\n"
-        "    while not budget.expired(): time.sleep(0.01)\n"
+        "    while not search.expired(): time.sleep(0.01)\n"
         "print('best so far')\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

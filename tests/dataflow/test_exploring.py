@@ -11,7 +11,7 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration.nsga2_kernels import entering, rank_and_crowd
 from shorthaul.dataflow.formats.documents import application_document
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
@@ -35,7 +35,7 @@ def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
 
 def test_threads_do_not_change_the_answer() -> None:
     one, three = (
-        plan(generators.sobel4(), generations=30, polish_seconds=0, search=Budget(seed=5, workers=workers))
+        plan(generators.sobel4(), generations=30, polish_seconds=0, search=Search(seed=5, workers=workers))
         for workers in (1, 3)
     )
     assert documents(one) == documents(three)
@@ -95,13 +95,13 @@ def test_memory_too_small_is_proven_infeasible() -> None:
 
 
 def test_sweep_compares_the_strategies() -> None:
-    result = sweep(generators.sobel(), generations=10, seeds=2, search=Budget(workers=2))
+    result = sweep(generators.sobel(), generations=10, seeds=2, search=Search(workers=2))
     rows = result.extra["runs"]
     assert [(row["strategy"], row["seed"]) for row in rows] == [
         (strategy, seed) for strategy in ("reference", "mrb-always", "mrb-explore") for seed in (0, 1)
     ]
     assert result.check.ok
-    alone = sweep(generators.sobel(), generations=10, seeds=2, search=Budget(workers=1))
+    alone = sweep(generators.sobel(), generations=10, seeds=2, search=Search(workers=1))
     assert documents(alone) == documents(result)
 
 
@@ -169,7 +169,7 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
     file = tmp_path / "state.npz"
     options = {"decoder": "modulo", "solver_seconds": 0.05, "population": 8, "offspring": 4}
 
-    class Stopping(Budget):
+    class Stopping(Search):
         asked = 0
 
         def expired(self) -> bool:
@@ -184,7 +184,7 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
 
 
 def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(tmp_path) -> None:
-    class Stopping(Budget):
+    class Stopping(Search):
         def expired(self) -> bool:
             return True
 
@@ -201,9 +201,9 @@ def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(
 def test_polishing_adds_volume_and_counts_its_work() -> None:
     """Whatever else the machine does, on one process or several: the same points, none lost but to better ones."""
     options = {"generations": 60, "population": 30}
-    rough = plan(generators.sobel4(), polish_seconds=0, search=Budget(seed=2, workers=1), **options)
+    rough = plan(generators.sobel4(), polish_seconds=0, search=Search(seed=2, workers=1), **options)
     fronts = [
-        plan(generators.sobel4(), polish_seconds=0.6, search=Budget(seed=2, workers=workers), **options)
+        plan(generators.sobel4(), polish_seconds=0.6, search=Search(seed=2, workers=workers), **options)
         for workers in (1, 2)
     ]
     assert documents(fronts[0]) == documents(fronts[1])
@@ -220,10 +220,10 @@ def test_polishing_adds_volume_and_counts_its_work() -> None:
 
 
 def test_polishing_keeps_to_the_number_of_points_and_the_time_limit() -> None:
-    few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Budget(seed=1))
+    few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Search(seed=1))
     assert len(few.plan.front) <= 4
     began = time.process_time()  # of all threads: other work on the machine makes it less
-    search = Budget(seed=1, time_limit_s=1.5)
+    search = Search(seed=1, time_limit_s=1.5)
     stopped = plan(generators.sobel4(), generations=10**6, polish_seconds=10**5, search=search)
     assert stopped.check.ok
     assert time.process_time() - began < 20

@@ -12,7 +12,7 @@ from tests.dataflow.small import small_problem
 from tests.reference.dataflow_orders import cycle_ratio, schedulable
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import decisions_of
 from shorthaul.dataflow.check.replay import check_point
@@ -236,14 +236,14 @@ def test_the_answer_is_counted_not_clocked() -> None:
 def test_the_same_front_on_one_process_and_several() -> None:
     fronts = []
     for workers in (1, 3):
-        budget = Budget(seed=3, workers=workers)
+        search = Search(seed=3, workers=workers)
         found = plan(
-            generators.sobel(), decoder="modulo", solver_seconds=0.1, generations=4, population=12, search=budget
+            generators.sobel(), decoder="modulo", solver_seconds=0.1, generations=4, population=12, search=search
         )
         fronts.append([point.document() for point in found.plan.front])
     assert fronts[0] == fronts[1]
     sweeps = [
-        sweep(generators.sobel(), decoder="modulo", generations=2, population=6, search=Budget(workers=workers))
+        sweep(generators.sobel(), decoder="modulo", generations=2, population=6, search=Search(workers=workers))
         for workers in (1, 2)
     ]
     assert [p.document() for p in sweeps[0].plan.front] == [p.document() for p in sweeps[1].plan.front]
@@ -254,7 +254,7 @@ def test_a_time_limit_ends_a_solve() -> None:
     decoder, mappings = sobel_mappings(generators.multicamera, 1)
     began = time.process_time()  # of this process: other work on the machine makes it less
     solved = schedule(
-        generators.multicamera(), mappings[0], decoder="modulo", search=Budget(time_limit_s=0.3),
+        generators.multicamera(), mappings[0], decoder="modulo", search=Search(time_limit_s=0.3),
         platform=decoder.instance.platform,
     )  # fmt: skip
     assert solved.check.ok

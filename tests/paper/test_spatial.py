@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shorthaul.spatial as engine
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.layout.curves import cells
@@ -130,9 +130,9 @@ def test_list_ranking_energy_grows_like_the_permutation_bound() -> None:
 
 def test_lca_energy_on_yule_trees() -> None:
     tree = generators.yule(2**16, 1)
-    fast = engine.lca(tree, random=2**15, method="convergecast", search=Budget(seed=1))
+    fast = engine.lca(tree, random=2**15, method="convergecast", search=Search(seed=1))
     assert fast.extra["energy_per_vertex"] <= 17
-    paper = engine.lca(tree, random=2**15, method="rake-compress", barriers=True, search=Budget(seed=1))
+    paper = engine.lca(tree, random=2**15, method="rake-compress", barriers=True, search=Search(seed=1))
     assert fast.extra["energy_per_vertex"] < paper.extra["energy_per_vertex"] <= 90
 
 

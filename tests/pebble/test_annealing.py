@@ -5,7 +5,7 @@ import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_replacement import traffic_of_order
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.local_search import annealing
 from shorthaul.pebble.local_search import incremental_replay_kernels as kernels
@@ -91,7 +91,7 @@ def test_it_ends_by_itself_with_the_same_plan(seed: int) -> None:
     cdag = kernels_as_graphs.random_cdag(n=30, degree=3, window=30, most=3, seed=4)
     budget = cdag.least_budget()
     start = belady.plan(cdag, budget)
-    first, second = (annealing.improve(cdag, budget, start, search=Budget(seed=seed), patience=2) for _ in range(2))
+    first, second = (annealing.improve(cdag, budget, start, search=Search(seed=seed), patience=2) for _ in range(2))
     assert first.nodes.tolist() == second.nodes.tolist()
     assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
 
@@ -102,7 +102,7 @@ def test_plain_python_anneals_too_and_leaves_the_global_generator_alone() -> Non
     start = belady.plan(cdag, budget)
     before = np.random.get_state()[1].tolist()  # noqa: NPY002
     goal = start.traffic(cdag.weights) - 1
-    found = annealing.improve(cdag, budget, start, search=Budget(), goal=goal, plain=True)
+    found = annealing.improve(cdag, budget, start, search=Search(), goal=goal, plain=True)
     assert np.random.get_state()[1].tolist() == before  # noqa: NPY002
     assert replay(cdag, found, budget, recompute=False).ok
     assert found.traffic(cdag.weights) <= goal
@@ -111,7 +111,7 @@ def test_plain_python_anneals_too_and_leaves_the_global_generator_alone() -> Non
 def test_it_never_returns_a_worse_schedule() -> None:
     for seed in range(20):
         cdag, budget, plan, _, _ = sample(seed)
-        found = annealing.improve(cdag, budget, plan, search=Budget(time_limit_s=0.02, seed=seed))
+        found = annealing.improve(cdag, budget, plan, search=Search(time_limit_s=0.02, seed=seed))
         assert found.traffic(cdag.weights) <= plan.traffic(cdag.weights)
         assert replay(cdag, found, budget, recompute=False).ok
 

@@ -6,7 +6,7 @@ from tests.pebble.test_exact import random_cdag, sample
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.states.layered_search import layered
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -34,7 +34,7 @@ def test_no_bound_exceeds_an_optimum_of_larger_graphs() -> None:
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(10, 18)), int(rng.choice([1, 3])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))
-        outcome = layered(cdag, budget, limit=10**9, search=Budget())
+        outcome = layered(cdag, budget, limit=10**9, search=Search())
         assert outcome.excess is not None
         found = best_bound(cdag, budget)
         assert max(found.details["bounds"].values()) <= cdag.algorithmic_bound() + outcome.excess, seed
@@ -54,7 +54,7 @@ def test_the_spectral_bound_rises_with_expansion() -> None:
     from shorthaul.pebble.model import from_pairs
 
     cdag = from_pairs(np.ones(n, dtype=np.int64), sorted(edges))
-    assert best_bound(cdag, 6, search=Budget(time_limit_s=1)).details["bounds"]["spectral"] > cdag.algorithmic_bound()
+    assert best_bound(cdag, 6, search=Search(time_limit_s=1)).details["bounds"]["spectral"] > cdag.algorithmic_bound()
 
 
 def test_too_small_a_budget_has_no_bound() -> None:

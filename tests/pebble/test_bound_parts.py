@@ -5,7 +5,7 @@ import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_game_compiled import least_traffic
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.bounds import part_packing, parts
 from shorthaul.pebble.bounds.packing_lp import packed
@@ -36,12 +36,12 @@ def sums_stay_below(seeds: range, largest: int) -> tuple[int, int]:
             once = recomputing = 0
             for nodes in cut:
                 part = parts.restricted(cdag, nodes)
-                value = 0 if part is None else parts.excess(part, budget, search=Budget())
+                value = 0 if part is None else parts.excess(part, budget, search=Search())
                 assert value is not None
                 once += value
                 game = parts.recomputing(cdag, nodes)
                 if game is not None:
-                    recomputing += parts.excess_recomputing(game, budget, search=Budget())
+                    recomputing += parts.excess_recomputing(game, budget, search=Search())
             assert least + once <= optimum, seed
             assert least + recomputing <= again, seed
             lifted += once > 0
@@ -70,9 +70,9 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(12, 18)), int(rng.choice([1, 3])))
         budget = cdag.least_budget() + int(rng.integers(0, 2))
-        outcome = layered(cdag, budget, limit=10**9, search=Budget())
+        outcome = layered(cdag, budget, limit=10**9, search=Search())
         assert outcome.excess is not None
-        found = part_packing.excess(cdag, budget, search=Budget(time_limit_s=60), goal=outcome.excess)
+        found = part_packing.excess(cdag, budget, search=Search(time_limit_s=60), goal=outcome.excess)
         assert found.excess <= outcome.excess, seed
         lifted += found.excess > 0
     assert lifted > 4
@@ -80,8 +80,8 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(scope="module")
 def compiled_parts() -> None:
-    part_packing.excess(case("fft:n=8,word=1").workload, 3, search=Budget(time_limit_s=250), goal=1)
-    part_packing.excess(case("fft:n=16,word=1").workload, 6, search=Budget(time_limit_s=250), goal=1)
+    part_packing.excess(case("fft:n=8,word=1").workload, 3, search=Search(time_limit_s=250), goal=1)
+    part_packing.excess(case("fft:n=16,word=1").workload, 6, search=Search(time_limit_s=250), goal=1)
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def compiled_parts() -> None:
 def test_hard_graphs(compiled_parts: None, text: str, budget: int, least: int, known: int) -> None:
     cdag = case(text).workload
     goal = least - cdag.algorithmic_bound()
-    found = part_packing.excess(cdag, budget, search=Budget(time_limit_s=25), goal=goal)
+    found = part_packing.excess(cdag, budget, search=Search(time_limit_s=25), goal=goal)
     assert least <= cdag.algorithmic_bound() + found.excess <= known
     assert sum(value * share for _, value, share in found.parts) == pytest.approx(found.excess, abs=1)
 
 
 def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     cdag = case("fft:n=8,word=1").workload
-    found = part_packing.excess(cdag, 3, search=Budget(time_limit_s=30), recompute=True, goal=6)
+    found = part_packing.excess(cdag, 3, search=Search(time_limit_s=30), recompute=True, goal=6)
     assert 6 <= found.excess <= 24
     pyramid = case("pyramid:n=6,word=1").workload
     inner = parts.recomputing(pyramid, range(7, 28))
     assert inner is not None
     assert not inner.given.any()
     assert inner.outside[:6].tolist() == [2] * 6
-    assert parts.excess_recomputing(inner, 4, search=Budget()) > 0
+    assert parts.excess_recomputing(inner, 4, search=Search()) > 0
 
 
 def test_a_fractional_packing_is_summed_exactly() -> None:
@@ -137,9 +137,9 @@ def test_a_packing_never_gives_a_node_away_twice() -> None:
 
 def test_weights_whose_gates_would_be_too_large_are_left_alone() -> None:
     cdag = build([LARGEST_TOTAL // 4] * 4, [0, 1, 2], [2, 2, 3])
-    assert part_packing.excess(cdag, cdag.least_budget(), search=Budget()).excess == 0
+    assert part_packing.excess(cdag, cdag.least_budget(), search=Search()).excess == 0
 
 
 def test_no_time_gives_no_bound_but_an_answer() -> None:
     cdag: Cdag = case("fft:n=64,word=1").workload
-    assert part_packing.excess(cdag, 4, search=Budget(time_limit_s=0.01)).excess >= 0
+    assert part_packing.excess(cdag, 4, search=Search(time_limit_s=0.01)).excess >= 0

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.bounds import known_networks, segments
 from shorthaul.pebble.bounds.best import best_bound
@@ -112,23 +112,23 @@ def test_no_bound_exceeds_a_plan(text: str) -> None:
 )
 def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
     cdag = case(text).workload
-    outcome = layered(cdag, budget, limit=10**9, search=Budget())
+    outcome = layered(cdag, budget, limit=10**9, search=Search())
     assert outcome.excess is not None
     assert segments.excess(cdag, budget, recompute=False).excess <= outcome.excess
 
 
 def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     matmul = case("matmul:m=16,n=16,k=16,word=1").workload
-    found = best_bound(matmul, 16, search=Budget(time_limit_s=0.1))
+    found = best_bound(matmul, 16, search=Search(time_limit_s=0.1))
     assert found.method in {"S-partition", "parts"}
     assert found.details["bounds"]["S-partition"] > 1.9 * matmul.algorithmic_bound()
-    again = best_bound(matmul, 16, recompute=True, search=Budget(time_limit_s=0.1))
+    again = best_bound(matmul, 16, recompute=True, search=Search(time_limit_s=0.1))
     assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
 
 
 def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
     cdag = case("fft:n=64,word=1").workload
-    assert best_bound(cdag, 16, search=Budget(time_limit_s=250), goal=220).value >= 128 + 92
+    assert best_bound(cdag, 16, search=Search(time_limit_s=250), goal=220).value >= 128 + 92
 
 
 def test_other_graphs_are_not_taken_for_networks() -> None:

@@ -13,7 +13,7 @@ from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import strategy
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.local_search import annealing
@@ -25,10 +25,10 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 COLD = """
 from shorthaul import pebble
 from shorthaul.core import beside, jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import generators
 
-result = pebble.plan(generators.{graph}, budget={budget}, method="{method}", search=Budget(time_limit_s={limit}))
+result = pebble.plan(generators.{graph}, budget={budget}, method="{method}", search=Search(time_limit_s={limit}))
 print(result.status.value, result.extra["method"], int(result.cost["traffic"]), round(jit.compiling_s()))
 for program in beside._started.values():
     program._process.kill()
@@ -77,7 +77,7 @@ def test_what_plain_python_proves_is_the_optimum(monkeypatch: pytest.MonkeyPatch
     for seed in range(12):
         cdag = kernels_as_graphs.random_cdag(n=10 + seed % 3, degree=3, window=9, most=1 + seed % 3, seed=seed)
         budget = cdag.least_budget()
-        request = Request(cdag, budget, False, Budget())
+        request = Request(cdag, budget, False, Search())
         start = strategy.find_plan(request, "belady")
         found = cold_start._proven_plainly(request, start)
         assert replay(cdag, found.plan, budget, recompute=False).ok
@@ -129,8 +129,8 @@ def test_larger_graphs_wait_for_annealing_and_then_for_what_is_needed(monkeypatc
     monkeypatch.setattr(cold_start, "_MOST_FOR_PLAIN", 10)
     monkeypatch.setattr(cold_start, "_MOST_FOR_PROOF", 10)
     cdag = kernels_as_graphs.fft(n=8, word=1)
-    best = strategy._quick(Request(cdag, 3, False, Budget()))
-    request = Request(cdag, 3, False, Budget(time_limit_s=600))
+    best = strategy._quick(Request(cdag, 3, False, Search()))
+    request = Request(cdag, 3, False, Search(time_limit_s=600))
     needed = "shorthaul.pebble.states.layered_search_kernels"
     assert cold_start.annealed_meanwhile(request, best, is_small=True, needed=needed).plan is best.plan
     assert asked[-1] == needed

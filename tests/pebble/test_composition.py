@@ -6,7 +6,7 @@ from tests.pebble.test_belady import is_topological
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, IntArray
@@ -73,7 +73,7 @@ def test_the_modules_of_a_butterfly_are_one_shape() -> None:
     assert len(modules.alike(cdag, blocks)) == 1
 
 
-def by_belady(part: Cdag, budget: int, _: Budget) -> Plan:
+def by_belady(part: Cdag, budget: int, _: Search) -> Plan:
     return belady.plan(part, budget)
 
 
@@ -81,7 +81,7 @@ def test_compositions_are_valid_and_never_beat_the_game() -> None:
     for seed in range(40):
         cdag = kernels_as_graphs.random_cdag(n=9, degree=3, window=9, most=3, seed=seed)
         budget = cdag.least_budget() + seed % 3
-        found = composition.plan(cdag, budget, search=Budget(), planner=by_belady)
+        found = composition.plan(cdag, budget, search=Search(), planner=by_belady)
         assert replay(cdag, found, budget, recompute=False).ok
         optimum = least_traffic(cdag, budget, recompute=False)
         assert optimum is not None
@@ -91,7 +91,7 @@ def test_compositions_are_valid_and_never_beat_the_game() -> None:
 @pytest.mark.parametrize("cdag", GRAPHS, ids=lambda cdag: f"{cdag.n}")
 def test_every_order_is_topological(cdag: Cdag) -> None:
     budget = cdag.least_budget() + 3
-    found = composition.plan(cdag, budget, search=Budget(), planner=by_belady)
+    found = composition.plan(cdag, budget, search=Search(), planner=by_belady)
     assert is_topological(cdag, found.nodes[found.kinds == 2])
     assert replay(cdag, found, budget, recompute=False).ok
 
@@ -107,13 +107,13 @@ def test_every_order_is_topological(cdag: Cdag) -> None:
 def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
     """Butterflies in blocks of levels, stencils in slanted bands: what no order of the whole finds."""
     before = belady.plan(cdag, budget).traffic(cdag.weights)
-    found = composition.plan(cdag, budget, search=Budget(), planner=by_belady)
+    found = composition.plan(cdag, budget, search=Search(), planner=by_belady)
     assert replay(cdag, found, budget, recompute=False).ok
     assert found.traffic(cdag.weights) <= share * before
 
 
 def test_modules_are_planned_by_the_methods_that_suit_them() -> None:
     cdag = kernels_as_graphs.fft(n=16, word=1)
-    result = pebble.plan(cdag, budget=6, method="composition", search=Budget(time_limit_s=1))
+    result = pebble.plan(cdag, budget=6, method="composition", search=Search(time_limit_s=1))
     assert result.extra["method"] == "composition"
     assert result.check.ok

@@ -5,7 +5,7 @@ import pytest
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import beam, solver
@@ -32,7 +32,7 @@ def agree(seeds: range, largest: int) -> None:
         cdag, budget = sample(seed, largest)
         optimum = least_traffic(cdag, budget, recompute=False)
         least = cdag.algorithmic_bound()
-        found = layered(cdag, budget, limit=10**9, search=Budget())
+        found = layered(cdag, budget, limit=10**9, search=Search())
         assert found.complete
         assert found.plan is not None
         assert found.excess == optimum - least, seed
@@ -41,7 +41,7 @@ def agree(seeds: range, largest: int) -> None:
         assert report.cost is not None
         assert report.cost["traffic"] == optimum
         if optimum > least:  # a pass whose limit is the optimum finds nothing, and says so for certain
-            empty = layered(cdag, budget, limit=optimum - least, search=Budget())
+            empty = layered(cdag, budget, limit=optimum - least, search=Search())
             assert empty.plan is None
             assert empty.complete
 
@@ -59,7 +59,7 @@ def test_the_search_agrees_with_the_game_on_thousands() -> None:
 def test_solve_proves_what_the_game_says() -> None:
     for seed in range(40):
         cdag, budget = sample(seed, 8)
-        plan, bound, proven = solver.solve(cdag, budget, search=Budget())
+        plan, bound, proven = solver.solve(cdag, budget, search=Search())
         assert proven
         assert plan.traffic(cdag.weights) == bound == least_traffic(cdag, budget, recompute=False)
 
@@ -87,7 +87,7 @@ def test_known_optima(text: str, budget: int, optimum: int) -> None:
     cdag = case(text).workload
     least = cdag.algorithmic_bound()
     # The pass that is to prove the optimum; the beam would only tell its limit.
-    found = layered(cdag, budget, limit=optimum - least + 1, search=Budget())
+    found = layered(cdag, budget, limit=optimum - least + 1, search=Search())
     assert found.complete
     assert found.excess == optimum - least
     assert found.plan is not None
@@ -98,13 +98,13 @@ def test_a_narrow_search_still_gives_plans_that_pass() -> None:
     for seed in range(4):
         cdag = random_cdag(np.random.default_rng(seed), 70, 3)
         budget = cdag.least_budget() + seed % 4
-        plan = beam.plan(cdag, budget, search=Budget(), widest=64)
+        plan = beam.plan(cdag, budget, search=Search(), widest=64)
         assert replay(cdag, plan, budget, recompute=False).ok
 
 
 def test_time_that_is_up_still_gives_a_plan_and_a_true_bound() -> None:
     cdag = case("fft:n=16,word=1").workload
-    plan, bound, proven = solver.solve(cdag, 6, search=Budget(time_limit_s=0.01))
+    plan, bound, proven = solver.solve(cdag, 6, search=Search(time_limit_s=0.01))
     assert replay(cdag, plan, 6, recompute=False).ok
     assert not proven
     assert 32 <= bound <= 57
@@ -112,4 +112,4 @@ def test_time_that_is_up_still_gives_a_plan_and_a_true_bound() -> None:
 
 def test_too_small_a_budget_is_refused() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
-        solver.solve(case("fft:n=8,word=1").workload, 2, search=Budget())
+        solver.solve(case("fft:n=8,word=1").workload, 2, search=Search())

@@ -7,7 +7,7 @@ from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.orders import belady
@@ -20,7 +20,7 @@ def test_what_is_found_and_proven_is_what_the_game_says() -> None:
         cdag, _ = sample(seed, 8)
         goal = cdag.algorithmic_bound()
         start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Budget())
+        found = least_memory.search_least(cdag, start, search=Search())
         report = replay(cdag, found.plan, found.budget, recompute=False)
         assert report.ok
         assert report.cost is not None
@@ -35,7 +35,7 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
     for seed in range(20):
         cdag, _ = sample(seed, 7)
         start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Budget(time_limit_s=0.2), recompute=True)
+        found = least_memory.search_least(cdag, start, search=Search(time_limit_s=0.2), recompute=True)
         assert replay(cdag, found.plan, found.budget).ok
         assert found.least <= found.budget
         below = found.least - 1

@@ -8,7 +8,7 @@ from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_fused import fused_heads
 from tests.reference.pebble_scheduler import counts
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.orders import belady, list_scheduling
@@ -90,7 +90,7 @@ def test_fusing_keeps_edges_and_orders() -> None:
 def test_structured_graphs_come_out_tiled(name: str, budget: int, most: int) -> None:
     cdag = case(name).workload
     start = belady.plan(cdag, budget)
-    found = list_scheduling.plan(cdag, budget, search=Budget(time_limit_s=250), incumbent=start, goal=most)
+    found = list_scheduling.plan(cdag, budget, search=Search(time_limit_s=250), incumbent=start, goal=most)
     report = replay(cdag, found, budget, recompute=False)
     assert report.ok
     assert report.cost is not None
@@ -100,7 +100,7 @@ def test_structured_graphs_come_out_tiled(name: str, budget: int, most: int) -> 
 def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
     cdag = kernels_as_graphs.pyramid(n=8, word=1)
     start = belady.plan(cdag, 4)
-    found = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)
-    again = list_scheduling.plan(cdag, 4, search=Budget(seed=3), incumbent=start)
+    found = list_scheduling.plan(cdag, 4, search=Search(seed=3), incumbent=start)
+    again = list_scheduling.plan(cdag, 4, search=Search(seed=3), incumbent=start)
     assert found.traffic(cdag.weights) <= start.traffic(cdag.weights)
     assert found.nodes.tolist() == again.nodes.tolist()

@@ -6,7 +6,7 @@ from tests.pebble.test_exact import random_cdag, sample
 from tests.reference.pebble_game_compiled import least_traffic
 from tests.reference.pebble_replacement import traffic_of_order
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.local_search import driver
@@ -84,7 +84,7 @@ def test_the_search_meets_the_game(recompute: bool) -> None:
         start = belady.plan(cdag, budget)
         optimum = least_traffic(cdag, budget, recompute=recompute)
         assert optimum is not None
-        search = Budget(seed=seed)
+        search = Search(seed=seed)
         found = driver.improve(cdag, budget, start, search=search, recompute=recompute, goal=optimum, patience=None)
         assert replay(cdag, found, budget, recompute=recompute).ok
         traffic = found.traffic(cdag.weights)
@@ -101,7 +101,7 @@ def test_the_search_meets_the_game(recompute: bool) -> None:
 def test_graphs_that_no_search_closes(text: str, budget: int, traffic: int) -> None:
     cdag = case(text).workload
     start = belady.plan(cdag, budget)
-    found = driver.improve(cdag, budget, start, search=Budget(), goal=traffic)
+    found = driver.improve(cdag, budget, start, search=Search(), goal=traffic)
     assert replay(cdag, found, budget, recompute=False).ok
     assert found.traffic(cdag.weights) <= traffic < start.traffic(cdag.weights)
 
@@ -110,8 +110,8 @@ def test_computing_again_helps() -> None:
     cdag = kernels_as_graphs.random_cdag(n=24, degree=2, window=24, most=1, seed=3)
     budget = cdag.least_budget()
     start = belady.plan(cdag, budget)
-    plain = driver.improve(cdag, budget, start, search=Budget(seed=1), goal=17)
-    again = driver.improve(cdag, budget, plain, search=Budget(seed=1), recompute=True, goal=13)
+    plain = driver.improve(cdag, budget, start, search=Search(seed=1), goal=17)
+    again = driver.improve(cdag, budget, plain, search=Search(seed=1), recompute=True, goal=13)
     assert replay(cdag, again, budget).ok
     assert again.traffic(cdag.weights) < plain.traffic(cdag.weights)
 
@@ -120,7 +120,7 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     start = belady.plan(cdag, 3, "given")
     for recompute in (False, True):
-        first, second = (driver.improve(cdag, 3, start, search=Budget(seed=1), recompute=recompute) for _ in range(2))
+        first, second = (driver.improve(cdag, 3, start, search=Search(seed=1), recompute=recompute) for _ in range(2))
         assert first.nodes.tolist() == second.nodes.tolist()
         assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
 
@@ -163,6 +163,6 @@ def test_long_orders_are_improved_in_windows() -> None:
     start = belady.plan(cdag, budget)
     for recompute in (False, True):
         goal = int(0.9 * start.traffic(cdag.weights))
-        found = driver.improve(cdag, budget, start, search=Budget(), recompute=recompute, goal=goal)
+        found = driver.improve(cdag, budget, start, search=Search(), recompute=recompute, goal=goal)
         assert replay(cdag, found, budget, recompute=recompute).ok
         assert found.traffic(cdag.weights) < start.traffic(cdag.weights)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.bounds import parts
 from shorthaul.pebble.check.replay import replay
@@ -26,7 +26,7 @@ def test_a_table_starts_with_what_the_part_costs_alone() -> None:
         table = table_of(cdag, nodes, budget, most=10**6)
         assert table is not None
         unit = int(np.gcd.reduce(cdag.weights))
-        assert table.start * unit == parts.excess(part, budget, search=Budget()), seed
+        assert table.start * unit == parts.excess(part, budget, search=Search()), seed
         lifted += table.start > 0
     assert lifted > 10
 
@@ -41,7 +41,7 @@ def searches_agree(seeds: range, largest: int) -> int:
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(7, largest + 1)), int(rng.choice([1, 2, 5, 9])))
         budget = cdag.least_budget() + int(rng.integers(0, 3))
-        excess = layered(cdag, budget, limit=10**9, search=Budget()).excess
+        excess = layered(cdag, budget, limit=10**9, search=Search()).excess
         assert excess is not None
         chosen = [np.flatnonzero(rng.random(cdag.n) < 0.7).tolist() for _ in range(3)]
         made = [table_of(cdag, nodes, budget, most=10**6) for nodes in chosen if nodes]
@@ -50,13 +50,13 @@ def searches_agree(seeds: range, largest: int) -> int:
             continue
         shares = np.vstack([np.full(len(given), 60 // len(given)), 60 * np.eye(len(given), dtype=np.int64)])
         found = assembled(cdag.n, given, shares, 60)
-        outcome = layered(cdag, budget, limit=excess + 1, search=Budget(), patterns=found)
+        outcome = layered(cdag, budget, limit=excess + 1, search=Search(), patterns=found)
         assert outcome.plan is not None, seed
         assert outcome.complete
         assert outcome.excess == excess, seed
         assert replay(cdag, outcome.plan, budget, recompute=False).ok
         if excess:
-            empty = layered(cdag, budget, limit=excess, search=Budget(), patterns=found)
+            empty = layered(cdag, budget, limit=excess, search=Search(), patterns=found)
             assert empty.plan is None
             assert empty.complete
         lifted += any(table.start for table in given)
@@ -73,7 +73,7 @@ def test_searches_with_tables_agree_with_the_game_on_thousands() -> None:
     assert searches_agree(range(20000, 23000), 17) > 1000
 
 
-class Looks(Budget):
+class Looks(Search):
     """A budget that is up at the given look at the clock."""
 
     def __init__(self, most: int) -> None:
@@ -90,9 +90,9 @@ class Looks(Budget):
 )
 def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) -> None:
     cdag = case(text).workload
-    optimum = layered(cdag, budget, limit=10**9, search=Budget()).excess
+    optimum = layered(cdag, budget, limit=10**9, search=Search()).excess
     assert optimum is not None
-    found = pattern_choice.chosen(cdag, budget, search=Budget(time_limit_s=0.3))
+    found = pattern_choice.chosen(cdag, budget, search=Search(time_limit_s=0.3))
     assert found.excess <= optimum
     for given in (found.patterns, NO_PATTERNS):
         turns = [Layers(cdag, budget, optimum, tables(cdag), patterns=given)]
@@ -108,9 +108,9 @@ def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) 
 def test_lowering_the_limit_half_way_keeps_the_proof() -> None:
     cdag = case("fft:n=8,word=1").workload
     pass_ = Layers(cdag, 3, 40, tables(cdag))
-    assert not pass_.run(Budget(time_limit_s=1e-9)).finished
+    assert not pass_.run(Search(time_limit_s=1e-9)).finished
     pass_.lower(24)
-    assert pass_.run(Budget()).plan is None
+    assert pass_.run(Search()).plan is None
     assert pass_.proven == 24
 
 

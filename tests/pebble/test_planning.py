@@ -15,7 +15,7 @@ from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import sram, strategy
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.local_search import annealing_kernels
@@ -57,7 +57,7 @@ def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monke
     start = belady.plan(cdag, cdag.least_budget())
     goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
     monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
-    request = Request(cdag, cdag.least_budget(), False, Budget(time_limit_s=60))
+    request = Request(cdag, cdag.least_budget(), False, Search(time_limit_s=60))
     found = strategy.find_plan(request, method)
     assert found.method == "local-search"
     assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
@@ -90,7 +90,7 @@ def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
     monkeypatch.setattr(strategy, "_computed_bound", lambda *_: goal)
     monkeypatch.setattr(strategy.beam, "plan", lambda *_, incumbent, **__: incumbent)
-    found = strategy.find_plan(Request(cdag, budget, True, Budget()), method)
+    found = strategy.find_plan(Request(cdag, budget, True, Search()), method)
     assert replay(cdag, found.plan, budget).ok
     assert found.plan.traffic(cdag.weights) < once
 
@@ -103,9 +103,9 @@ def test_unknown_options_are_named() -> None:
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     given = pebble.plan(cdag, budget=4).plan
-    result = pebble.check(cdag, given, budget=4, search=Budget(time_limit_s=5))
+    result = pebble.check(cdag, given, budget=4, search=Search(time_limit_s=5))
     assert result.status in {Status.OPTIMAL, Status.FEASIBLE}
-    unlimited = pebble.check(cdag, given, search=Budget(time_limit_s=5))
+    unlimited = pebble.check(cdag, given, search=Search(time_limit_s=5))
     assert unlimited.check.remarks[0] == "no budget is given: the capacity is not checked"
     assert pebble.check(cdag, given, budget=3).status is Status.INVALID
 

@@ -5,7 +5,7 @@ import pytest
 from tests.reference import pebble_potential as plain
 from tests.reference.pebble_game_compiled import least_traffic
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
@@ -104,16 +104,16 @@ def agree(seeds: range, largest: int) -> None:
         for steps in range(3):
             assert potentials.excess <= excess, seed
             potential = potentials.potential()
-            found = layered(cdag, budget, limit=excess + 1, search=Budget(), potential=potential)
+            found = layered(cdag, budget, limit=excess + 1, search=Search(), potential=potential)
             if steps == 0 or limit > excess:
                 assert found.complete, seed
                 assert found.excess == excess, seed
                 assert found.plan is not None
                 assert replay(cdag, found.plan, budget, recompute=False).ok
-            empty = layered(cdag, budget, limit=excess, search=Budget(), potential=potential)
+            empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential)
             assert empty.plan is None
             assert empty.complete
-            potentials.climb(limit, search=Budget(time_limit_s=0.02 * (steps + 1)))
+            potentials.climb(limit, search=Search(time_limit_s=0.02 * (steps + 1)))
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
@@ -129,11 +129,11 @@ def test_bounds_and_searches_agree_with_the_game_on_many() -> None:
 def test_a_climb_proves_an_optimum() -> None:
     cdag = case("fft:n=4,word=1").workload
     found = prices_of(cdag, 3)
-    found.climb(6, search=Budget(time_limit_s=60))
+    found.climb(6, search=Search(time_limit_s=60))
     assert found.excess == 6
     assert found.sets == 0
     above = prices_of(cdag, 3)
-    above.climb(7, search=Budget(time_limit_s=1))
+    above.climb(7, search=Search(time_limit_s=1))
     assert above.excess <= 6
     assert above.sets > 0
 
@@ -141,9 +141,9 @@ def test_a_climb_proves_an_optimum() -> None:
 def test_a_guided_beam_finds_a_good_plan() -> None:
     cdag = case("pyramid:n=6,word=1").workload
     found = prices_of(cdag, 4)
-    found.climb(13, search=Budget(time_limit_s=1))
+    found.climb(13, search=Search(time_limit_s=1))
     cut = Cut(300, is_guided=True)
-    outcome = layered(cdag, 4, limit=13, search=Budget(), cut=cut, potential=found.potential())
+    outcome = layered(cdag, 4, limit=13, search=Search(), cut=cut, potential=found.potential())
     assert outcome.excess == 12
     assert outcome.plan is not None
     assert replay(cdag, outcome.plan, 4, recompute=False).ok

@@ -4,7 +4,7 @@ import pytest
 from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_compiled import least_traffic
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.orders import belady
@@ -18,7 +18,7 @@ def agree(seeds: range, largest: int) -> int:
         cdag, budget = sample(seed, largest)
         optimum = least_traffic(cdag, budget, recompute=True)
         start = belady.plan(cdag, budget)
-        plan, bound, proven = recomputation.solve(cdag, budget, search=Budget(), incumbent=start)
+        plan, bound, proven = recomputation.solve(cdag, budget, search=Search(), incumbent=start)
         assert proven
         report = replay(cdag, plan, budget)
         assert report.ok, (seed, report.violations[:2])
@@ -43,7 +43,7 @@ def test_the_search_agrees_with_the_game_on_thousands() -> None:
 def test_a_large_graph_keeps_its_plan() -> None:
     n = 80
     cdag = build([1] * n, list(range(n - 1)), list(range(1, n)))
-    plan, bound, proven = recomputation.solve(cdag, 2, search=Budget(), incumbent=belady.plan(cdag, 2))
+    plan, bound, proven = recomputation.solve(cdag, 2, search=Search(), incumbent=belady.plan(cdag, 2))
     assert (bound, proven) == (2, True)
     wasteful = plan_of([*plan, (0, 0)])
-    assert recomputation.solve(cdag, 2, search=Budget(), incumbent=wasteful)[1:] == (2, False)
+    assert recomputation.solve(cdag, 2, search=Search(), incumbent=wasteful)[1:] == (2, False)

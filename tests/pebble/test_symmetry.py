@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
@@ -34,9 +34,9 @@ def searches_agree(seeds: range, largest: int) -> int:
         rng = np.random.default_rng(seed)
         cdag = doubled(random_cdag(rng, int(rng.integers(4, largest + 1)), int(rng.choice([1, 2, 5]))), rng)
         budget = cdag.least_budget() + int(rng.integers(0, 3))
-        plain = layered(cdag, budget, limit=10**9, search=Budget())
-        rows = automorphisms(cdag, search=Budget())
-        found = layered(cdag, budget, limit=10**9, search=Budget(), automorphisms=rows)
+        plain = layered(cdag, budget, limit=10**9, search=Search())
+        rows = automorphisms(cdag, search=Search())
+        found = layered(cdag, budget, limit=10**9, search=Search(), automorphisms=rows)
         assert found.complete
         assert found.plan is not None
         assert found.excess == plain.excess, seed
@@ -65,9 +65,9 @@ def test_searches_up_to_automorphism_agree_on_thousands() -> None:
 def test_structured_graphs_take_fewer_states(text: str, budget: int, excess: int | None, times: int) -> None:
     cdag = case(text).workload
     counts = []
-    for rows in (None, automorphisms(cdag, search=Budget())):
+    for rows in (None, automorphisms(cdag, search=Search())):
         whole = Layers(cdag, budget, 25, tables(cdag), automorphisms=rows)
-        outcome = whole.run(Budget())
+        outcome = whole.run(Search())
         assert outcome.plan is not None
         assert replay(cdag, outcome.plan, budget, recompute=False).ok
         assert excess in {None, outcome.excess}
@@ -80,7 +80,7 @@ def test_automorphisms_keep_edges_and_weights(text: str) -> None:
     cdag = case(text).workload
     sources, targets = cdag.edge_arrays()
     edges = set(zip(sources.tolist(), targets.tolist(), strict=True))
-    rows = automorphisms(cdag, search=Budget())
+    rows = automorphisms(cdag, search=Search())
     assert len(rows) > 0
     for row in rows:
         assert sorted(row.tolist()) == list(range(cdag.n))
@@ -90,7 +90,7 @@ def test_automorphisms_keep_edges_and_weights(text: str) -> None:
 
 def test_a_turned_state_becomes_the_same_small_one() -> None:
     cdag = case("matmul:m=2,n=2,k=2,word=1").workload
-    rows = automorphisms(cdag, search=Budget())
+    rows = automorphisms(cdag, search=Search())
     group = group_of(rows)
     rng = np.random.default_rng(1)
     same = 0
@@ -110,7 +110,7 @@ def test_a_turned_state_becomes_the_same_small_one() -> None:
 
 def test_graphs_without_automorphisms_have_none() -> None:
     chain = build([1, 1, 1], [0, 1], [1, 2])
-    assert len(automorphisms(chain, search=Budget())) == 0
-    assert group_of(automorphisms(chain, search=Budget())) is NO_GROUP
+    assert len(automorphisms(chain, search=Search())) == 0
+    assert group_of(automorphisms(chain, search=Search())) is NO_GROUP
     twins = build([1, 2, 1], [0, 1], [2, 2])
-    assert len(automorphisms(twins, search=Budget())) == 0
+    assert len(automorphisms(twins, search=Search())) == 0

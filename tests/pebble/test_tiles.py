@@ -6,7 +6,7 @@ from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
 from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_tiles import grown
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_edges
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.orders import belady, tile_exchange_kernels, tile_kernels, tiles
@@ -96,7 +96,7 @@ def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
     cdag = graph(name, parameters)
     goal = int(most * tiled(name, parameters, budget))
     start = belady.plan(cdag, budget, "given")
-    found = tiles.plan(cdag, budget, search=Budget(time_limit_s=250), incumbent=start, goal=goal)
+    found = tiles.plan(cdag, budget, search=Search(time_limit_s=250), incumbent=start, goal=goal)
     report = replay(cdag, found, budget, recompute=False)
     assert report.ok
     assert report.cost is not None
@@ -116,7 +116,7 @@ def test_tilings_by_hand_are_topological_orders(name: str) -> None:
 def test_a_race_is_never_worse_than_its_start_and_repeats_itself() -> None:
     cdag = kernels_as_graphs.matmul(m=4, n=4, k=3, word=1)
     start = belady.plan(cdag, 8)
-    found = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)
-    again = tiles.plan(cdag, 8, search=Budget(seed=3), incumbent=start)
+    found = tiles.plan(cdag, 8, search=Search(seed=3), incumbent=start)
+    again = tiles.plan(cdag, 8, search=Search(seed=3), incumbent=start)
     assert found.traffic(cdag.weights) <= start.traffic(cdag.weights)
     assert found.nodes.tolist() == again.nodes.tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.bounds import wavefront
 from shorthaul.pebble.states.layered_search import layered
@@ -17,11 +17,11 @@ def moments_stay_below(seeds: range, largest: int) -> int:
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(6, largest + 1)), int(rng.choice([1, 1, 3, 7])))
         budget = cdag.least_budget() + int(rng.integers(0, 3))
-        outcome = layered(cdag, budget, limit=10**9, search=Budget())
+        outcome = layered(cdag, budget, limit=10**9, search=Search())
         assert outcome.excess is not None
-        found = wavefront.turning(cdag, budget, search=Budget())
+        found = wavefront.turning(cdag, budget, search=Search())
         assert found <= outcome.excess, seed
-        cuts = wavefront.excess(cdag, budget, search=Budget())
+        cuts = wavefront.excess(cdag, budget, search=Search())
         assert max([cuts.excess, *(value for _, value in cuts.pieces)]) <= outcome.excess, seed
         lifted += found > 0
     return lifted
@@ -46,9 +46,9 @@ def test_moments_never_exceed_an_optimum_on_thousands() -> None:
     ],
 )
 def test_the_first_output_of_a_butterfly(text: str, budget: int, excess: int, optimum: int) -> None:
-    assert excess <= wavefront.turning(case(text).workload, budget, search=Budget()) <= optimum
+    assert excess <= wavefront.turning(case(text).workload, budget, search=Search()) <= optimum
 
 
 def test_no_time_says_nothing() -> None:
-    search = Budget(time_limit_s=1e-6)
+    search = Search(time_limit_s=1e-6)
     assert wavefront.turning(case("fft:n=64,word=1").workload, 16, search=search) == 0

@@ -5,7 +5,7 @@ import pytest
 from tests.reference import spatial_twins as twins
 
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.euler_tour import links, subtree_sizes_by_tour, tour_ranks
 from shorthaul.spatial.algorithms.layout_creation import create_layout, sort_network
 from shorthaul.spatial.algorithms.list_ranking import rank_list
@@ -37,7 +37,7 @@ def index(*values: int) -> np.ndarray:
 
 
 def stored_tree(tree, curve: str = "auto"):
-    layout, _ = place(tree, PlacingOptions(curve=curve), Budget())
+    layout, _ = place(tree, PlacingOptions(curve=curve), Search())
     return store(tree, layout)
 
 

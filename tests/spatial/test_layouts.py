@@ -10,7 +10,7 @@ from tests.reference import spatial_twins as twins
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import figure_document
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.bounds.energy import distance_bound, energy_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
@@ -87,7 +87,7 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
     for grid in ("64x64", "37x120", "4096x1"):
         for case in (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2)):
             for order in ("light-first", "dfs", "bfs", "random"):
-                result = engine.plan(case, grid=grid, order=order, baselines=False, search=Budget(seed=1))
+                result = engine.plan(case, grid=grid, order=order, baselines=False, search=Search(seed=1))
                 assert result.gap is not None
                 assert result.gap >= 0
                 assert result.cost["distance_hops"] >= distance_bound(case)

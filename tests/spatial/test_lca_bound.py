@@ -10,7 +10,7 @@ from tests.reference import spatial_twins as twins
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.query_kernels import packed_queries
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound, uncertain
 from shorthaul.spatial.computer.machine import SpatialComputer
@@ -71,7 +71,7 @@ def test_no_run_beats_it() -> None:
 def test_no_run_on_a_large_tree_beats_it(name: str) -> None:
     tree = engine.case(f"{name}:n=4000").workload
     for order, curve in (("light-first", "auto"), ("random", "auto"), ("dfs", "row-major")):
-        result = engine.lca(tree, random=2000, order=order, curve=curve, search=Budget(seed=1))
+        result = engine.lca(tree, random=2000, order=order, curve=curve, search=Search(seed=1))
         assert 0 < result.bound.value <= result.cost["energy_hops"]
 
 
@@ -113,7 +113,7 @@ def test_the_runs_keep_the_rules_it_rests_on(method: str) -> None:
     rng = np.random.default_rng(1)
     for _ in range(30):
         tree = twins.random_tree(rng)
-        stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+        stored = store(tree, place(tree, PlacingOptions(), Search())[0])
         numbered = Tree(stored.parent)
         queries = rng.integers(0, tree.n, (12, 2)).astype(np.int32)
         names = Names(holders_of(numbered, queries.tolist()), tree.n)
@@ -175,7 +175,7 @@ def test_no_delivery_by_hand_beats_it() -> None:
     tight = 0
     for turn in range(250):
         tree = twins.random_tree(rng, 30)
-        layout, _ = place(tree, PlacingOptions(order=ORDERS[turn % 5], curve=("auto", "snake")[turn % 2]), Budget())
+        layout, _ = place(tree, PlacingOptions(order=ORDERS[turn % 5], curve=("auto", "snake")[turn % 2]), Search())
         stored = store(tree, layout)
         queries = rng.integers(0, tree.n, (int(rng.integers(1, 8)), 2))
         answers = np.array([twins.lca(stored.parent.tolist(), a, b) for a, b in queries.tolist()])

@@ -6,7 +6,7 @@ from tests.reference import spatial_twins as twins
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
@@ -40,7 +40,7 @@ def test_two_thousand_random_trees(method: str, coins: str) -> None:
         values = random_values(rng, tree.n, op)
         for direction, fold, chosen in (("up", twins.subtree_fold, op), ("down", twins.path_fold, "affine")):
             given = values if chosen == op else random_values(rng, tree.n, chosen)
-            stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+            stored = store(tree, place(tree, PlacingOptions(), Search())[0])
             computer = SpatialComputer(stored.x, stored.y, stored.grid)
             held = np.empty_like(given)
             held[stored.position] = given
@@ -153,7 +153,7 @@ def test_a_program_over_its_words_is_refused() -> None:
 
 def test_the_same_seed_gives_the_same_run_and_another_the_same_sums() -> None:
     tree = generators.uniform_binary(2001, 1)
-    runs = [engine.treefix(tree, method="rake-compress", search=Budget(seed=seed)) for seed in (1, 1, 2)]
+    runs = [engine.treefix(tree, method="rake-compress", search=Search(seed=seed)) for seed in (1, 1, 2)]
     assert dict(runs[0].cost) == dict(runs[1].cost) != dict(runs[2].cost)
     assert (runs[0].plan.arrays["value"] == runs[2].plan.arrays["value"]).all()
 
@@ -193,7 +193,7 @@ def test_nothing_is_read_but_by_messages(method: str, coins: str, direction: str
     rng = np.random.default_rng(4)
     for turn in range(60):
         tree = twins.random_tree(rng)
-        stored = store(tree, place(tree, PlacingOptions(), Budget())[0])
+        stored = store(tree, place(tree, PlacingOptions(), Search())[0])
         values = rng.integers(0, 1000, tree.n)
         changed = values.copy()
         start = int(rng.integers(tree.n))
@@ -258,7 +258,7 @@ def test_lowest_common_ancestors(method: str, barriers: bool) -> None:
 
 def test_lca_on_large_trees_and_repeated_queries() -> None:
     for tree in (generators.yule(5001, 1), generators.star(2000), generators.path(1500)):
-        result = engine.lca(tree, random=4000, search=Budget(seed=3))
+        result = engine.lca(tree, random=4000, search=Search(seed=3))
         assert result.check.ok
         assert result.check.details["messages_replayed"]
     same = engine.lca(generators.yule(101, 1), np.tile([[3, 90]], (50, 1)))

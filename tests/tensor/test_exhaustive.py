@@ -10,7 +10,7 @@ from tests.reference.tensor_exhaustive import best_latency
 from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine
@@ -30,7 +30,7 @@ def compare(seed, rules, operators):
     best = best_latency(problem, rules, longest=len(problem.operators))
     assert lower_bound(problem, rules).value <= best * (1 + 1e-9)
     try:
-        plan = improve(problem, rules, Budget(workers=1))
+        plan = improve(problem, rules, Search(workers=1))
     except (InfeasibleError, NoPlanError):
         assert best == np.inf
         return True

@@ -11,7 +11,7 @@ from tests.tensor.random_plans import random_problem
 import shorthaul
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.result import Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES
@@ -30,7 +30,7 @@ def instance(number):
 
 
 def serial():
-    return Budget(workers=1)
+    return Search(workers=1)
 
 
 @needs_data
@@ -45,7 +45,7 @@ def test_one_operator_per_subgraph_as_published(number):
 @needs_data
 @pytest.mark.parametrize("number", BASELINE)
 def test_a_second_of_search_beats_one_operator_per_subgraph(number):
-    found = shorthaul.tensor.plan(instance(number), rules="contest", search=Budget(time_limit_s=1))
+    found = shorthaul.tensor.plan(instance(number), rules="contest", search=Search(time_limit_s=1))
     assert found.check.ok
     assert found.cost["latency"] < BASELINE[number]
 
@@ -59,7 +59,7 @@ def test_plans_are_checked_bounded_and_never_above_one_operator_per_subgraph(rul
             alone = replay(problem, one_operator_per_subgraph(problem, RULES[rules]), RULES[rules])
         except (InfeasibleError, NoPlanError):
             continue
-        found = shorthaul.tensor.plan(problem, rules=rules, search=Budget(workers=1))
+        found = shorthaul.tensor.plan(problem, rules=rules, search=Search(workers=1))
         assert found.cost["latency"] <= alone.cost["latency"] * (1 + 1e-12)
         assert found.bound.value <= found.cost["latency"] * (1 + 1e-12)
         assert [subgraph.latency for subgraph in found.plan.subgraphs] == found.check.details["subgraph_latencies"]
@@ -78,7 +78,7 @@ def test_plans_are_no_worse_than_the_paper_s_best_strategies(build, paper):
 def test_the_same_seed_gives_the_same_plan(rules):
     (mlp,) = (case for case in CASES if case.name == "mlp-chain")
     problem = mlp.build(batch=256, width=128, hidden=256, layers=2, capacity=60_000, bandwidth=20)
-    first, second = (shorthaul.tensor.plan(problem, rules=rules, search=Budget(seed=4, workers=1)) for _ in range(2))
+    first, second = (shorthaul.tensor.plan(problem, rules=rules, search=Search(seed=4, workers=1)) for _ in range(2))
     assert first.plan == second.plan
 
 
@@ -126,11 +126,11 @@ class TestSweep:
     def test_a_plan_better_on_the_machine_beside_is_taken_over(self, monkeypatch):
         from shorthaul.tensor import verbs as planning
 
-        search = planning.improve
+        improve = planning.improve
 
-        def lazy(problem, rules, budget, *, restarts):
+        def lazy(problem, rules, search, *, restarts):
             return (
-                search(problem, rules, budget, restarts=restarts)
+                improve(problem, rules, search, restarts=restarts)
                 if problem.machine.capacity < 12_000
                 else slow(problem, rules)
             )

@@ -9,7 +9,7 @@ import pytest
 from tests.tensor.random_plans import random_problem
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC
@@ -62,14 +62,14 @@ def test_search_is_legal_and_not_above_one_operator_per_subgraph(name):
             alone = replay(problem, one_operator_per_subgraph(problem, rules), rules).cost["latency"]
         except (InfeasibleError, NoPlanError):
             continue
-        found = replay(problem, improve(problem, rules, Budget(workers=1)), rules)
+        found = replay(problem, improve(problem, rules, Search(workers=1)), rules)
         assert not found.violations
         assert lower_bound(problem, rules).value * (1 - 1e-9) <= found.cost["latency"] <= alone * (1 + 1e-9)
 
 
 def test_same_seed_same_plan_on_one_process_and_on_two():
     problem = random_problem(np.random.default_rng(5), operators=8)
-    plans = [improve(problem, CONTEST, Budget(seed=3, workers=workers)) for workers in (1, 2, 1)]
+    plans = [improve(problem, CONTEST, Search(seed=3, workers=workers)) for workers in (1, 2, 1)]
     assert plans[0] == plans[1] == plans[2]
 
 
@@ -77,4 +77,4 @@ def test_nothing_fits():
     problem = random_problem(np.random.default_rng(0), operators=3)
     tiny = type(problem)(problem.tensors, problem.operators, type(problem.machine)(1.0, 1.0, 2, 2))
     with pytest.raises((InfeasibleError, NoPlanError)):
-        improve(tiny, SPEC, Budget(workers=1))
+        improve(tiny, SPEC, Search(workers=1))

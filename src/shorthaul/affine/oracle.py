@@ -31,7 +31,7 @@ from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import FAST_MEMORY, shown
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.check import Violation
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import least_loads
 
 #: Exact play is tried up to this many vertices, and given up after this many states.
@@ -71,7 +71,7 @@ class Findings:
     remarks: tuple[str, ...]
 
 
-def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, int]], budget: Budget) -> Findings:
+def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, int]], search: Search) -> Findings:
     """Compare at every choice of sizes; where a choice gives no S, several values of S are tried."""
     comparisons: list[Comparison] = []
     violations: list[Violation] = []
@@ -79,7 +79,7 @@ def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, i
     parts_done = False
     upper = upper_bound(flow.program, flow=flow)
     for sizes in choices:
-        if budget.expired():
+        if search.expired():
             remarks.append(f"stopped before {shown(sizes)}")
             break
         parameters = {name: value for name, value in sizes.items() if name in flow.program.parameters}
@@ -96,12 +96,12 @@ def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, i
             if capacity < least_capacity(cdag):
                 remarks.append(f"{shown(given)}: an operation needs {least_capacity(cdag)} words")
                 continue
-            for item in _plays(flow, given, cdag, bound.value(given), budget):
+            for item in _plays(flow, given, cdag, bound.value(given), search):
                 comparisons.append(item)
                 if not item.holds:
                     message = f"{item.how} needs {item.loads} loads, the bound says {item.bound:g}"
                     violations.append(Violation("bound-beaten", item.sizes, message, item.bound, item.loads))
-            item = _derived(upper, given, cdag, bound.value(given), budget)
+            item = _derived(upper, given, cdag, bound.value(given), search)
             comparisons.append(item)
             promised = upper.value(given)
             if not item.holds or item.loads > promised + TOLERANCE * promised or promised < item.bound:
@@ -174,7 +174,7 @@ def _members(union: isl.UnionSet, sizes: Mapping[str, int], cdag: ConcreteCdag) 
 
 
 def _plays(
-    flow: DataFlow, given: Mapping[str, int], cdag: ConcreteCdag, value: float, budget: Budget
+    flow: DataFlow, given: Mapping[str, int], cdag: ConcreteCdag, value: float, search: Search
 ) -> Iterator[Comparison]:
     capacity, where = given[FAST_MEMORY], shown(given)
     if cdag.n <= LARGEST_EXACT:
@@ -186,14 +186,14 @@ def _plays(
         return
     space = tile_space(flow.program, given, cdag)
     yield Comparison(where, "program order", value, space.loads(Tiling(), capacity), proven=False)
-    tiling, loads = best_tiling(space, capacity, budget, evaluations=60, floor=value)
+    tiling, loads = best_tiling(space, capacity, search, evaluations=60, floor=value)
     yield Comparison(where, space.describe(tiling), value, loads, proven=False)
 
 
 def _derived(
-    upper: UpperBound, given: Mapping[str, int], cdag: ConcreteCdag, value: float, budget: Budget
+    upper: UpperBound, given: Mapping[str, int], cdag: ConcreteCdag, value: float, search: Search
 ) -> Comparison:
-    _, loads = best_origin(upper, cdag, given, budget, floor=value, tries=1)
+    _, loads = best_origin(upper, cdag, given, search, floor=value, tries=1)
     return Comparison(shown(given), "derived order", value, loads, proven=False)
 
 

@@ -31,7 +31,7 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 KIND = "shorthaul/affine-result"
@@ -46,7 +46,7 @@ def bound(
     program: Program,
     options: BoundOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Program] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -61,7 +61,7 @@ def bound(
     'loads_words'
     """
     options = replace(options or BoundOptions(), **fields)
-    search = search or Budget()
+    search = search or Search()
     given = parse_sizes(options.size, program)
     small = _small(options, program)
     found = lower_bound(program, options)
@@ -72,7 +72,7 @@ def bound(
         kind=KIND,
         status=None,
         bound=made,
-        provenance=provenance("affine bound", options=options, source=source, budget=search),
+        provenance=provenance("affine bound", options=options, source=source, search=search),
         extra={
             "sizes": sizes or given,
             "program": _described(program),
@@ -169,7 +169,7 @@ def plan(
     program: Program,
     options: PlanOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Program] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -183,11 +183,12 @@ def plan(
     >>> result.check.ok
     True
     """
-    with search or Budget() as budget:  # Ctrl-C is kept until there is a plan, also while the bound is derived
-        return _planned(program, replace(options or PlanOptions(), **fields), budget, source)
+    search = search or Search()
+    with search:  # Ctrl-C is kept until there is a plan, also while the bound is derived
+        return _planned(program, replace(options or PlanOptions(), **fields), search, source)
 
 
-def _planned(program: Program, options: PlanOptions, search: Budget, source: Source[Program] | None) -> Result[Plan]:
+def _planned(program: Program, options: PlanOptions, search: Search, source: Source[Program] | None) -> Result[Plan]:
     sizes = require_sizes(options.size, program, fast_memory=True)
     capacity = sizes[FAST_MEMORY]
     cdag = _executed(program, sizes)
@@ -215,7 +216,7 @@ def _planned(program: Program, options: PlanOptions, search: Budget, source: Sou
         bound=least,
         check=report,
         plan=made,
-        provenance=provenance("affine plan", options=options, source=source, budget=search),
+        provenance=provenance("affine plan", options=options, source=source, search=search),
         extra={
             "sizes": sizes,
             "tiling": made.tiling,
@@ -250,7 +251,7 @@ def check(
     given: Plan | None = None,
     options: CheckOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Program] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -263,7 +264,7 @@ def check(
     True
     """
     options = replace(options or CheckOptions(), **fields)
-    search = search or Budget()
+    search = search or Search()
     found = lower_bound(program, BoundOptions(profile=options.profile))
     if given is not None:
         return _replayed(program, given, found, options, search, source)
@@ -283,7 +284,7 @@ def check(
         kind=KIND,
         status=None if report.ok else Status.INVALID,
         check=report,
-        provenance=provenance("affine check", options=options, source=source, budget=search),
+        provenance=provenance("affine check", options=options, source=source, search=search),
         extra={"formula": str(found.formula)},
         figures=views.of_check(comparisons),
     )
@@ -294,7 +295,7 @@ def _replayed(
     given: Plan,
     found: AffineBound,
     options: CheckOptions,
-    search: Budget,
+    search: Search,
     source: Source[Program] | None,
 ) -> Result[Plan]:
     report = check_plan(program, given)
@@ -311,7 +312,7 @@ def _replayed(
         bound=least,
         check=report,
         plan=given,
-        provenance=provenance("affine check", options=options, source=source, budget=search),
+        provenance=provenance("affine check", options=options, source=source, search=search),
         extra={"sizes": sizes},
     )
 
@@ -320,7 +321,7 @@ def sweep(
     program: Program,
     options: SweepOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Program] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -336,7 +337,7 @@ def sweep(
     5
     """
     options = replace(options or SweepOptions(), **fields)
-    search = search or Budget()
+    search = search or Search()
     sizes = require_sizes(options.size, program, fast_memory=False)
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
@@ -349,7 +350,7 @@ def sweep(
     return Result(
         kind=KIND,
         status=None,
-        provenance=provenance("affine sweep", options=options, source=source, budget=search),
+        provenance=provenance("affine sweep", options=options, source=source, search=search),
         extra={
             "points": points,
             "operations": work,

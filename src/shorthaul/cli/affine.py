@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.cli.flags import Answer, Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
 from shorthaul.cli.verbs import verb
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ Input = Annotated[
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, search: Search, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
     from shorthaul.affine.orders.upper_report import shown_upper
     from shorthaul.cli.output import finish
 
-    result = planning.bound(source.workload, options, search=search.budget(), source=source)
+    result = planning.bound(source.workload, options, search=search.search(), source=source)
     if not output.json and result.bound is not None:
         print(planning.shown_bound(result.bound, options.format))
         if result.extra["upper"] is not None and options.format == "text":
@@ -42,12 +42,12 @@ def bound(workload: Input, options: BoundOptions, search: Search, output: Answer
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
 
-    result = planning.plan(source.workload, options, search=search.budget(), source=source)
+    result = planning.plan(source.workload, options, search=search.search(), source=source)
     if not output.json:
         upper = result.extra["upper"]
         print(f"order: {result.extra['tiling']}")
@@ -62,7 +62,7 @@ def plan(workload: Input, options: PlanOptions, search: Search, output: Output) 
 def check(
     workload: Input,
     options: CheckOptions,
-    search: Search,
+    search: SearchFlags,
     output: Output,
     plan_file: Annotated[
         Path | None, typer.Argument(metavar="[PLAN]", help="A plan to replay; without one, the bound itself is tested.")
@@ -79,7 +79,7 @@ def check(
     from shorthaul.report.text import print_table
 
     given = None if plan_file is None else planning.read_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.budget(), source=source)
+    result = planning.check(source.workload, given, options, search=search.search(), source=source)
     compared = [] if result.check is None else result.check.details.get("comparisons", [])
     if compared:
         columns = ("sizes", "how it is played", "bound", "loads")
@@ -89,14 +89,14 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: Search, output: Answer) -> None:
+def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
 
-    result = planning.sweep(source.workload, options, search=search.budget(), source=source)
+    result = planning.sweep(source.workload, options, search=search.search(), source=source)
     columns = {
         "S": "S",
         "bound": "bound on loads_words",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, ClusterSearch, Listing, Output, Search
+from shorthaul.cli.flags import Answer, ClusterSearchFlags, Listing, Output, SearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -36,22 +36,22 @@ Input = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
     from shorthaul.dataflow.verbs import plan as find
 
     source = _case(workload)
-    _finish(find(source.workload, options, search=search.budget(), source=source), output)
+    _finish(find(source.workload, options, search=search.search(), source=source), output)
 
 
 @verb(app, "schedule")
-def schedule(workload: Input, options: ScheduleOptions, search: Search, output: Output) -> None:
+def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, output: Output) -> None:
     """Schedule one mapping: period, start times, capacities, and what limits the period."""
     from shorthaul.core.document import save_json
     from shorthaul.dataflow.verbs import schedule as find
 
     source = _case(workload)
-    result = find(source.workload, None, options, search=search.budget(), source=source)
+    result = find(source.workload, None, options, search=search.search(), source=source)
     if options.chrome_trace is not None:
         from shorthaul.dataflow.verbs import chrome_trace_of
 
@@ -84,12 +84,12 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
     from shorthaul.dataflow.verbs import sweep as find
 
     source = _case(workload)
-    result = find(source.workload, options, search=search.budget(), source=source)
+    result = find(source.workload, options, search=search.search(), source=source)
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -99,12 +99,12 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output:
 
 
 @verb(app, "run")
-def run(workload: Input, options: RunOptions, search: Search, output: Output) -> None:
+def run(workload: Input, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
     from shorthaul.dataflow.execution.run_verb import run as execute
 
     source = _case(workload)
-    _finish(execute(source.workload, options, search=search.budget(), source=source), output)
+    _finish(execute(source.workload, options, search=search.search(), source=source), output)
 
 
 @verb(app, "cases")

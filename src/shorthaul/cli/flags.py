@@ -14,7 +14,7 @@ from shorthaul.core.document import expect_writable
 from shorthaul.core.options import flag_name, option, validate
 
 if TYPE_CHECKING:
-    from shorthaul.core.search import Budget
+    from shorthaul.core.search import Search
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,21 +50,27 @@ class Listing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Search:
+class SearchFlags:
     """How long to search, from which seed, on how many processes."""
 
-    time_limit: float | None = option(None, "Stop after this many seconds and return the best plan found.", least=0)
+    effort: float | None = option(
+        None, "How much work to search, the same on every machine: 1 is about a second of one core.", least=0
+    )
+    time_limit: float | None = option(
+        None, "End the whole command within this many seconds, with the best plan found.", least=0
+    )
     seed: int = option(0, "The seed of every random choice.", least=0)
     workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
 
     def __post_init__(self) -> None:
         validate(self)
 
-    def budget(self) -> Budget:
-        """Return the search budget, its clock started with the process."""
-        from shorthaul.core.search import Budget, Progress, process_start
+    def search(self) -> Search:
+        """Return the search, its clock started with the process."""
+        from shorthaul.core.search import Progress, Search, process_start
 
-        return Budget(
+        return Search(
+            effort=self.effort,
             time_limit_s=self.time_limit,
             seed=self.seed,
             workers=self.workers,
@@ -74,16 +80,16 @@ class Search:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ClusterSearch(Search):
+class ClusterSearchFlags(SearchFlags):
     """A search whose tasks can run on a cluster."""
 
     cluster: str | None = option(
         None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
     )
 
-    def budget(self) -> Budget:
-        """Return the search budget, its clock started with the process."""
-        made = super(ClusterSearch, self).budget()
+    def search(self) -> Search:
+        """Return the search, its clock started with the process."""
+        made = super(ClusterSearchFlags, self).search()
         made.cluster = self.cluster
         return made
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shorthaul.bridges.loop_nest import LoopNestOptions
-from shorthaul.cli.flags import Answer, Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -58,22 +58,22 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 
 
 @verb(app, "plan")
-def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
     from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
-    result = planning.plan(source.workload, options, search=search.budget(), source=source)
+    result = planning.plan(source.workload, options, search=search.search(), source=source)
     _finish(result, source.workload, output)
 
 
 @verb(app, "memory")
-def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, search: Search, output: Output) -> None:
+def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, search: SearchFlags, output: Output) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
     from shorthaul.pebble import trade_off
 
     source = _load(workload, read)
-    result = trade_off.memory(source.workload, options, search=search.budget(), source=source)
+    result = trade_off.memory(source.workload, options, search=search.search(), source=source)
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -84,13 +84,13 @@ def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, searc
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search: Search, output: Answer) -> None:
+def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble import trade_off
 
     source = _load(workload, read)
-    result = trade_off.sweep(source.workload, options, search=search.budget(), source=source)
+    result = trade_off.sweep(source.workload, options, search=search.search(), source=source)
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -104,7 +104,7 @@ def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search:
 
 
 @verb(app, "run")
-def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Search, output: Output) -> None:
+def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
     from shorthaul.pebble import verbs as planning
     from shorthaul.pebble.formats.documents import load_numbers, load_plan
@@ -113,7 +113,7 @@ def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Sea
     cdag = source.workload
     given = None if options.plan is None else load_plan(options.plan, cdag)
     data = None if options.data is None else load_numbers(options.data, len(cdag.inputs()))
-    result = planning.run(cdag, options, given=given, data=data, search=search.budget(), source=source)
+    result = planning.run(cdag, options, given=given, data=data, search=search.search(), source=source)
     if "run" in result.extra and not output.json:
         done = result.extra["run"]
         print(f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}")
@@ -121,13 +121,13 @@ def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Sea
 
 
 @verb(app, "bound")
-def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: Search, output: Answer) -> None:
+def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
-    result = planning.bound(source.workload, options, search=search.budget(), source=source)
+    result = planning.bound(source.workload, options, search=search.search(), source=source)
     if not output.json and result.bound is not None:
         print(result.bound.proof)
     finish(result, output)
@@ -139,7 +139,7 @@ def check(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan: JSON, .npz, or a result document.")],
     read: LoopNestOptions,
     options: CheckOptions,
-    search: Search,
+    search: SearchFlags,
     output: Output,
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak."""
@@ -148,7 +148,7 @@ def check(
 
     source = _load(workload, read)
     given = load_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.budget(), source=source)
+    result = planning.check(source.workload, given, options, search=search.search(), source=source)
     _finish(result, source.workload, output)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, Search
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
@@ -36,7 +36,7 @@ def _load(text: str, options: TreeOptions) -> Source[Tree]:
 
 
 @verb(app, "plan")
-def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Search, output: Output) -> None:
+def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats.files import layout_bytes, layout_document
@@ -45,7 +45,7 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: Se
     source = _load(tree, read)
     from shorthaul.spatial.verbs import plan as make_plan
 
-    result = make_plan(source.workload, options, search=search.budget(), source=source)
+    result = make_plan(source.workload, options, search=search.search(), source=source)
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
@@ -77,12 +77,12 @@ def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer
 
 
 @verb(app, "bound")
-def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: Search, output: Answer) -> None:
+def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: SearchFlags, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     source = _load(tree, read)
     from shorthaul.spatial.verbs import bound as find_bound
 
-    finish(find_bound(source.workload, options, search=search.budget(), source=source), output)
+    finish(find_bound(source.workload, options, search=search.search(), source=source), output)
 
 
 @verb(app, "check")
@@ -90,7 +90,7 @@ def check(
     tree: TreeArgument,
     layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="Layout with arrays parent, x, y.")],
     read: TreeOptions,
-    search: Search,
+    search: SearchFlags,
     output: Output,
 ) -> None:
     """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
@@ -101,30 +101,32 @@ def check(
     from shorthaul.spatial.verbs import check as replay
 
     found, path, given = load_layout(layout)
-    result = replay(source.workload, found, search=search.budget(), source=source)
+    result = replay(source.workload, found, search=search.search(), source=source)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
 
 
 @verb(app, "treefix")
-def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: Search, output: Output) -> None:
+def treefix(
+    tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: SearchFlags, output: Output
+) -> None:
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     suffix = _suffix(output)
     source = _load(tree, read)
     from shorthaul.spatial.treefix_verb import treefix as run
 
-    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
+    _finish_run(run(source.workload, options=options, search=search.search(), source=source), output, suffix)
 
 
 @verb(app, "lca")
-def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: Search, output: Output) -> None:
+def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: SearchFlags, output: Output) -> None:
     """Find lowest common ancestors of many pairs on the spatial computer."""
     suffix = _suffix(output)
     source = _load(tree, read)
     from shorthaul.spatial.lca_verb import lca as run
 
-    _finish_run(run(source.workload, options=options, search=search.budget(), source=source), output, suffix)
+    _finish_run(run(source.workload, options=options, search=search.search(), source=source), output, suffix)
 
 
 def _suffix(output: Output) -> str:
@@ -147,14 +149,14 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 
 
 @verb(app, "sweep")
-def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: Search, output: Answer) -> None:
+def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     from shorthaul.spatial.sweep_verb import grown
     from shorthaul.spatial.sweep_verb import sweep as compare
     from shorthaul.spatial.workloads.cases import CASES
 
     sources = grown(tree, CASES, options) or [_load(tree, read)]
-    result = compare(sources, options, search=search.budget())
+    result = compare(sources, options, search=search.search())
     for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
         if rows:
             _print(list(rows[0]), [list(row.values()) for row in rows], output, title)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, ClusterSearch, Listing, Output, Search
+from shorthaul.cli.flags import Answer, ClusterSearchFlags, Listing, Output, SearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 
@@ -30,42 +30,42 @@ PlanFile = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: ClusterSearch, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: ClusterSearchFlags, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
-    _finish(planning.plan(source.workload, options, search=search.budget(), source=source), output)
+    _finish(planning.plan(source.workload, options, search=search.search(), source=source), output)
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: RuleOptions, search: Search, output: Answer) -> None:
+def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
-    result = planning.bound(source.workload, options, search=search.budget(), source=source)
+    result = planning.bound(source.workload, options, search=search.search(), source=source)
     if not output.json and result.bound is not None:
         print(result.bound.proof)
     finish(result, output)
 
 
 @verb(app, "check")
-def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
+def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
     """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
     from shorthaul.tensor import verbs as planning
     from shorthaul.tensor.formats.documents import load_plan
 
     source = planning.case(workload)
     given = load_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.budget(), source=source)
+    result = planning.check(source.workload, given, options, search=search.search(), source=source)
     _print_subgraphs(result, output)
     _finish(result, output)
 
 
 @verb(app, "run")
-def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Search, output: Output) -> None:
+def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor import verbs as planning
@@ -73,7 +73,7 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
 
     source = planning.case(workload)
     given = load_plan(plan_file, source.workload)
-    result = planning.run(source.workload, given, options, search=search.budget(), source=source)
+    result = planning.run(source.workload, given, options, search=search.search(), source=source)
     outcome = result.extra.get("run")
     if outcome is not None:
         columns = ("loads", "stores", "peak", "largest_error")
@@ -83,14 +83,14 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: ClusterSearch, output: Answer) -> None:
+def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, output: Answer) -> None:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
     from shorthaul.tensor import verbs as planning
 
     source = planning.case(workload)
-    result = planning.sweep(source.workload, options, search=search.budget(), source=source)
+    result = planning.sweep(source.workload, options, search=search.search(), source=source)
     columns = (options.over, "latency", "bound", "gap", "status")
     rows = [
         [

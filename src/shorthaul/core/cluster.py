@@ -13,7 +13,7 @@ from multiprocessing import resource_tracker
 from typing import Any, Final, TypeVar
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.core.signals import CURRENT
 from shorthaul.core.version import VERSION
 
@@ -65,7 +65,7 @@ def run_on_cluster(
     function: Callable[[TaskT], AnswerT],
     tasks: Sequence[TaskT],
     *,
-    budget: Budget,
+    search: Search,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task))`` as tasks finish on the workers of the cluster ``budget.cluster``.
@@ -74,8 +74,8 @@ def run_on_cluster(
     out at a time, so that each knows how long it may take. Raises :class:`InputError` if the cluster cannot be used,
     or is lost before any task has finished.
     """
-    assert budget.cluster is not None
-    client = connected(budget.cluster, budget.workers)
+    assert search.cluster is not None
+    client = connected(search.cluster, search.workers)
     from distributed import Event
 
     name = f"shorthaul-{uuid.uuid4().hex}"
@@ -85,17 +85,17 @@ def run_on_cluster(
     has_answer = False
     try:
         while queue or waiting:
-            is_over = budget.expired()
+            is_over = search.expired()
             if is_over:
                 stop.set()
                 queue = queue[-1:] if not waiting and not has_answer else []
             free = max(1, sum(client.nthreads().values())) - len(waiting)
-            limit_s = None if budget.time_limit_s is None else budget.remaining_s()
+            limit_s = None if search.time_limit_s is None else search.remaining_s()
             for _ in range(min(free, len(queue))):
                 index, task = queue.pop()
                 waiting[client.submit(_run, function, task, name, limit_s, pure=False)] = index
             for future in _finished(waiting):
-                index, answer = waiting.pop(future), _answer(future, budget.cluster)
+                index, answer = waiting.pop(future), _answer(future, search.cluster)
                 has_answer = True
                 yield index, answer
             if watch is not None:

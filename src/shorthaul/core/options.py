@@ -30,8 +30,8 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-# What callers coming from the command line pass beside the options, where it is a Budget's.
-_OF_BUDGET = {"time_limit", "time_limit_s", "seed", "workers", "cluster"}
+# What callers coming from the command line pass beside the options, where it is the Search's.
+_OF_SEARCH = {"effort", "time_limit", "time_limit_s", "seed", "workers", "cluster"}
 
 
 def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, Any]) -> OptionsT:
@@ -41,8 +41,8 @@ def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, 
     """
     known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in fields:
-        if name in _OF_BUDGET - known:
-            cure = "pass search=shorthaul.Budget(time_limit_s=..., seed=..., workers=...)"
+        if name in _OF_SEARCH - known:
+            cure = "pass search=shorthaul.Search(time_limit_s=..., seed=..., workers=...)"
             raise InputError("belongs to the search, not to the options", value=name, cure=cure)
         if name not in known:
             raise unknown_name("option", name, known)

@@ -12,7 +12,7 @@ from shorthaul.core.version import VERSION
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
-    from shorthaul.core.search import Budget
+    from shorthaul.core.search import Search
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Provenance:
         return {**dataclasses.asdict(self), "wall_time_s": round(self.wall_time_s, 6)}
 
 
-def provenance(command: str, *, options: Any, source: Source[Any] | None, budget: Budget) -> Provenance:
+def provenance(command: str, *, options: Any, source: Source[Any] | None, search: Search) -> Provenance:
     """Return the provenance of a result of ``command`` (``"tensor plan"``), made now.
 
     ``options`` is the verb's option dataclass; ``source`` is None for a workload that a Python caller made.
@@ -47,10 +47,10 @@ def provenance(command: str, *, options: Any, source: Source[Any] | None, budget
     return Provenance(
         version=VERSION,
         command=command,
-        options={"time_limit": budget.time_limit_s, **plain},
-        seed=budget.seed,
+        options={"effort": search.effort, "time_limit": search.time_limit_s, **plain},
+        seed=search.seed,
         input="" if source is None else source.name,
         input_digest="" if source is None else source.digest,
-        wall_time_s=budget.elapsed_s(),
-        interrupted=budget.interrupted,
+        wall_time_s=search.elapsed_s(),
+        interrupted=search.interrupted,
     )

@@ -10,12 +10,13 @@ import time
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
-from shorthaul.core import jit
 from shorthaul.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np
 
+#: The least effort (or seconds) of a part, so that each does something.
+LEAST_PART = 0.02
 #: A search says nothing before this many seconds; short ones stay quiet.
 FIRST_PROGRESS_S = 2.0
 #: Without a terminal, a line is printed this often, in seconds.
@@ -58,20 +59,27 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
-class Budget:
-    """How long a search may run, from which seed, on how many processes or which cluster, and whom it tells.
+class Search:
+    """How much a search may do: its effort and its deadline, its seed, on how many processes or which cluster.
+
+    **Effort** is work, counted in moves, nodes, pivots and the like, each at a fixed price: an effort of 1 is about
+    what one second of one core of the machine of our benchmarks does. The same input, options, seed and effort give
+    the same answer on any machine, at any load. A **time limit** is the deadline of the whole command, in seconds.
+    With a time limit alone, a search takes the clock for its effort: it shares out seconds, and goes on to the end.
 
     Used as a context manager it turns the first Ctrl-C into :attr:`interrupted`, upon which :meth:`expired` is true
-    and the search returns its best plan so far; a second Ctrl-C ends the program at once. Times are in seconds.
+    and the search returns its best plan so far; a second Ctrl-C ends the program at once.
 
-    >>> budget = Budget(time_limit_s=5, seed=1)
-    >>> budget.expired()
-    False
+    >>> search = Search(effort=5, seed=1)
+    >>> search.spend(3)
+    >>> search.left(), search.expired()
+    (2, False)
     """
 
     def __init__(
         self,
         *,
+        effort: float | None = None,
         time_limit_s: float | None = None,
         seed: int = 0,
         workers: int | None = None,
@@ -79,6 +87,8 @@ class Budget:
         progress: Progress | None = None,
         started: float | None = None,
     ) -> None:
+        if effort is not None and not 0 < effort < 1e9:
+            raise InputError("is not a usable effort", place="--effort", value=effort, allowed="numbers above 0")
         if time_limit_s is not None and not 0 < time_limit_s < 1e9:
             raise InputError(
                 "is not a usable time limit", place="--time-limit", value=time_limit_s, allowed="seconds above 0"
@@ -89,15 +99,15 @@ class Budget:
             raise InputError(
                 "is not a usable number of processes", place="--workers", value=workers, allowed="1 to 1024"
             )
+        self.effort = effort
         self.time_limit_s = time_limit_s
         self.seed = seed
         self.workers = usable_cores() if workers is None else workers
         self.cluster = cluster
         self.started = time.monotonic() if started is None else started
+        self._spent = 0.0
         self._stopped = False
-        self._whole: Budget | None = None
-        self._waits = False
-        self._compiled_s = jit.compiling_s()
+        self._whole: Search | None = None
         self._kept_back_s = 0.0
         self._progress = progress
         self._previous: object = None
@@ -107,48 +117,81 @@ class Budget:
         """True after Ctrl-C."""
         return self._stopped or (self._whole is not None and self._whole.interrupted)
 
-    def part(self, share: float, *, endless_s: float | None = None) -> Budget:
-        """Return the budget of a part of the search: this share of the time left, from now.
+    @property
+    def is_unlimited(self) -> bool:
+        """True if neither an effort nor a time limit was given: a search then ends by patience of its own."""
+        return self.effort is None and self.time_limit_s is None
 
-        Without a time limit it lasts ``endless_s`` (None: no limit), not counting what is compiled meanwhile. It ends
-        with Ctrl-C as this one does, and tells the same progress line.
+    def spend(self, effort: float) -> None:
+        """Note work that was done, here and in the searches that this one is a part of."""
+        self._spent += effort
+        if self._whole is not None:
+            self._whole.spend(effort)
 
-        >>> Budget(time_limit_s=10).part(0.5).time_limit_s <= 5
+    def spent(self) -> float:
+        """Return what was spent so far: effort where work is counted, seconds where only the clock limits."""
+        return self.elapsed_s() if self._by_clock else self._spent
+
+    def left(self) -> float:
+        """Return what is left: effort where work is counted, seconds where only the clock limits; 0 when expired."""
+        if self.expired():
+            return 0.0
+        if self._by_clock:
+            return self.remaining_s()
+        return float("inf") if self.effort is None else self.effort - self._spent
+
+    @property
+    def _by_clock(self) -> bool:
+        return self.effort is None and self.time_limit_s is not None
+
+    def part(self, share: float, *, unlimited: float | None = None, endless_s: float | None = None) -> Search:
+        """Return the search of a part: this share of what is left here, of the effort or of the seconds.
+
+        Where nothing limits this one the part has the effort ``unlimited`` (None: no limit), or ``endless_s`` seconds
+        where the work is not counted yet. It ends with Ctrl-C and
+        at the deadline as this one does, and tells the same progress line.
+
+        >>> Search(effort=10).part(0.5).effort
+        5.0
+        >>> Search(time_limit_s=10).part(0.5).time_limit_s <= 5
         True
         """
-        limit = endless_s if self.time_limit_s is None else max(share * self.remaining_s(), 0.02)
-        part = Budget(time_limit_s=limit, seed=self.seed, workers=self.workers, cluster=self.cluster)
+        part = Search(seed=self.seed, workers=self.workers, cluster=self.cluster)
+        if self._by_clock:
+            part.time_limit_s = max(share * self.remaining_s(), LEAST_PART)
+        elif self.effort is not None:
+            part.effort = max(share * self.left(), LEAST_PART)
+        else:
+            part.effort, part.time_limit_s = unlimited, endless_s
         part._whole = self
-        part._waits = self._waits or self.time_limit_s is None
         return part
 
     @property
     def deadline(self) -> float:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
-        if self.time_limit_s is None:
-            return float("inf")
-        waited_s = jit.compiling_s() - self._compiled_s if self._waits else 0.0
-        return self.started + self.time_limit_s - self._kept_back_s + waited_s
+        own = float("inf") if self.time_limit_s is None else self.started + self.time_limit_s - self._kept_back_s
+        return own if self._whole is None else min(own, self._whole.deadline)
 
     def keep_back(self, seconds: float) -> None:
         """End the search this long before the time limit, for what has to be done with its plan."""
         self._kept_back_s = seconds
 
     def elapsed_s(self) -> float:
-        """Seconds since the budget was made (since the process started, on the command line)."""
+        """Seconds since the search began (since the process started, on the command line)."""
         return time.monotonic() - self.started
 
-    def searching_s(self) -> float:
-        """Seconds since the budget was made that were not spent compiling: what a search measures its own steps by."""
-        return self.elapsed_s() - (jit.compiling_s() - self._compiled_s)
-
     def remaining_s(self) -> float:
-        """Seconds left, 0 when there are none or Ctrl-C was pressed."""
+        """Seconds until the deadline, 0 when there are none or Ctrl-C was pressed."""
         return 0.0 if self.interrupted else max(0.0, self.deadline - time.monotonic())
 
     def expired(self) -> bool:
         """True when the search has to return what it has."""
-        return self.interrupted or time.monotonic() >= self.deadline
+        search: Search | None = self
+        while search is not None:
+            if search._stopped or (search.effort is not None and search._spent >= search.effort):
+                return True
+            search = search._whole
+        return time.monotonic() >= self.deadline
 
     def generator(self) -> np.random.Generator:
         """Return the random generator of this seed (a fresh one at each call)."""
@@ -163,7 +206,7 @@ class Budget:
         if self._progress is not None:
             self._progress.show(self.elapsed_s(), best, bound, what)
 
-    def __enter__(self) -> Budget:
+    def __enter__(self) -> Search:
         if threading.current_thread() is threading.main_thread():
             self._previous = signal.signal(signal.SIGINT, self._interrupt)
         return self
@@ -178,10 +221,10 @@ class Budget:
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt
-        budget: Budget | None = self
-        while budget is not None:  # a part that is interrupted ends the whole
-            budget._stopped = True
-            budget = budget._whole
+        search: Search | None = self
+        while search is not None:  # a part that is interrupted ends the whole
+            search._stopped = True
+            search = search._whole
 
 
 def process_start() -> float:

@@ -13,7 +13,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.core.signals import CURRENT
 
 TaskT = TypeVar("TaskT")
@@ -24,16 +24,16 @@ AnswerT = TypeVar("AnswerT")
 class _Here:
     """The signals of tasks that run in the process of the search."""
 
-    budget: Budget
+    search: Search
 
     def is_stopped(self) -> bool:
-        return self.budget.expired()
+        return self.search.expired()
 
     def remaining_s(self) -> float | None:
-        return None if self.budget.time_limit_s is None else self.budget.remaining_s()
+        return None if self.search.time_limit_s is None else self.search.remaining_s()
 
     def tell(self, best: float) -> None:
-        self.budget.report(best=best)
+        self.search.report(best=best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,36 +58,36 @@ def run_tasks(
     function: Callable[[TaskT], AnswerT],
     tasks: Sequence[TaskT],
     *,
-    budget: Budget,
+    search: Search,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task))`` as tasks finish, on up to ``budget.workers`` processes, or on its cluster.
 
     ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
-    runs in this process. When the budget expires, tasks not yet started are dropped; running ones are waited for, so
+    runs in this process. When the search expires, tasks not yet started are dropped; running ones are waited for, so
     they must ask :func:`shorthaul.core.signals.stop_requested`, or keep to
     :func:`shorthaul.core.signals.time_left_s`. ``watch`` is called a few times a second with the best cost that the
     tasks told with :func:`shorthaul.core.signals.tell_best` (infinite before the first).
 
-    >>> sorted(run_tasks(abs, [-1, 2], budget=Budget(workers=1)))
+    >>> sorted(run_tasks(abs, [-1, 2], search=Search(workers=1)))
     [(0, 1), (1, 2)]
     """
-    if budget.cluster is not None:
+    if search.cluster is not None:
         from shorthaul.core.cluster import run_on_cluster
 
-        return run_on_cluster(function, tasks, budget=budget, watch=watch)
-    if min(budget.workers, len(tasks)) <= 1:
-        return _run_here(function, tasks, budget)
-    return _run_on_pool(function, tasks, budget, watch)
+        return run_on_cluster(function, tasks, search=search, watch=watch)
+    if min(search.workers, len(tasks)) <= 1:
+        return _run_here(function, tasks, search)
+    return _run_on_pool(function, tasks, search, watch)
 
 
 def _run_here(
-    function: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], budget: Budget
+    function: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], search: Search
 ) -> Iterator[tuple[int, AnswerT]]:
     for index, task in enumerate(tasks):
-        if budget.expired() and index > 0:
+        if search.expired() and index > 0:
             return
-        before = CURRENT.set(_Here(budget))
+        before = CURRENT.set(_Here(search))
         try:
             answer = function(task)
         finally:
@@ -98,12 +98,12 @@ def _run_here(
 def _run_on_pool(
     function: Callable[[TaskT], AnswerT],
     tasks: Sequence[TaskT],
-    budget: Budget,
+    search: Search,
     watch: Callable[[float], None] | None,
 ) -> Iterator[tuple[int, AnswerT]]:
     context = _context()
-    shared = _Shared(budget.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
-    workers = min(budget.workers, len(tasks))
+    shared = _Shared(search.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
+    workers = min(search.workers, len(tasks))
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared,)) as pool:
         waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
         try:
@@ -113,7 +113,7 @@ def _run_on_pool(
                     yield waiting.pop(future), future.result()
                 if watch is not None:
                     watch(shared.best.value)
-                if budget.expired():
+                if search.expired():
                     shared.stopped.value = 1
                     for future in [item for item in waiting if item.cancel()]:
                         del waiting[future]

@@ -11,7 +11,7 @@ from typing import Any
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.formats.documents import is_sdf3, load_application, load_platform, mapping_from
 from shorthaul.dataflow.graphs.expansion import marked_graph
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, check_platform_runs
@@ -94,12 +94,12 @@ def naming(file: str | Path | None) -> Iterator[None]:
 
 
 def prepared(
-    workload: Workload, platform: Platform | None, path: Path | None, search: Budget | None, source: Source[Any] | None
-) -> tuple[Problem, Application, Platform, Budget]:
-    """Return what every verb starts from: the problem made ready, its application and platform, and the budget."""
+    workload: Workload, platform: Platform | None, path: Path | None, search: Search | None, source: Source[Any] | None
+) -> tuple[Problem, Application, Platform, Search]:
+    """Return what every verb starts from: the problem made ready, its application and platform, and the search."""
     with naming(None if source is None else source.name):
         problem = ready(workload, platform, path)
-    return problem, problem.application, machine_of(problem), search or Budget()
+    return problem, problem.application, machine_of(problem), search or Search()
 
 
 def mapping_of(problem: Problem, mapping: Decisions | None, path: Path | None, point: int) -> Decisions | None:

@@ -14,7 +14,7 @@ from shorthaul.core.cases import Source
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.core.signals import time_left_s
 from shorthaul.core.tasks import run_tasks
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
@@ -61,7 +61,7 @@ def plan(
     options: PlanOptions | None = None,
     *,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -77,11 +77,11 @@ def plan(
     0.5
     """
     options = dataclasses.replace(options or PlanOptions(), **fields)
-    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
-    with budget:
-        state, points = _searched(problem, instance, options, budget, bounds)
+    with search:
+        state, points = _searched(problem, instance, options, search, bounds)
     low = np.array(bounds.ideal)
     points = _undominated(points)
     kept = reduced(_objectives(points), options.front, low, state.reference)
@@ -97,7 +97,7 @@ def plan(
         cost=Cost(period=least[0], footprint_bytes=least[1], core_cost=least[2]),
         check=report,
         plan=Plan(front, tuple(state.trace)),
-        provenance=provenance("dataflow plan", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow plan", options=options, source=source, search=search),
         extra={
             "front_bound": bounds.document(),
             "hypervolume": {
@@ -117,24 +117,24 @@ def plan(
 
 
 def _searched(
-    problem: Problem, instance: Instance, options: PlanOptions, budget: Budget, bounds: FrontBound
+    problem: Problem, instance: Instance, options: PlanOptions, search: Search, bounds: FrontBound
 ) -> tuple[State, list[Point]]:
     """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
 
     Of a time limit, enough is kept back for what comes after the exploration.
     """
-    tied = _fingerprint(problem, options, budget.seed)
+    tied = _fingerprint(problem, options, search.seed)
     resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
-    decoder = decoder_for(instance, options, threads=budget.workers if len(instance.tau) > 15 else 1, budget=budget)
+    decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
     polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"} and polishable(instance)
-    reserve_s = _POLISH_SHARE * (budget.time_limit_s or 0.0) if polish else 0.0
-    budget.keep_back(reserve_s)
+    reserve_s = _POLISH_SHARE * (search.time_limit_s or 0.0) if polish else 0.0
+    search.keep_back(reserve_s)
     finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
     state = explore(
-        instance, decoder, options, budget, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
+        instance, decoder, options, search, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
         reserve_s=reserve_s, finish_s=finish_s,
     )  # fmt: skip
-    budget.keep_back(0.0)
+    search.keep_back(0.0)
     archive, low = state.archive, np.array(bounds.ideal)
     if not len(archive.objectives):
         raise _no_plan(problem, options)
@@ -142,7 +142,7 @@ def _searched(
         decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
         for i in reduced(archive.objectives, options.front, low, state.reference)
     ]
-    return state, polished(instance, points, options, budget, low, state.reference) if polish else points
+    return state, polished(instance, points, options, search, low, state.reference) if polish else points
 
 
 def schedule(
@@ -151,7 +151,7 @@ def schedule(
     options: ScheduleOptions | None = None,
     *,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -165,15 +165,15 @@ def schedule(
     10
     """
     options = dataclasses.replace(options or ScheduleOptions(), **fields)
-    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
     decisions = mapping_of(problem, mapping, options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
     with naming(options.mapping or (None if source is None else source.name)):
         check_mapping(application, machine, decisions)
     instance = build(application, machine)
-    with budget:
-        decoder = decoder_for(instance, options, budget=budget)
+    with search:
+        decoder = decoder_for(instance, options, search=search)
         compact = options.start == "compact"
         if isinstance(decoder, Exact):
             solved = decoder.solve(decisions, compact)
@@ -196,7 +196,7 @@ def schedule(
         bound=bound,
         check=report,
         plan=Plan((point,)),
-        provenance=provenance("dataflow schedule", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow schedule", options=options, source=source, search=search),
         figures=point_figures(net, machine, point),
     )
 
@@ -207,7 +207,7 @@ def bound(
     *,
     mapping: Decisions | None = None,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -218,7 +218,7 @@ def bound(
     'resource load'
     """
     options = dataclasses.replace(options or BoundOptions(), **fields)
-    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
     decisions = mapping_of(problem, mapping, options.mapping, 0)
     extra: dict[str, Any] = {}
     if decisions is None:
@@ -236,7 +236,7 @@ def bound(
         RESULT_KIND,
         None,
         bound=found,
-        provenance=provenance("dataflow bound", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow bound", options=options, source=source, search=search),
         extra=extra,
     )
 
@@ -247,13 +247,13 @@ def check(
     options: CheckOptions | None = None,
     *,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
     """Replay points; the status is ``invalid`` if one of them breaks a rule."""
     options = dataclasses.replace(options or CheckOptions(), **fields)
-    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    _, application, machine, search = prepared(workload, platform, options.platform, search, source)
     for number, point in enumerate(points):
         for name in point.xi:
             if name not in application.multicasts:
@@ -268,7 +268,7 @@ def check(
         cost=report.cost,
         check=report,
         plan=Plan(tuple(points)),
-        provenance=provenance("dataflow check", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow check", options=options, source=source, search=search),
     )
 
 
@@ -277,7 +277,7 @@ def sweep(
     options: SweepOptions | None = None,
     *,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -287,12 +287,12 @@ def sweep(
     the union of the fronts.
     """
     options = dataclasses.replace(options or SweepOptions(), **fields)
-    problem, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
     tasks = [
-        (problem, strategy, budget.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
+        (problem, strategy, search.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
     ]
-    with budget:
-        answers = dict(run_tasks(_swept, tasks, budget=budget))
+    with search:
+        answers = dict(run_tasks(_swept, tasks, search=search))
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
     everything = _objectives([point for *_, front, _ in runs for point in front])
     low, high = everything.min(axis=0), everything.max(axis=0)
@@ -321,7 +321,7 @@ def sweep(
         ),
         check=report,
         plan=Plan(tuple(union)),
-        provenance=provenance("dataflow sweep", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow sweep", options=options, source=source, search=search),
         extra={"runs": rows},
         figures=(
             front_figure(union, [groups[id(point)] for point in union]),
@@ -341,7 +341,7 @@ def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, .
         decoder=options.decoder,
     )
     done = plan(
-        problem, chosen, search=Budget(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
+        problem, chosen, search=Search(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
     )
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume

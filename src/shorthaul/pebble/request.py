@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import exhausted
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
@@ -18,7 +18,7 @@ class Request:
     cdag: Cdag
     budget: int
     recompute: bool
-    search: Budget
+    search: Search
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import wavefront_kernels
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.exact import beam
@@ -192,7 +192,7 @@ def _beam(request: Request) -> Found:
 def _composition(request: Request) -> Found:
     search = request.search.part(1.0, endless_s=AUTO_S)
 
-    def module(part: Cdag, budget: int, time: Budget) -> Plan:
+    def module(part: Cdag, budget: int, time: Search) -> Plan:
         """Return the plan of a module by the method that suits it."""
         kernels, seconds = tree_cuts_kernels.__name__, tree_cuts.COMPILE_S
         if as_forest(part) is not None and _is_affordable(kernels, seconds, request, "cutting trees"):
@@ -288,7 +288,7 @@ def _share_of_orders(cdag: Cdag) -> float:
     return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
 
 
-def _ordered(request: Request, best: Found, search: Budget) -> Found:
+def _ordered(request: Request, best: Found, search: Search) -> Found:
     """Return the best of list scheduling by the first rules, tiles, and list scheduling from what is best then."""
     if request.cdag.n <= MOST_FOR_EXACT and list_scheduling_kernels.__name__ in jit.compiled_elsewhere:
         return best  # small graphs gain so little from it that it is not waited for
@@ -298,7 +298,7 @@ def _ordered(request: Request, best: Found, search: Budget) -> Found:
     return best if is_met(request.cdag, best) else _list_scheduled(request, best, search, first=False)
 
 
-def _list_scheduled(request: Request, best: Found, search: Budget, *, first: bool) -> Found:
+def _list_scheduled(request: Request, best: Found, search: Search, *, first: bool) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     if not _is_affordable(list_scheduling_kernels.__name__, list_scheduling.COMPILE_S, request, "list scheduling"):
         return best
@@ -310,7 +310,7 @@ def _list_scheduled(request: Request, best: Found, search: Budget, *, first: boo
     return cheaper(cdag, best, Found(found, "list-scheduling", best.bound))
 
 
-def _tiled(request: Request, best: Found, search: Budget) -> Found:
+def _tiled(request: Request, best: Found, search: Search) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     if not _is_affordable(tile_kernels.__name__, tiles.COMPILE_S, request, "tiles"):
         return best
@@ -324,7 +324,7 @@ def _patience(request: Request, usual: int) -> int | None:
     return usual if request.search.time_limit_s is None else None
 
 
-def _annealed(request: Request, best: Found, search: Budget) -> Found:
+def _annealed(request: Request, best: Found, search: Search) -> Found:
     """Return the plan annealed; with recomputation, without it first."""
     goal = int(best.bound.value)
     for recompute in (False, True) if request.recompute else (False,):
@@ -354,7 +354,7 @@ def _quick(request: Request) -> Found:
     return best
 
 
-def _searched(request: Request, best: Found, search: Budget) -> Found:
+def _searched(request: Request, best: Found, search: Search) -> Found:
     """Return what the exact solvers make of the best plan and bound so far.
 
     With recomputation, the solver without it still gives plans, but its bound does not hold.

@@ -15,7 +15,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import sram, views
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, require_budget
@@ -66,7 +66,7 @@ def memory(
     cdag: Cdag,
     options: MemoryOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -81,7 +81,7 @@ def memory(
     10
     """
     options = chosen(options, MemoryOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     with search:
         budget, found, least = _smallest(cdag, options, search)
         best = _memory_bound(cdag, budget, least, options, search)
@@ -96,7 +96,7 @@ def memory(
         bound=best,
         check=report,
         plan=found.plan,
-        provenance=provenance("pebble memory", options=options, source=source, budget=search),
+        provenance=provenance("pebble memory", options=options, source=source, search=search),
         extra={
             "method": found.method,
             "problem": problem_document(cdag, budget),
@@ -117,7 +117,7 @@ def _estimate(one: sram.Sram) -> dict[str, Any]:
     return views.sram_document(one) | ({} if measured is None else {"cacti": measured})
 
 
-def _smallest(cdag: Cdag, options: MemoryOptions, search: Budget) -> tuple[int, Found, int]:
+def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, Found, int]:
     """Return the smallest budget found, the plan there, and a budget below which a search has excluded all plans."""
     budget = _closed_form(cdag, options.method)
     if budget is not None:
@@ -150,7 +150,7 @@ def _closed_form(cdag: Cdag, method: str) -> int | None:
     return rules[method]() if method in rules else None
 
 
-def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Budget) -> tuple[int, Found]:
+def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -> tuple[int, Found]:
     """Return the smallest budget found at which the method meets the algorithmic bound, and its plan there.
 
     Budgets are multiples of the weights' divisor.
@@ -173,7 +173,7 @@ def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Budget) -
     return high * unit, best
 
 
-def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Budget) -> Bound:
+def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Search) -> Bound:
     """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0."""
     forest = as_forest(cdag)
     if forest is not None and tree_cuts.twins_are_light(cdag, forest):
@@ -249,7 +249,7 @@ def sweep(
     cdag: Cdag,
     options: SweepOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -263,7 +263,7 @@ def sweep(
     [22, 18, 16]
     """
     options = chosen(options, SweepOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
         require_budget(cdag, budgets[0])
@@ -276,13 +276,13 @@ def sweep(
         kind=KIND,
         status=Status.OPTIMAL if optimal else Status.FEASIBLE,
         check=CheckReport(details={"plans": len(points)}),
-        provenance=provenance("pebble sweep", options=options, source=source, budget=search),
+        provenance=provenance("pebble sweep", options=options, source=source, search=search),
         extra={"points": [point.document() for point in points], "problem": problem_document(cdag, None)},
         figures=views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
     )
 
 
-def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Budget) -> list[Point]:
+def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:
     method = "tree-cuts" if options.method == "liu" else options.method
     budgets = _spread(cdag.least_budget(), budget, _CURVE_POINTS)
     return _points(cdag, budgets, method, search, recompute=options.recompute)
@@ -303,7 +303,7 @@ def _spread(least: int, most: int, points: int) -> list[int]:
     return sorted({round(budget) for budget in np.geomspace(least, most, points).tolist()})
 
 
-def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Budget, *, recompute: bool) -> list[Point]:
+def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Search, *, recompute: bool) -> list[Point]:
     """Return a point per ascending budget: a plan holds for larger budgets too, a bound for smaller ones."""
     points: list[Point] = []
     best: tuple[int, str] | None = None

@@ -12,7 +12,7 @@ from shorthaul.core.errors import DefectError
 from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble import views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_cdag
@@ -49,7 +49,7 @@ def plan(
     cdag: Cdag,
     options: PlanOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -65,7 +65,7 @@ def plan(
     (18, 'optimal')
     """
     options = chosen(options, PlanOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
@@ -81,7 +81,7 @@ def plan(
         bound=best,
         check=report,
         plan=found.plan,
-        provenance=provenance("pebble plan", options=options, source=source, budget=search),
+        provenance=provenance("pebble plan", options=options, source=source, search=search),
         extra=_extra(cdag, budget, found),
         figures=views.of_plan(cdag, found.plan, budget),
     )
@@ -91,7 +91,7 @@ def bound(
     cdag: Cdag,
     options: BoundOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -104,7 +104,7 @@ def bound(
     22
     """
     options = chosen(options, BoundOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
@@ -114,7 +114,7 @@ def bound(
         kind=KIND,
         status=None,
         bound=best,
-        provenance=provenance("pebble bound", options=options, source=source, budget=search),
+        provenance=provenance("pebble bound", options=options, source=source, search=search),
         extra={"problem": problem_document(cdag, budget)},
         figures=views.of_bound(best),
     )
@@ -125,7 +125,7 @@ def check(
     given: Plan,
     options: CheckOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -139,7 +139,7 @@ def check(
     move 1: computes 2 without 1 in fast memory [missing-operand]
     """
     options = chosen(options, CheckOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     report = replay(cdag, given, options.budget, recompute=options.recompute)
     if options.budget is None:
         report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
@@ -157,7 +157,7 @@ def check(
         bound=best,
         check=report,
         plan=given,
-        provenance=provenance("pebble check", options=options, source=source, budget=search),
+        provenance=provenance("pebble check", options=options, source=source, search=search),
         extra={"problem": problem_document(cdag, options.budget)},
         figures=views.of_plan(cdag, given, options.budget),
     )
@@ -169,7 +169,7 @@ def run(
     *,
     given: Plan | None = None,
     data: FloatArray | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Cdag] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -184,14 +184,14 @@ def run(
     True
     """
     options = chosen(options, RunOptions, fields)
-    search = search or Budget()
+    search = search or Search()
     made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
     if given is None:
         result = plan(cdag, made, search=search, source=source)
     else:
         rules = CheckOptions(budget=options.budget, recompute=True)
         result = check(cdag, given, rules, search=search, source=source)
-    result = replace(result, provenance=provenance("pebble run", options=options, source=source, budget=search))
+    result = replace(result, provenance=provenance("pebble run", options=options, source=source, search=search))
     if result.status is Status.INVALID or result.plan is None:
         return result
     numbers = search.generator().standard_normal(len(cdag.inputs())) if data is None else data

@@ -116,7 +116,7 @@ def of_points(points: Sequence[tuple[int, int, float, tuple[int, int] | None]]) 
     if all(point[3] is not None for point in points):
         for i, name in enumerate(BASELINES):
             lines.append(Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3])))
-    return (Series("Budget against traffic", "fast memory (weight)", "traffic (weight)", tuple(lines), log_x=True),)
+    return (Series("Search against traffic", "fast memory (weight)", "traffic (weight)", tuple(lines), log_x=True),)
 
 
 def sram_document(one: Sram) -> dict[str, float | int | bool]:

@@ -15,7 +15,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.check.replay import check_lca
@@ -37,7 +37,7 @@ def lca(
     queries: npt.ArrayLike | None = None,
     options: LcaOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Tree] | None = None,
     **fields: Any,
 ) -> Result[VertexTable]:
@@ -51,18 +51,18 @@ def lca(
     [1, 0]
     """
     options = chosen_options(options, LcaOptions, fields)
-    budget = Budget() if search is None else search
+    search = search or Search()
     tree = as_tree(workload)
-    asked = _queries(queries, tree, options, budget)
+    asked = _queries(queries, tree, options, search)
     light_first = positions(tree, "light-first")
-    layout, _ = place(tree, options, budget, light_first)
+    layout, _ = place(tree, options, search, light_first)
     stored = store(tree, layout, light_first)
     method = options.method
     if method == "auto":
         predicted = predicted_cycles(stored, stored.virtual(), "up")
         method = min(predicted, key=predicted.__getitem__)
     computer, replay = machine(stored, options, message_words=MESSAGE_WORDS)
-    fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=budget.seed)
+    fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=search.seed)
     found = lowest_common_ancestors(
         computer, stored, stored.position[asked],
         up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
@@ -79,17 +79,17 @@ def lca(
         bound=bound,
         check=report,
         plan=VertexTable({"queries": asked, "ancestor": answers}),
-        provenance=provenance("spatial lca", options=options, source=source, budget=budget),
+        provenance=provenance("spatial lca", options=options, source=source, search=search),
         extra=run_figures(tree.n, stored, computer, method, {"queries": len(asked), "barriers": options.barriers}),
         figures=run_views(computer, f"{len(asked)} lowest common ancestors"),
     )
 
 
-def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, budget: Budget) -> Index:
+def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, search: Search) -> Index:
     if queries is None and options.queries is not None and options.random is not None:
         raise InputError("cannot be combined with --random", place="--queries", cure="give one of the two")
     if queries is None and options.random is not None:
-        return budget.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32)
+        return search.generator().integers(0, tree.n, (options.random, 2)).astype(np.int32)
     file = None
     if queries is None:
         if options.queries is None:

@@ -14,7 +14,7 @@ from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.layout.cost import local_messaging
@@ -63,7 +63,7 @@ def sweep(
     workload: Tree | npt.ArrayLike | Sequence[Source[Tree]],
     options: SweepOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     **fields: Any,
 ) -> Result[Any]:
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
@@ -78,7 +78,7 @@ def sweep(
     ('bfs + hilbert', 3, 3)
     """
     options = chosen(options, SweepOptions, fields)
-    budget = Budget() if search is None else search
+    search = search or Search()
     sources = _sources(workload)
     orders = _names(options.orders, ORDERS, "--orders")
     curves = _names(options.curves, CURVES, "--curves")
@@ -91,14 +91,14 @@ def sweep(
         for curve in curves:
             for order in orders:
                 placing = PlacingOptions(order=order, curve=curve)
-                layout, named = place(tree, placing, budget, light_first)
+                layout, named = place(tree, placing, search, light_first)
                 cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
                 bound = energy_bound(tree, layout.grid).value
                 points.append(_point(tree.n, f"{order} + {named}", cost, bound))
                 lines.setdefault(f"{order} + {curve}", []).append(points[-1])
         for method in methods if options.treefix else ():
             for direction in ("up", "down"):
-                result = treefix(tree, direction=direction, method=method, search=budget)
+                result = treefix(tree, direction=direction, method=method, search=search)
                 assert result.cost is not None
                 assert result.bound is not None
                 what = f"treefix {direction}, {method}"
@@ -111,7 +111,7 @@ def sweep(
     return Result(
         KIND,
         None,
-        provenance=provenance("spatial sweep", options=options, source=sources[-1], budget=budget),
+        provenance=provenance("spatial sweep", options=options, source=sources[-1], search=search),
         extra={"points": points, "fits": fits},
         figures=(
             views.growth("Energy per vertex against the number of vertices", "hops per vertex", curves_of),

@@ -19,7 +19,7 @@ from shorthaul.core.figure import Figure
 from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial import views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
@@ -125,7 +125,7 @@ def treefix(
     options: TreefixOptions | None = None,
     *,
     operator: Operator | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Tree] | None = None,
     **fields: Any,
 ) -> Result[VertexTable]:
@@ -140,12 +140,12 @@ def treefix(
     [4, 2, 1, 1]
     """
     options = chosen_options(options, TreefixOptions, fields)
-    budget = Budget() if search is None else search
+    search = search or Search()
     tree = as_tree(workload)
     chosen = operator_named(options.op) if operator is None else operator
     given = read_values(values, tree, chosen, options)
     light_first = positions(tree, "light-first")
-    layout, _ = place(tree, options, budget, light_first)
+    layout, _ = place(tree, options, search, light_first)
     stored = store(tree, layout, light_first)
     virtual = stored.virtual()
     predicted = predicted_cycles(stored, virtual, options.direction) if options.method == "auto" else {}
@@ -155,7 +155,7 @@ def treefix(
     held[stored.position] = given
     sums = run_treefix(
         computer, virtual, held, chosen,
-        direction=options.direction, method=method, kind=options.coins, seed=budget.seed,
+        direction=options.direction, method=method, kind=options.coins, seed=search.seed,
     )[stored.position]  # fmt: skip
     report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
     if operator is None:
@@ -171,7 +171,7 @@ def treefix(
         bound=bound,
         check=report,
         plan=VertexTable({"parent": tree.parent, "value": sums}),
-        provenance=provenance("spatial treefix", options=options, source=source, budget=budget),
+        provenance=provenance("spatial treefix", options=options, source=source, search=search),
         extra=run_figures(tree.n, stored, computer, method, {"predicted_cycles": predicted} if predicted else {}),
         figures=run_views(computer, f"treefix {options.direction} by {method}"),
     )

@@ -14,7 +14,7 @@ from shorthaul.core.errors import DefectError
 from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.replay import check_layout
@@ -58,7 +58,7 @@ def cases() -> tuple[Case[Tree], ...]:
     return CASES
 
 
-def place(tree: Tree, options: PlacingOptions, budget: Budget, light_first: Index | None = None) -> tuple[Layout, str]:
+def place(tree: Tree, options: PlacingOptions, search: Search, light_first: Index | None = None) -> tuple[Layout, str]:
     """Return the layout that ``options`` name, and the curve that ``auto`` stood for.
 
     ``light_first`` are the tree's positions in that order, if known.
@@ -69,7 +69,7 @@ def place(tree: Tree, options: PlacingOptions, budget: Budget, light_first: Inde
     if options.order == "light-first" and light_first is not None:
         position = light_first
     else:
-        position = orders.positions(tree, options.order, generator=budget.generator())
+        position = orders.positions(tree, options.order, generator=search.generator())
     return Layout(tree.parent, x[position], y[position], chosen), curve
 
 
@@ -77,7 +77,7 @@ def plan(
     workload: Tree | npt.ArrayLike,
     options: PlanOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Tree] | None = None,
     **fields: Any,
 ) -> Result[Layout]:
@@ -92,23 +92,23 @@ def plan(
     (3, 3)
     """
     options = chosen_options(options, PlanOptions, fields)
-    budget = Budget() if search is None else search
+    search = search or Search()
     tree = as_tree(workload)
-    with budget:
+    with search:
         light_first = orders.positions(tree, "light-first")
-        layout, curve = place(tree, options, budget, light_first)
+        layout, curve = place(tree, options, search, light_first)
         name = f"{options.order} + {curve}"
         if options.refine:
             from shorthaul.spatial.layout.annealing import refine
 
-            layout = refine(tree, layout, seconds=float(options.refine), budget=budget)
+            layout = refine(tree, layout, seconds=float(options.refine), search=search)
             name += " + refine"
     # From here on by light-first position: neighbours in the tree are neighbours in memory.
     stored = store(tree, layout, light_first)
     numbered = Tree(stored.parent)
     with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)
-        comparing = beside.submit(_baselines, tree, stored, curve, budget, skip=name) if options.baselines else None
+        comparing = beside.submit(_baselines, tree, stored, curve, search, skip=name) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
         bound = energy_bound(numbered, layout.grid)
         virtual = _virtual(stored)
@@ -123,7 +123,7 @@ def plan(
         bound=bound,
         check=report,
         plan=layout,
-        provenance=provenance("spatial plan", options=options, source=source, budget=budget),
+        provenance=provenance("spatial plan", options=options, source=source, search=search),
         extra={
             "vertices": tree.n,
             "grid": [layout.grid.width, layout.grid.height],
@@ -132,7 +132,7 @@ def plan(
             "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
             "virtual_tree": virtual,
             "baselines": baselines,
-            **(_created(tree, layout, curve, light_first, budget) if options.create else {}),
+            **(_created(tree, layout, curve, light_first, search) if options.create else {}),
         },
         figures=views.layout_figures(
             numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
@@ -140,11 +140,11 @@ def plan(
     )
 
 
-def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, budget: Budget) -> dict[str, Any]:
+def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, search: Search) -> dict[str, Any]:
     from shorthaul.spatial.algorithms.creation_cost import creation
 
     start = curves.cells(curve, layout.grid, tree.n)
-    return {"creation": creation(tree, *start, layout.grid, light_first, seed=budget.seed)}
+    return {"creation": creation(tree, *start, layout.grid, light_first, seed=search.seed)}
 
 
 def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
@@ -152,14 +152,14 @@ def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
 
 
 def _baselines(
-    tree: Tree, stored: StoredTree, curve: str, budget: Budget, *, skip: str
+    tree: Tree, stored: StoredTree, curve: str, search: Search, *, skip: str
 ) -> list[dict[str, float | str]]:
     x, y = curves.cells(curve, stored.grid, tree.n)
     rows: list[dict[str, float | str]] = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
         if name != skip:
-            position = orders.positions(tree, order, generator=budget.generator())[stored.vertex]
+            position = orders.positions(tree, order, generator=search.generator())[stored.vertex]
             cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
             rows.append(_row(name, cost, tree.n))
     return rows
@@ -184,7 +184,7 @@ def bound(
     workload: Tree | npt.ArrayLike,
     options: PlacingOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Tree] | None = None,
     **fields: Any,
 ) -> Result[Layout]:
@@ -197,7 +197,7 @@ def bound(
     20
     """
     options = chosen_options(options, PlacingOptions, fields)
-    budget = Budget() if search is None else search
+    search = search or Search()
     tree = as_tree(workload)
     grid = None if options.grid is None else grid_from_text(options.grid)
     _, chosen = curves.choose(options.curve, tree.n, grid)
@@ -205,7 +205,7 @@ def bound(
         KIND,
         None,
         bound=energy_bound(tree, chosen),
-        provenance=provenance("spatial bound", options=options, source=source, budget=budget),
+        provenance=provenance("spatial bound", options=options, source=source, search=search),
         extra={"vertices": tree.n, "grid": [chosen.width, chosen.height]},
     )
 
@@ -214,7 +214,7 @@ def check(
     workload: Tree | npt.ArrayLike | None,
     layout: Layout,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Tree] | None = None,
 ) -> Result[Layout]:
     """Return what a replay of ``layout`` finds: every violation, and the cost as recounted.
@@ -228,11 +228,11 @@ def check(
     >>> check([-1, 0, 1, 1], layout).check.violations[0].rule
     'wrong-parent'
     """
-    budget = Budget() if search is None else search
+    search = search or Search()
     tree = tree_from_parents(layout.parent, forest=True) if workload is None else as_tree(workload)
     report = check_layout(layout, tree)
     if not report.ok:
-        return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, budget))
+        return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, search))
     found = energy_bound(tree, layout.grid)
     cost = report.cost
     status = Status.OPTIMAL if cost is not None and found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
@@ -245,11 +245,11 @@ def check(
         bound=found,
         check=report,
         plan=layout,
-        provenance=_checked(source, budget),
+        provenance=_checked(source, search),
         extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
         figures=views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads),
     )
 
 
-def _checked(source: Source[Tree] | None, budget: Budget) -> Any:
-    return provenance("spatial check", options=PlacingOptions(), source=source, budget=budget)
+def _checked(source: Source[Tree] | None, search: Search) -> Any:
+    return provenance("spatial check", options=PlacingOptions(), source=source, search=search)

@@ -12,7 +12,7 @@ from shorthaul.core.figure import Line, Series
 from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.model import RULES, Problem, Rules
@@ -53,7 +53,7 @@ def plan(
     problem: Problem,
     options: PlanOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -69,13 +69,14 @@ def plan(
     """
     options = chosen(options, PlanOptions, fields)
     rules = RULES[options.rules]
-    with search or Budget() as budget:
-        found = improve(problem, rules, budget, restarts=options.restarts)
+    search = search or Search()
+    with search:
+        found = improve(problem, rules, search, restarts=options.restarts)
         replayed = replay(problem, found, rules)
         if replayed.violations:
             broken = "; ".join(map(str, replayed.violations[:3]))
             raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
-        return _result("plan", problem, with_latencies(found, replayed), replayed, options, source, budget)
+        return _result("plan", problem, with_latencies(found, replayed), replayed, options, source, search)
 
 
 def with_latencies(found: Plan, replayed: Replay) -> Plan:
@@ -88,7 +89,7 @@ def bound(
     problem: Problem,
     options: RuleOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -102,12 +103,12 @@ def bound(
     ('latency', 4500.0, 'compute')
     """
     options = chosen(options, RuleOptions, fields)
-    budget = search or Budget()
+    search = search or Search()
     return Result(
         kind=_KIND,
         status=None,
         bound=lower_bound(problem, RULES[options.rules]),
-        provenance=provenance("tensor bound", options=options, source=source, budget=budget),
+        provenance=provenance("tensor bound", options=options, source=source, search=search),
         extra={"rules": options.rules},
     )
 
@@ -117,7 +118,7 @@ def check(
     plan: Plan,
     options: RuleOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -131,9 +132,9 @@ def check(
     ['operator-missing']
     """
     options = chosen(options, RuleOptions, fields)
-    budget = search or Budget()
+    search = search or Search()
     replayed = replay(problem, plan, RULES[options.rules])
-    return _result("check", problem, plan, replayed, options, source, budget)
+    return _result("check", problem, plan, replayed, options, source, search)
 
 
 def _result(
@@ -143,7 +144,7 @@ def _result(
     replayed: Replay,
     options: RuleOptions,
     source: Source[Problem] | None,
-    budget: Budget,
+    search: Search,
     **extra: Any,
 ) -> Result[Plan]:
     """Return the result of a verb that has a plan: its replay, beside the lower bound."""
@@ -159,7 +160,7 @@ def _result(
         bound=floor,
         check=report,
         plan=plan,
-        provenance=provenance(f"tensor {verb}", options=options, source=source, budget=budget),
+        provenance=provenance(f"tensor {verb}", options=options, source=source, search=search),
         extra={"rules": options.rules, "operations": problem.operations(), **extra},
         figures=figures(problem, plan, replayed),
     )
@@ -170,7 +171,7 @@ def run(
     plan: Plan,
     options: RuleOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -188,17 +189,17 @@ def run(
 
     options = chosen(options, RuleOptions, fields)
     rules = RULES[options.rules]
-    budget = search or Budget()
+    search = search or Search()
     replayed = replay(problem, plan, rules)
-    outcome = None if replayed.violations else execute(problem, plan, rules, seed=budget.seed).document()
-    return _result("run", problem, plan, replayed, options, source, budget, run=outcome)
+    outcome = None if replayed.violations else execute(problem, plan, rules, seed=search.seed).document()
+    return _result("run", problem, plan, replayed, options, source, search, run=outcome)
 
 
 def sweep(
     problem: Problem,
     options: SweepOptions | None = None,
     *,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Problem] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -215,14 +216,15 @@ def sweep(
     """
     options = chosen(options, SweepOptions, fields)
     rules = RULES[options.rules]
-    with search or Budget() as budget:
+    search = search or Search()
+    with search:
         amounts = _amounts(problem, options)
         machines = [_with_machine(problem, options.over, amount) for amount in amounts]
         found: list[_Found] = []
         for number, machine in enumerate(machines):
-            budget.report(what=f"{options.over} {amounts[number]:g}")
-            found.append(_planned(machine, rules, budget.part(1 / (len(machines) - number))))
-            if budget.interrupted:
+            search.report(what=f"{options.over} {amounts[number]:g}")
+            found.append(_planned(machine, rules, search.part(1 / (len(machines) - number))))
+            if search.interrupted:
                 break
         _take_over(machines, found, rules)
         points = [
@@ -232,7 +234,7 @@ def sweep(
         return Result(
             kind=_KIND,
             status=None,
-            provenance=provenance("tensor sweep", options=options, source=source, budget=budget),
+            provenance=provenance("tensor sweep", options=options, source=source, search=search),
             extra={"rules": options.rules, "over": options.over, "points": points},
             figures=(_curve(options, points),),
         )
@@ -252,9 +254,9 @@ class _Found:
         return math.inf if cost is None else cost["latency"]
 
 
-def _planned(problem: Problem, rules: Rules, budget: Budget) -> _Found:
+def _planned(problem: Problem, rules: Rules, search: Search) -> _Found:
     try:
-        made = plan(problem, PlanOptions(rules=rules.name), search=budget).plan
+        made = plan(problem, PlanOptions(rules=rules.name), search=search).plan
     except InfeasibleError:
         return _Found(None, None, Status.INFEASIBLE)
     except NoPlanError:

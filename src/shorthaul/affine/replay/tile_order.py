@@ -15,7 +15,7 @@ from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.replay.cdag import ConcreteCdag
 from shorthaul.affine.replay.panel_order import panel_keys, step_keys
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 #: Origins drawn at most.
@@ -107,7 +107,7 @@ def _values(row: Row, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
 
 
 def best_origin(
-    bound: UpperBound, cdag: ConcreteCdag, sizes: Mapping[str, int], budget: Budget, *, floor: float = 0, tries: int = 8
+    bound: UpperBound, cdag: ConcreteCdag, sizes: Mapping[str, int], search: Search, *, floor: float = 0, tries: int = 8
 ) -> tuple[IntArray, int]:
     """Return the order with the fewest loads over several origins of the tile grid, and these loads.
 
@@ -115,25 +115,25 @@ def best_origin(
     """
     capacity, promised = sizes["S"], bound.value(sizes)
     best: tuple[IntArray, int] | None = None
-    for number, origin in enumerate(_origins(bound, sizes, budget)):
+    for number, origin in enumerate(_origins(bound, sizes, search)):
         order = tiled_order(bound, cdag, sizes, origin)
         loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
         if best is None or loads < best[1]:
             best = order, loads
-            budget.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")
-        if best[1] <= floor or budget.expired() or (number + 1 >= tries and best[1] <= promised):
+            search.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")
+        if best[1] <= floor or search.expired() or (number + 1 >= tries and best[1] <= promised):
             break
     assert best is not None
     return best
 
 
-def _origins(bound: UpperBound, sizes: Mapping[str, int], budget: Budget) -> Iterator[tuple[int, ...]]:
+def _origins(bound: UpperBound, sizes: Mapping[str, int], search: Search) -> Iterator[tuple[int, ...]]:
     """Return origins of the tile grid: 0 first, then drawn ones."""
     edges = [_edges(item, sizes) for item in bound.steps]
     widest = max((len(tiles) for tiles in edges), default=0)
     yield (0,) * widest
     largest = max((max(tiles) for tiles in edges if tiles), default=1)
-    random = budget.generator()
+    random = search.generator()
     for _ in range(_MOST_ORIGINS if widest else 0):
         yield tuple(random.integers(0, largest + 1, widest).tolist())
 

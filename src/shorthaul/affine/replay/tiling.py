@@ -19,7 +19,7 @@ from shorthaul.affine.integer_sets.points import pairs
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.graphs.replay import belady_loads
 
@@ -154,30 +154,30 @@ def _least_skew(distances: IntArray, at: int) -> tuple[int, ...]:
 
 
 def best_tiling(
-    space: TileSpace, capacity: int, budget: Budget, *, evaluations: int = 200, floor: float = 0
+    space: TileSpace, capacity: int, search: Search, *, evaluations: int = 200, floor: float = 0
 ) -> tuple[Tiling, int]:
     """Return the tiling of fewest loads that the search finds, and these loads.
 
     Starts from the program order and from square tiles in every order of the tile loops, then changes one size at a
-    time. Stops after ``evaluations`` replays, when the budget ends, or at ``floor`` loads, which cannot be beaten.
+    time. Stops after ``evaluations`` replays, when the search ends, or at ``floor`` loads, which cannot be beaten.
     """
     best = Tiling()
     least = space.loads(best, capacity)
     seen = {best}
     for candidate in _starts(space, capacity):
-        if budget.expired() or least <= floor or len(seen) > evaluations * 2 // 3:
+        if search.expired() or least <= floor or len(seen) > evaluations * 2 // 3:
             break
         if candidate not in seen:
             seen.add(candidate)
             loads = space.loads(candidate, capacity)
             if loads < least:
                 best, least = candidate, loads
-            budget.report(best=least, bound=floor or None, what=space.describe(best))
+            search.report(best=least, bound=floor or None, what=space.describe(best))
     improved = True
     while improved and least > floor:
         improved = False
         for candidate in _neighbours(best):
-            if budget.expired() or len(seen) > evaluations:
+            if search.expired() or len(seen) > evaluations:
                 return best, least
             if candidate in seen:
                 continue
@@ -185,7 +185,7 @@ def best_tiling(
             loads = space.loads(candidate, capacity)
             if loads < least:
                 best, least, improved = candidate, loads, True
-                budget.report(best=least, bound=floor or None, what=space.describe(best))
+                search.report(best=least, bound=floor or None, what=space.describe(best))
                 break
     return best, least
 

@@ -17,7 +17,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Grid, Table
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.execution import sobel_filter
 from shorthaul.dataflow.execution.machine import Frame, Function, direct, execute, stand_in_functions
@@ -36,7 +36,7 @@ def run(
     options: RunOptions | None = None,
     *,
     platform: Platform | None = None,
-    search: Budget | None = None,
+    search: Search | None = None,
     source: Source[Any] | None = None,
     **fields: Any,
 ) -> Result[Plan]:
@@ -51,9 +51,9 @@ def run(
     True
     """
     options = dataclasses.replace(options or RunOptions(), **fields)
-    _, application, machine, budget = prepared(workload, platform, options.platform, search, source)
+    _, application, machine, search = prepared(workload, platform, options.platform, search, source)
     functions, initial = _actors(application, options)
-    points = _points(application, machine, options, budget)
+    points = _points(application, machine, options, search)
     report = check_front(application, machine, points)
     rows: list[dict[str, Any]] = []
     picture: Frame | None = None
@@ -67,18 +67,18 @@ def run(
         cost=report.cost,
         check=report,
         plan=Plan(tuple(points)),
-        provenance=provenance("dataflow run", options=options, source=source, budget=budget),
+        provenance=provenance("dataflow run", options=options, source=source, search=search),
         extra={"run": rows},
         figures=_figures(rows, picture),
     )
 
 
-def _points(application: Application, machine: Platform, options: RunOptions, budget: Budget) -> tuple[Point, ...]:
+def _points(application: Application, machine: Platform, options: RunOptions, search: Search) -> tuple[Point, ...]:
     if options.plan is not None:
         return load_points(options.plan)
     chosen = PlanOptions(generations=options.generations, population=20, polish_seconds=0)
-    # the exploration must not end with an interrupt handler of its own: it shares this budget
-    found = plan(application, chosen, platform=machine, search=budget).plan
+    # the exploration must not end with an interrupt handler of its own: it shares this search
+    found = plan(application, chosen, platform=machine, search=search).plan
     assert found is not None
     return found.front
 

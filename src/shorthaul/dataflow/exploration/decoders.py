@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.caps_hms.heuristic import decisions_of, make_decoder, topological_rank
 from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder
 from shorthaul.dataflow.mapping.arrays import Instance, genes
@@ -75,13 +75,13 @@ class Exact:
     instance: Instance
     decoding: Decoding
     warm: MultiStart
-    budget: Budget | None = None
+    search: Search | None = None
 
     def solve(self, decisions: Decisions, compact: bool = True) -> Solved:
         """Return the best point of one mapping, and what was proven about it."""
         genotype = [array[0] for array in genes(self.instance, decisions)]
         warm = self.warm.point_of(compact, *genotype)
-        return solve_mapping(self.instance, decisions, self.decoding, warm, self.budget)
+        return solve_mapping(self.instance, decisions, self.decoding, warm, self.search)
 
     def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
         """Return the objectives of every individual, one solve after the other; shape (n, 3)."""
@@ -100,13 +100,13 @@ class Exact:
 
 
 def decoder_for(
-    instance: Instance, decoding: Decoding, *, threads: int = 1, budget: Budget | None = None
+    instance: Instance, decoding: Decoding, *, threads: int = 1, search: Search | None = None
 ) -> GenotypeDecoder:
     """Return the decoder that the options name; ``budget`` ends an exact solve early."""
     if decoding.decoder == "caps":
         return make_decoder(instance, decoding, threads=threads)
     multistart = MultiStart(instance, decoding, threads=threads)
-    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, budget)
+    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, search)
 
 
 def fingerprint(*parts: Any) -> str:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.options import PlanOptions
@@ -89,7 +89,7 @@ def explore(
     instance: Instance,
     decoder: GenotypeDecoder,
     options: PlanOptions,
-    budget: Budget,
+    search: Search,
     *,
     lower: Sequence[float],
     fingerprint: str,
@@ -97,7 +97,7 @@ def explore(
     reserve_s: float = 0.0,
     finish_s: float = 0.0,
 ) -> State:
-    """Run NSGA-II, from ``resumed`` or anew, until the generations or the budget are used up; return the last state.
+    """Run NSGA-II, from ``resumed`` or anew, until the generations or the search are used up; return the last state.
 
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0.
@@ -108,12 +108,12 @@ def explore(
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
     exact = options.decoder in {"modulo", "window"}
-    state, hurried = (resumed, False) if resumed is not None else _begun(instance, decoder, options, budget, low)
-    while state.generation < options.generations and not budget.expired():
+    state, hurried = (resumed, False) if resumed is not None else _begun(instance, decoder, options, search, low)
+    while state.generation < options.generations and not search.expired():
         drawn = state.random.bit_generator.state
         children = _offspring(state, options, able, able_count)
         children.objectives = decoder.objectives(children.compact, children.xi, children.decision, children.binding)
-        if exact and budget.expired():
+        if exact and search.expired():
             # solves were cut short: with them, going on from a checkpoint would not be as if never stopped
             state.random.bit_generator.state = drawn
             break
@@ -124,9 +124,9 @@ def explore(
         state.trace.append(volume)
         if changed:
             finishing_s = finish_s * min(len(state.archive.binding), options.front)
-            budget.keep_back(reserve_s + min(finishing_s, _FINISH_SHARE * (budget.time_limit_s or 0.0)))
+            search.keep_back(reserve_s + min(finishing_s, _FINISH_SHARE * (search.time_limit_s or 0.0)))
         best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
-        budget.report(
+        search.report(
             best=best,
             bound=low[0],
             what=f"generation {state.generation}  {len(state.archive.binding)} points  hypervolume {volume:.4f}",
@@ -139,13 +139,13 @@ def explore(
 
 
 def _begun(
-    instance: Instance, decoder: GenotypeDecoder, options: PlanOptions, budget: Budget, low: FloatArray
+    instance: Instance, decoder: GenotypeDecoder, options: PlanOptions, search: Search, low: FloatArray
 ) -> tuple[State, bool]:
     """Return the first state, and whether it was hurried: cut short by the time limit."""
-    random = budget.generator()
+    random = search.generator()
     population = _initial(instance, options, random)
-    hurried = _decoded(population, decoder, budget)
-    hurried = hurried or (options.decoder in {"modulo", "window"} and budget.expired())
+    hurried = _decoded(population, decoder, search)
+    hurried = hurried or (options.decoder in {"modulo", "window"} and search.expired())
     archive = _archived(population.take(np.zeros(0, np.int64)), population)
     finite = population.objectives[np.isfinite(population.objectives[:, 0])]
     reference = finite.max(axis=0) if len(finite) else low + 1
@@ -234,16 +234,16 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
 
 
-def _decoded(population: Individuals, decoder: GenotypeDecoder, budget: Budget) -> bool:
+def _decoded(population: Individuals, decoder: GenotypeDecoder, search: Search) -> bool:
     """Fill the objectives, a few individuals at a time; True if time ran out and the rest counts as unschedulable.
 
     Until one can be scheduled, the search goes on.
     """
     objectives = np.full((len(population.binding), 3), np.inf)
     population.objectives = objectives
-    step = max(_AT_ONCE, 2 * budget.workers)
+    step = max(_AT_ONCE, 2 * search.workers)
     for first in range(0, len(objectives), step):
-        if budget.expired() and np.isfinite(objectives).any():
+        if search.expired() and np.isfinite(objectives).any():
             return True
         some = population.take(slice(first, first + step))
         objectives[first : first + step] = decoder.objectives(some.compact, some.xi, some.decision, some.binding)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration.nsga2 import FloatArray, by_contribution
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.model import Decisions
@@ -30,7 +30,7 @@ def polishable(instance: Instance) -> bool:
 
 
 def polished(
-    instance: Instance, points: Sequence[Point], options: PlanOptions, budget: Budget, low: FloatArray,
+    instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search, low: FloatArray,
     reference: FloatArray,
 ) -> list[Point]:  # fmt: skip
     """Return the points, and after them those that the exact decoder finds for the same mappings.
@@ -45,11 +45,11 @@ def polished(
     for turn, number in enumerate(turns):
         point = points[number]
         overhead = _TASK_S * (len(point.starts) + len(point.capacities))
-        if len(point.starts) > _MOST_TASKS or left < overhead + _LEAST_S or budget.expired():
+        if len(point.starts) > _MOST_TASKS or left < overhead + _LEAST_S or search.expired():
             break
         share = min(_MOST_S, max(_LEAST_S, left / (len(turns) - turn) - overhead))
         decoding = replace(options, decoder="modulo", solver_seconds=share)
         mapping = Decisions(point.binding, point.xi, point.channel_decision)
-        found.append(solve_mapping(instance, mapping, decoding, point, budget).point)
+        found.append(solve_mapping(instance, mapping, decoding, point, search).point)
         left -= overhead + share
     return [*points, *found]

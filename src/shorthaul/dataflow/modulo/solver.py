@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import effective_decision
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
@@ -37,7 +37,7 @@ class Solved:
 
 
 def solve_mapping(
-    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, budget: Budget | None = None
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, search: Search | None = None
 ) -> Solved:
     """Return the best point that the model finds for a mapping; ``warm`` is a point of it to start from, or to keep.
 
@@ -45,7 +45,7 @@ def solve_mapping(
     never shrink meanwhile (Algorithm 3). Where ``warm`` is in other memories, the exact model is solved in those too.
     Raises :class:`InfeasibleError` if the buffers fit no memory.
     """
-    allowance = Allowance(decoding.solver_seconds, budget)
+    allowance = Allowance(decoding.solver_seconds, search)
     solved = _in_own_memories(instance, decisions, decoding, warm, allowance)
     # the printed model excludes schedules that CAPS-HMS finds: its answer stands as it is
     if warm is None or (decoding.decoder == "window" and solved is not None):

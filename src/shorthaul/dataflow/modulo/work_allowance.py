@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 
 #: CP-SAT's limit on the clock where there is none.
 _NO_LIMIT_S = 1e7
@@ -19,15 +19,15 @@ class Allowance:
     (0.5, False)
     """
 
-    def __init__(self, seconds: float, budget: Budget | None = None) -> None:
+    def __init__(self, seconds: float, search: Search | None = None) -> None:
         self.left_s = seconds
-        self._budget = budget
+        self._search = search
         self._whole: Allowance | None = None
 
     @property
     def is_over(self) -> bool:
         """True once the work is used up, the time limit has passed, or Ctrl-C was pressed."""
-        return self.left_s <= 0 or (self._budget is not None and self._budget.expired())
+        return self.left_s <= 0 or (self._search is not None and self._search.expired())
 
     def spend(self, seconds: float) -> None:
         """Note that work was done."""
@@ -37,7 +37,7 @@ class Allowance:
 
     def part(self, seconds: float) -> Allowance:
         """Return an allowance of so much of what is left; work that is spent of it is spent here too."""
-        part = Allowance(min(seconds, self.left_s), self._budget)
+        part = Allowance(min(seconds, self.left_s), self._search)
         part._whole = self
         return part
 
@@ -47,7 +47,7 @@ class Allowance:
 
         solver = cp_model.CpSolver()
         solver.parameters.max_deterministic_time = max(0.01, self.left_s)
-        clock = _NO_LIMIT_S if self._budget is None else self._budget.remaining_s()
+        clock = _NO_LIMIT_S if self._search is None else self._search.remaining_s()
         solver.parameters.max_time_in_seconds = min(_NO_LIMIT_S, max(0.01, clock))
         solver.parameters.num_workers = 1
         solver.parameters.random_seed = 0

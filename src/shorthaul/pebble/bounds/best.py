@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import part_packing, spectral, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.model import Cdag, require_budget
@@ -45,7 +45,7 @@ _PROOFS = {
 
 
 def best_bound(
-    cdag: Cdag, budget: int, *, recompute: bool = False, search: Budget | None = None, goal: int | None = None
+    cdag: Cdag, budget: int, *, recompute: bool = False, search: Search | None = None, goal: int | None = None
 ) -> Bound:
     """Return the best lower bound on the traffic of schedules within ``budget`` that no search of the whole proves.
 
@@ -59,7 +59,7 @@ def best_bound(
     (40, 'parts')
     """
     require_budget(cdag, budget)
-    search = search or Budget()
+    search = search or Search()
     least = cdag.algorithmic_bound()
     segments = bound_segments.excess(cdag, budget, recompute=recompute)
     values = {"algorithmic": least, "S-partition": least + segments.excess}

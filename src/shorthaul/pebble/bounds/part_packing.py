@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, component_of, layers
 from shorthaul.pebble.bounds import parts, wavefront
 from shorthaul.pebble.bounds.packing_lp import FloatArray, Packing, packed
@@ -63,7 +63,7 @@ def excess(
     cdag: Cdag,
     budget: int,
     *,
-    search: Budget,
+    search: Search,
     recompute: bool = False,
     goal: int | None = None,
     known: Sequence[tuple[IntArray, int]] = (),
@@ -73,7 +73,7 @@ def excess(
     ``known`` are sets of nodes with bounds on what their loads and stores beyond inputs and outputs come to.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
-    >>> excess(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=600)).excess
+    >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit_s=600)).excess
     9
     """
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > LARGEST_TOTAL // _LARGEST:
@@ -84,7 +84,7 @@ def excess(
 class Pool:
     """The parts tried so far, and the linear program over them."""
 
-    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Budget) -> None:
+    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
         self._cdag, self._budget, self._recompute, self._search = cdag, budget, recompute, search
         self._rng = search.generator()
         self._largest = _LARGEST_RECOMPUTING if recompute else _LARGEST
@@ -115,16 +115,16 @@ class Pool:
                 self._value(self._cones(up=number % 3 == 2, most=_LARGEST_CONE), _CONE_TIME)
         packing = best = self._packing()
         size = _FIRST_SIZE
-        improved_s = self._search.searching_s()
+        improved_s = self._search.elapsed_s()
         while not self._search.expired() and (goal is None or best.total < goal):
             self._grow_batch(packing, size)
             packing = self._packing()
             if packing.total > best.total:
-                best, improved_s = packing, self._search.searching_s()
+                best, improved_s = packing, self._search.elapsed_s()
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.searching_s() > _PATIENCE * improved_s + _PATIENCE_S:
+            if self._search.elapsed_s() > _PATIENCE * improved_s + _PATIENCE_S:
                 break
         return self._found(self._packing())
 

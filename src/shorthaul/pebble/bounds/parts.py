@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.states import recomputation
 from shorthaul.pebble.states.layered_search import Cut, layered
@@ -79,7 +79,7 @@ def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
     return recomputation.Game(part, given, outside)
 
 
-def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
+def excess(part: Cdag, budget: int, *, search: Search) -> int | None:
     """Return the least traffic of a part beyond its inputs and outputs if no value is computed twice.
 
     None if the time was too short to tell.
@@ -93,6 +93,6 @@ def excess(part: Cdag, budget: int, *, search: Budget) -> int | None:
     return found.excess if proof.excess is None else proof.excess
 
 
-def excess_recomputing(game: recomputation.Game, budget: int, *, search: Budget) -> int:
+def excess_recomputing(game: recomputation.Game, budget: int, *, search: Search) -> int:
     """Return a lower bound on the traffic of a part beyond its inputs and outputs if values may be computed again."""
     return recomputation.least_excess(game, budget, search=search)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.bounds import wavefront_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
@@ -30,7 +30,7 @@ class Found:
     pieces: tuple[tuple[IntArray, int], ...]
 
 
-def excess(cdag: Cdag, budget: int, *, search: Budget) -> Found:
+def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
 
     While a node is computed, whatever is computed before it and read after it is in the room that is left, or is
@@ -52,7 +52,7 @@ def excess(cdag: Cdag, budget: int, *, search: Budget) -> Found:
     return Found(best, tuple(pieces))
 
 
-def turning(cdag: Cdag, budget: int, *, search: Budget) -> int:
+def turning(cdag: Cdag, budget: int, *, search: Search) -> int:
     """Return a lower bound on the traffic beyond inputs and outputs from moments that every schedule has.
 
     Of any group of nodes some node is the first to be computed, and some node is the last. The wavefront at it, while
@@ -61,7 +61,7 @@ def turning(cdag: Cdag, budget: int, *, search: Budget) -> int:
     runs out.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> turning(fft(n=16, word=1), 6, search=Budget())
+    >>> turning(fft(n=16, word=1), 6, search=Search())
     22
     """
     announce("shorthaul.pebble.bounds.wavefront_kernels", _COMPILE_S)
@@ -88,7 +88,7 @@ def _groups(cdag: Cdag) -> Iterator[IntArray]:
 
 
 def _least_among(
-    cdag: Cdag, budget: int, group: IntArray, is_first: bool, times: int, beaten: int, search: Budget
+    cdag: Cdag, budget: int, group: IntArray, is_first: bool, times: int, beaten: int, search: Search
 ) -> int:
     """Return the least excess over the nodes that may be first or last of a group; 0 if it does not exceed another."""
     needs = cdag.needs()
@@ -113,7 +113,7 @@ def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:
     return int(value)
 
 
-def _sampled(cdag: Cdag, budget: int, search: Budget) -> int:
+def _sampled(cdag: Cdag, budget: int, search: Search) -> int:
     everything = np.arange(cdag.n, dtype=np.int64)
     nodes = np.flatnonzero(~cdag.is_input())
     chosen = search.generator().permutation(nodes)[:_MOST_CHOSEN]
@@ -139,7 +139,7 @@ def _orders(cdag: Cdag) -> list[IntArray]:
     return orders
 
 
-def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Budget) -> dict[tuple[int, int], int]:
+def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Search) -> dict[tuple[int, int], int]:
     """Return the bounds of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
     values = {}
     for stop in range(1, len(ends)):

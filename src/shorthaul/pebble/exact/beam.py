@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from shorthaul.core.errors import NoPlanError
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states.layered_search import Cut, Outcome, layered, tables
@@ -21,7 +21,7 @@ def plan(
     cdag: Cdag,
     budget: int,
     *,
-    search: Budget,
+    search: Search,
     incumbent: Plan | None = None,
     widest: int = 2**20,
     goal: int | None = None,
@@ -34,7 +34,7 @@ def plan(
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=4, word=1)
-    >>> plan(cdag, 4, search=Budget(time_limit_s=60)).traffic(cdag.weights)
+    >>> plan(cdag, 4, search=Search(time_limit_s=60)).traffic(cdag.weights)
     11
     """
     require_budget(cdag, budget)
@@ -56,7 +56,7 @@ def plan(
             budget,
             limit=limit,
             # The first pass is narrow and must end with a plan, however little time there is.
-            search=Budget(seed=search.seed) if attempt == 0 and best is None else search,
+            search=Search(seed=search.seed) if attempt == 0 and best is None else search,
             cut=Cut(width, per_set, greed, 0.3 * unit if attempt else 0.0, generator),
             given=given,
         )

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.local_search import driver
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
@@ -40,7 +40,7 @@ def peak_of(cdag: Cdag, plan: Plan) -> int:
     return int(np.cumsum(change).max(initial=0))
 
 
-def search_least(cdag: Cdag, start: Plan, *, search: Budget, recompute: bool = False) -> LeastMemory:
+def search_least(cdag: Cdag, start: Plan, *, search: Search, recompute: bool = False) -> LeastMemory:
     """Return the smallest budget found from ``start``, a plan that moves inputs and outputs only, and what is proven.
 
     Budgets are multiples of the weights' divisor. Annealing at one less than the best lowers it. Without ``recompute``
@@ -50,7 +50,7 @@ def search_least(cdag: Cdag, start: Plan, *, search: Budget, recompute: bool = F
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> cdag = pyramid(n=4, word=1)
-    >>> found = search_least(cdag, belady.plan(cdag, 99), search=Budget())
+    >>> found = search_least(cdag, belady.plan(cdag, 99), search=Search())
     >>> found.budget, found.least
     (6, 6)
     """
@@ -71,7 +71,7 @@ def search_least(cdag: Cdag, start: Plan, *, search: Budget, recompute: bool = F
     return LeastMemory(budget, best, least)
 
 
-def _exhausted(cdag: Cdag, best: Plan, search: Budget) -> tuple[Plan, int]:
+def _exhausted(cdag: Cdag, best: Plan, search: Search) -> tuple[Plan, int]:
     """Return the best plan and the least budget that complete searches leave, by bisection."""
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = cdag.least_budget() // unit, peak_of(cdag, best) // unit

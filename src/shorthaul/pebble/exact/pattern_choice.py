@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.packing_lp import Packing
 from shorthaul.pebble.bounds.part_packing import Pool
 from shorthaul.pebble.model import Cdag
@@ -31,11 +31,11 @@ class Chosen:
     excess: int
 
 
-def chosen(cdag: Cdag, budget: int, *, search: Budget) -> Chosen:
+def chosen(cdag: Cdag, budget: int, *, search: Search) -> Chosen:
     """Return tables of parts that together say much, found in the time given.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
-    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Budget(time_limit_s=600)).excess
+    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Search(time_limit_s=600)).excess
     9
     """
     return _Tabulated(cdag, budget, False, search).best()
@@ -44,7 +44,7 @@ def chosen(cdag: Cdag, budget: int, *, search: Budget) -> Chosen:
 class _Tabulated(Pool):
     """Parts that were tabulated."""
 
-    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Budget) -> None:
+    def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
         super().__init__(cdag, budget, recompute, search)
         self._largest = _LARGEST
         self._tables: dict[frozenset[int], PartTable] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shorthaul.core.jit import affordable
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.exact import beam, pattern_choice
 from shorthaul.pebble.local_search import driver
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
@@ -51,7 +51,7 @@ def solve(
     cdag: Cdag,
     budget: int,
     *,
-    search: Budget,
+    search: Search,
     incumbent: Plan | None = None,
     known_bound: int = 0,
     bounding: Callable[[Plan], int] | None = None,
@@ -64,7 +64,7 @@ def solve(
     :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> solve(fft(n=4, word=1), 3, search=Budget(time_limit_s=60))[1:]
+    >>> solve(fft(n=4, word=1), 3, search=Search(time_limit_s=60))[1:]
     (14, True)
     """
     require_budget(cdag, budget)
@@ -90,7 +90,7 @@ def solve(
 class _Solver:
     """One problem, what is known of it, and its passes."""
 
-    def __init__(self, cdag: Cdag, budget: int, best: Plan, bound: int, search: Budget) -> None:
+    def __init__(self, cdag: Cdag, budget: int, best: Plan, bound: int, search: Search) -> None:
         self._cdag, self._budget, self._search = cdag, budget, search
         self._given = tables(cdag)
         self._least = cdag.algorithmic_bound()
@@ -113,7 +113,7 @@ class _Solver:
         is_outgrown = self._search.time_limit_s is None and self._main is not None and self._main.outgrown
         return self.gap() <= 0 or self._search.expired() or (is_outgrown and self._turn > 1)
 
-    def _part(self, seconds: float) -> Budget:
+    def _part(self, seconds: float) -> Search:
         """Return a budget of so many seconds, or of what is left; every one has a seed of its own."""
         left = self._search.remaining_s()
         part = self._search.part(min(1.0, seconds / max(left, 1e-9)), endless_s=seconds)
@@ -233,18 +233,18 @@ class _Solver:
         else:
             self.raise_to(self._least + self._main.proven)
 
-    def _continue_rising(self, part: Budget, short_s: float) -> bool:
+    def _continue_rising(self, part: Search, short_s: float) -> bool:
         """Go on with the pass below a lower limit; False if it takes longer than the part."""
         unit = self._given.unit
         if self._rising is None or self._target <= self.bound:
             self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
             self._rising = self._layers(self._target)
-        started = part.searching_s()
+        started = part.elapsed_s()
         outcome = self._rising.run(part)
         if outcome.plan is not None and outcome.complete:
             self._take(outcome)
         elif outcome.finished and outcome.complete:
-            is_short = part.searching_s() - started < short_s
+            is_short = part.elapsed_s() - started < short_s
             self._step = 2 * max(self._step, unit) if is_short else unit
             self.raise_to(self._target)
             self._rising = None

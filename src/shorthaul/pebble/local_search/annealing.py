@@ -14,7 +14,7 @@ from typing import Final, ParamSpec, TypeVar, cast
 import numpy as np
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.local_search import annealing_kernels
 from shorthaul.pebble.local_search import incremental_replay_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
@@ -137,7 +137,7 @@ def improve(
     budget: int,
     start: Plan,
     *,
-    search: Budget,
+    search: Search,
     goal: int = 0,
     patience: int | None = PATIENCE,
     plain: bool = False,
@@ -154,7 +154,7 @@ def improve(
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> butterfly = fft(n=16, word=1)
     >>> start = belady.plan(butterfly, 6)
-    >>> improve(butterfly, 6, start, search=Budget(), goal=58).traffic(butterfly.weights)
+    >>> improve(butterfly, 6, start, search=Search(), goal=58).traffic(butterfly.weights)
     58
     """
     goal = max(goal, cdag.algorithmic_bound())
@@ -171,7 +171,7 @@ def improve(
     for hot, penalty in cycle(_ROUNDS):
         if until() or search.expired() or traffic <= goal or (patience is not None and idle >= patience):
             break
-        began, done = search.searching_s(), 0
+        began, done = search.elapsed_s(), 0
         # Against a limit the first round is short, to tell how fast moves are: heat must fall before time is up.
         left = moves if search.time_limit_s is None else int(rate * search.remaining_s())
         slices = max(4, min(moves, left) // size)
@@ -182,7 +182,7 @@ def improve(
             done += size
             if search.expired() or until():
                 break
-        rate = done / max(search.searching_s() - began, 1e-6)
+        rate = done / max(search.elapsed_s() - began, 1e-6)
         if schedule.traffic < traffic:
             best, traffic, idle = schedule.plan(), schedule.traffic, 0
             search.report(best=traffic, bound=goal, what="annealing")

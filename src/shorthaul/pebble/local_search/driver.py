@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.local_search import annealing, recomputing_kernels
 from shorthaul.pebble.local_search.windows import Window, whole, window
 from shorthaul.pebble.model import Cdag, IntArray
@@ -45,7 +45,7 @@ def improve(
     budget: int,
     start: Plan,
     *,
-    search: Budget,
+    search: Search,
     recompute: bool = False,
     goal: int = 0,
     patience: int | None = annealing.PATIENCE,
@@ -88,7 +88,7 @@ def improve(
 class _Annealer:
     """The best schedule so far, and the ways to a better one."""
 
-    def __init__(self, cdag: Cdag, budget: int, start: Plan, search: Budget, goal: int) -> None:
+    def __init__(self, cdag: Cdag, budget: int, start: Plan, search: Search, goal: int) -> None:
         self._cdag = cdag
         self._budget = budget
         self._search = search

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady_kernels as kernels
 from shorthaul.pebble.plan import Move, Plan
@@ -84,7 +84,7 @@ def replay_order(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1
     return Plan(*found)
 
 
-def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search: Budget | None = None) -> Plan:
+def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search: Search | None = None) -> Plan:
     """Return the best schedule that Belady's replacement gives for the orders of ``ORDERS`` (or just for ``order``).
 
     Orders are tried until ``search`` expires; the first is always finished. Raises :class:`InfeasibleError` if a node

@@ -10,14 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.orders.modules import Decomposition, alike, decompositions, quotient
 from shorthaul.pebble.plan import Move, Plan
 
 #: A planner of modules: a schedule of a CDAG within a budget, in the time given.
-ModulePlanner = Callable[[Cdag, int, Budget], Plan]
+ModulePlanner = Callable[[Cdag, int, Search], Plan]
 
 #: Decompositions whose modules are planned: the best ones as they stand.
 _PLANNED: Final = 3
@@ -41,7 +41,7 @@ class _Draft:
     order: IntArray
 
 
-def plan(cdag: Cdag, budget: int, *, search: Budget, planner: ModulePlanner) -> Plan:
+def plan(cdag: Cdag, budget: int, *, search: Search, planner: ModulePlanner) -> Plan:
     """Return the best schedule composed of schedules of modules.
 
     Decompositions (parts that share inputs only, connected parts of so many levels, stretches of a good order between
@@ -52,7 +52,7 @@ def plan(cdag: Cdag, budget: int, *, search: Budget, planner: ModulePlanner) -> 
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=64, word=1)
-    >>> found = plan(cdag, 16, search=Budget(), planner=lambda part, room, _: belady.plan(part, room))
+    >>> found = plan(cdag, 16, search=Search(), planner=lambda part, room, _: belady.plan(part, room))
     >>> found.traffic(cdag.weights), belady.plan(cdag, 16).traffic(cdag.weights)
     (234, 292)
     """
@@ -75,7 +75,7 @@ def plan(cdag: Cdag, budget: int, *, search: Budget, planner: ModulePlanner) -> 
     return best
 
 
-def _drafts(cdag: Cdag, budget: int, start: Plan, search: Budget) -> list[_Draft]:
+def _drafts(cdag: Cdag, budget: int, start: Plan, search: Search) -> list[_Draft]:
     """Return the best drafts, one per decomposition, until time is up; the first is always looked at."""
     orders = [start.nodes[start.kinds == Move.COMPUTE], *(function(cdag) for function in belady.ORDERS.values())]
     places = []
@@ -185,7 +185,7 @@ def _grouped(keys: IntArray, values: IntArray, count: int) -> list[list[int]]:
     return [ordered[first:last] for first, last in pairwise(starts)]
 
 
-def _planned(cdag: Cdag, budget: int, draft: _Draft, search: Budget, planner: ModulePlanner) -> IntArray:
+def _planned(cdag: Cdag, budget: int, draft: _Draft, search: Search, planner: ModulePlanner) -> IntArray:
     """Return the order of the draft with every module in the order that ``planner`` finds for its shape.
 
     Shapes that make up most of the graph come first.

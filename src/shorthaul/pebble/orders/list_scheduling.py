@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.orders import list_scheduling_kernels as kernels
@@ -145,7 +145,7 @@ def plan(
     cdag: Cdag,
     budget: int,
     *,
-    search: Budget,
+    search: Search,
     incumbent: Plan,
     goal: int = 0,
     rules: Sequence[Rules] = (*FIRST_RULES, *BEST_RULES),
@@ -159,7 +159,7 @@ def plan(
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import stencil
     >>> cells = stencil(n=30, t=20, word=1)
     >>> first = belady.plan(cells, 12)
-    >>> plan(cells, 12, search=Budget(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
+    >>> plan(cells, 12, search=Search(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
     True
     """
     jit.announce(kernels.__name__, COMPILE_S)
@@ -175,7 +175,7 @@ def plan(
         idle += given is None
         if traffic <= goal or search.remaining_s() < run_s or (patience is not None and idle > patience):
             break
-        began = search.searching_s()
+        began = search.elapsed_s()
         current = given or drawn(best_rules, random)
         order = scheduler.order(current, int(random.integers(2**31)))
         for penalty in belady.PENALTIES:
@@ -186,6 +186,6 @@ def plan(
                 scheduler.start_from(best)
             if search.expired():
                 break
-        run_s = max(run_s, search.searching_s() - began)
+        run_s = max(run_s, search.elapsed_s() - began)
         search.report(best=traffic, bound=goal, what="list scheduling")
     return best

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, tile_kernels
@@ -173,7 +173,7 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
 
 
 def plan(
-    cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan, goal: int = 0, patience: int | None = PATIENCE
+    cdag: Cdag, budget: int, *, search: Search, incumbent: Plan, goal: int = 0, patience: int | None = PATIENCE
 ) -> Plan:
     """Return the best schedule that the race of tilings finds until ``search`` expires, never worse than ``incumbent``.
 
@@ -183,7 +183,7 @@ def plan(
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> product = matmul(m=8, n=8, k=8, word=1)
     >>> first = belady.plan(product, 24)
-    >>> plan(product, 24, search=Budget(), incumbent=first).traffic(product.weights) < first.traffic(product.weights)
+    >>> plan(product, 24, search=Search(), incumbent=first).traffic(product.weights) < first.traffic(product.weights)
     True
     """
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
@@ -200,7 +200,7 @@ def plan(
     leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
     idle = 0
     while traffic > goal and (patience is None or idle < patience) and search.remaining_s() >= run_s:
-        began = search.searching_s()
+        began = search.elapsed_s()
         shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
         idle += 1
         order = tiler.order(shape)
@@ -213,6 +213,6 @@ def plan(
                 best, traffic = found, cost
             if search.expired() or cost > _HOPELESS * leading[0]:
                 break
-        run_s = max(run_s, search.searching_s() - began)
+        run_s = max(run_s, search.elapsed_s() - began)
         search.report(best=traffic, bound=goal, what="tiles")
     return best

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.local_search import annealing, annealing_kernels
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 from shorthaul.pebble.startup import compiling
@@ -92,7 +92,7 @@ def _annealing_is_compiled() -> bool:
 
 
 def _annealed_until(
-    request: Request, best: Found, search: Budget, until: Callable[[], bool], *, plain: bool = False
+    request: Request, best: Found, search: Search, until: Callable[[], bool], *, plain: bool = False
 ) -> Found:
     """Return the plan annealed for as long as it takes; in plain Python if that is asked for."""
     found = annealing.improve(

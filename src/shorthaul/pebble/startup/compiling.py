@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from shorthaul.core import beside, jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.bounds import wavefront_kernels
 from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.exact import beam, pattern_choice, solver
@@ -34,45 +34,45 @@ def _small() -> tuple[Cdag, int, Plan]:
 
 def _anneal() -> None:
     cdag, room, start = _small()
-    annealing.improve(cdag, room, start, search=Budget(), patience=1)
+    annealing.improve(cdag, room, start, search=Search(), patience=1)
 
 
 def _anneal_recomputing() -> None:
     cdag, room, start = _small()
-    driver.improve(cdag, room, start, search=Budget().part(1.0, endless_s=1.0), recompute=True)
+    driver.improve(cdag, room, start, search=Search().part(1.0, endless_s=1.0), recompute=True)
 
 
 def _search_downsets() -> None:
     cdag, room, start = _small()
-    symmetry.automorphisms(cdag, search=Budget())
-    beam.plan(cdag, room, search=Budget(), incumbent=start, widest=64)
-    solver.solve(cdag, room, search=Budget(), incumbent=start, known_bound=39)
+    symmetry.automorphisms(cdag, search=Search())
+    beam.plan(cdag, room, search=Search(), incumbent=start, widest=64)
+    solver.solve(cdag, room, search=Search(), incumbent=start, known_bound=39)
 
 
 def _tabulate() -> None:
     cdag, room, _ = _small()
-    pattern_choice.chosen(cdag, room, search=Budget().part(1.0, endless_s=1.0))
+    pattern_choice.chosen(cdag, room, search=Search().part(1.0, endless_s=1.0))
 
 
 def _price() -> None:
     found = potentials.begun(fft(n=4, word=1), 3)
     assert found is not None  # four points make few computed sets
-    found.climb(6, search=Budget())
+    found.climb(6, search=Search())
 
 
 def _bound() -> None:
     cdag, room, _ = _small()
-    best_bound(cdag, room, search=Budget().part(1.0, endless_s=1.0))
+    best_bound(cdag, room, search=Search().part(1.0, endless_s=1.0))
 
 
 def _schedule_lists() -> None:
     cdag, room, start = _small()
-    list_scheduling.plan(cdag, room, search=Budget(), incumbent=start, patience=0)
+    list_scheduling.plan(cdag, room, search=Search(), incumbent=start, patience=0)
 
 
 def _tile() -> None:
     cdag = matmul(m=4, n=4, k=4, word=1)
-    tiles.plan(cdag, 6, search=Budget(), incumbent=belady.plan(cdag, 6), patience=0)
+    tiles.plan(cdag, 6, search=Search(), incumbent=belady.plan(cdag, 6), patience=0)
 
 
 #: For every module of kernels that a search begins with, how it is compiled, and about how many seconds that takes.

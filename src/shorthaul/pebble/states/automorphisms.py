@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.states import automorphism_kernels as kernels
 from shorthaul.pebble.states.automorphism_kernels import Group
@@ -30,13 +30,13 @@ _MOST_TRIED = 400
 NO_GROUP = Group(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0, 16, 1), dtype=np.uint64))
 
 
-def automorphisms(cdag: Cdag, *, search: Budget) -> IntArray:
+def automorphisms(cdag: Cdag, *, search: Search) -> IntArray:
     """Return automorphisms that keep the weights, shape (count, n): row g takes node v to ``row[v]``.
 
     Those found in the time given; the identity is left out.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
-    >>> automorphisms(pyramid(n=2), search=Budget()).tolist()
+    >>> automorphisms(pyramid(n=2), search=Search()).tolist()
     [[2, 1, 0, 4, 3, 5]]
     """
     announce("shorthaul.pebble.states.automorphism_kernels", COMPILE_S)
@@ -50,7 +50,7 @@ class _Effort:
 
 
 class _Finder:
-    def __init__(self, cdag: Cdag, search: Budget) -> None:
+    def __init__(self, cdag: Cdag, search: Search) -> None:
         self._cdag, self._search = cdag, search
         sources, targets = cdag.edge_arrays()
         self._edges = np.sort(sources * cdag.n + targets)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import DefectError
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import layered_search_kernels as kernels
@@ -145,7 +145,7 @@ def layered(
     budget: int,
     *,
     limit: int,
-    search: Budget,
+    search: Search,
     cut: Cut | None = None,
     order: IntArray | None = None,
     given: Tables | None = None,
@@ -156,7 +156,7 @@ def layered(
     """Search for a plan whose excess is below ``limit``; ``order`` fixes the order of computation.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> layered(fft(n=4, word=1), 3, limit=99, search=Budget()).excess
+    >>> layered(fft(n=4, word=1), 3, limit=99, search=Search()).excess
     6
     """
     sets = tables(cdag) if given is None else given
@@ -235,7 +235,7 @@ class Layers:
             least = self._growth.least_whole(self._limit)
         return min(least, self._limit) * self._sets.unit
 
-    def run(self, search: Budget) -> Outcome:
+    def run(self, search: Search) -> Outcome:
         """Go on until the end, or until time or memory run out."""
         while len(self._layers) <= self._steps and len(self._layers[-1].sets):
             layer = None if self.outgrown else self._next(search)
@@ -277,7 +277,7 @@ class Layers:
         """Return which node of the successor as it was made each node of the state at ``row`` was."""
         single = _Layer(source.sets[origin : origin + 1], source.numbers[origin : origin + 1])
         growth = _Growth(self._sets, single, self._room, None, int(layer.numbers[row, NODE]))
-        growth.run(int(layer.numbers[row, COST]) + 1, Budget())
+        growth.run(int(layer.numbers[row, COST]) + 1, Search())
         image, trail = np.empty_like(layer.sets[row]), np.empty(_TRAIL, dtype=np.int64)
         for state, cost in zip(growth.layer().sets, growth.layer().numbers[:, COST], strict=True):
             small = state.copy()
@@ -289,7 +289,7 @@ class Layers:
                 return turned
         raise DefectError("no successor is the state that was reached")
 
-    def _next(self, search: Budget) -> _Layer | None:
+    def _next(self, search: Search) -> _Layer | None:
         """Return the next layer; None if time or memory ran out."""
         if self._growth is None:
             only = -1 if self._order is None else int(self._order[len(self._layers) - 1])
@@ -348,7 +348,7 @@ class _Growth:
         self._numbers = np.empty((room, COLUMNS), dtype=np.int64)
         self._table = np.full(_table_size(room), -1, dtype=np.int64)
 
-    def run(self, limit: int, search: Budget) -> bool:
+    def run(self, limit: int, search: Search) -> bool:
         """Expand what is left of the layer; False if time or memory ran out."""
         sets, source = self._sets, self._source
         effort = _EFFORT if self._width is None else _BEAM_EFFORT
@@ -370,7 +370,7 @@ class _Growth:
             self._position, self._full = reached, full
         return True
 
-    def _make_room(self, search: Budget) -> bool:
+    def _make_room(self, search: Search) -> bool:
         """Drop dominated states, and take more room if few were; False if time ran out or there is none."""
         small = _pruned(self._sets, self.layer(), search)
         if small is None:
@@ -392,7 +392,7 @@ def _table_size(room: int) -> int:
     return 1 << (2 * room - 1).bit_length()
 
 
-def _pruned(sets: Tables, layer: _Layer, search: Budget) -> _Layer | None:
+def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     """Return the states that no other of the same computed set dominates; None if time ran out.
 
     Large layers are taken apart by hash first, so that Ctrl-C and the time limit are heard.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.pattern_database_kernels import enter_all
@@ -92,7 +92,7 @@ def begun(cdag: Cdag, budget: int) -> Potentials | None:
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = begun(fft(n=4, word=1), 3)
-    >>> found.climb(6, search=Budget(time_limit_s=60))
+    >>> found.climb(6, search=Search(time_limit_s=60))
     >>> found.excess
     6
     """
@@ -139,7 +139,7 @@ class Potentials:
         self._mean, self._square = np.zeros_like(self._prices), np.zeros_like(self._prices)
         self._ends = np.zeros(len(lattice.nodes))
 
-    def climb(self, limit: int, *, search: Budget) -> None:
+    def climb(self, limit: int, *, search: Search) -> None:
         """Raise the bound until time is up, it hardly rises, or no plan with an excess below ``limit`` is left."""
         lowest = -(-limit // self._unit)
         self._limit = lowest if self._limit is None else min(self._limit, lowest)
@@ -148,7 +148,7 @@ class Potentials:
             self._values.append(self._value)
             self.is_flat = _is_flat(self._values, self._limit * _WHOLE)
 
-    def _step_up(self, search: Budget) -> None:
+    def _step_up(self, search: Search) -> None:
         """Take a few steps along the gradient of the softened bound."""
         problem, lattice, prices = self._problem, self._lattice, self._prices
         ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))

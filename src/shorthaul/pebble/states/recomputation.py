@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.jit import announce
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import recomputation_kernels as kernels
@@ -47,7 +47,7 @@ def whole(cdag: Cdag) -> Game:
     return Game(cdag, cdag.is_input(), np.zeros(cdag.n, dtype=np.int64))
 
 
-def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[Plan, int, bool]:
+def solve(cdag: Cdag, budget: int, *, search: Search, incumbent: Plan) -> tuple[Plan, int, bool]:
     """Return (best plan, lower bound on the traffic, whether the plan is proven optimal), recomputation allowed.
 
     A* over what is in fast memory and what is in slow memory, nodes computed one at a time and as late as possible
@@ -57,7 +57,7 @@ def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[
     >>> from shorthaul.pebble import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=4, word=1)
-    >>> solve(cdag, 3, search=Budget(time_limit_s=60), incumbent=belady.plan(cdag, 3))[1:]
+    >>> solve(cdag, 3, search=Search(time_limit_s=60), incumbent=belady.plan(cdag, 3))[1:]
     (14, True)
     """
     require_budget(cdag, budget)
@@ -78,7 +78,7 @@ def solve(cdag: Cdag, budget: int, *, search: Budget, incumbent: Plan) -> tuple[
         room *= 8
 
 
-def least_excess(game: Game, budget: int, *, search: Budget) -> int:
+def least_excess(game: Game, budget: int, *, search: Search) -> int:
     """Return a lower bound on the traffic of a part beyond its inputs and outputs, as good as the time allows.
 
     Every node, what it reads and what it takes beside must fit into the budget.
@@ -99,7 +99,7 @@ def least_excess(game: Game, budget: int, *, search: Budget) -> int:
         room *= 8
 
 
-def _search(game: Game, budget: int, limit: int, room: int, search: Budget) -> tuple[Plan | None, int]:
+def _search(game: Game, budget: int, limit: int, room: int, search: Search) -> tuple[Plan | None, int]:
     """Return an optimal plan below ``limit`` if there is one and time and room suffice, and a proven lower bound."""
     cdag = game.cdag
     order = cdag.order

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.structured import tree_cuts_kernels, tree_recursion
@@ -42,7 +42,7 @@ class Cuts:
     least: int
 
 
-def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Budget | None = None) -> Cuts:
+def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Search | None = None) -> Cuts:
     """Return the schedule of the cheapest spilled set within ``budget``, never worse than Lemma 3.7.
 
     ``widths`` limit the partial answers kept per node, tried until nothing is left out. Raises :class:`InputError` if

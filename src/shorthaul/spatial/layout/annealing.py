@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from shorthaul.core import jit
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_arrays
 from shorthaul.spatial.layout.annealing_kernels import anneal
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -19,7 +19,7 @@ _CHUNK = 100_000
 _HOTTEST, _COLDEST = 1.2, 0.12
 
 
-def refine(tree: Tree, layout: Layout, *, seconds: float, budget: Budget) -> Layout:
+def refine(tree: Tree, layout: Layout, *, seconds: float, search: Search) -> Layout:
     """Return the best layout that ``seconds`` of annealing from ``layout`` find; never a worse one.
 
     Swaps bring a vertex next to a neighbour in the tree; the temperature falls geometrically with the time used.
@@ -36,15 +36,15 @@ def refine(tree: Tree, layout: Layout, *, seconds: float, budget: Budget) -> Lay
     width, height = layout.grid.width, layout.grid.height
     holder = np.full(layout.grid.cells, -1, np.int32)
     holder[y * np.int64(width) + x] = np.arange(tree.n, dtype=np.int32)
-    state = np.array([budget.seed * 2 + 1], np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = np.array([search.seed * 2 + 1], np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     anneal(starts, near, x, y, holder, width, height, _COLDEST, 0, state)  # compiled before the clock starts
     energy, _ = edge_energy(tree.parent, x, y)
     best, best_x, best_y = energy, layout.x, layout.y
     begun = time.monotonic()
-    while (used := time.monotonic() - begun) < seconds and not budget.expired():
+    while (used := time.monotonic() - begun) < seconds and not search.expired():
         temperature = _HOTTEST * (_COLDEST / _HOTTEST) ** (used / seconds)
         energy += anneal(starts, near, x, y, holder, width, height, temperature, _CHUNK, state)
         if energy < best:
             best, best_x, best_y = energy, x.copy(), y.copy()
-        budget.report(best=best, bound=len(edge), what="refine")
+        search.report(best=best, bound=len(edge), what="refine")
     return Layout(layout.parent, best_x, best_y, layout.grid)

@@ -7,7 +7,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from shorthaul.core.amounts import TOLERANCE
-from shorthaul.core.search import Budget
+from shorthaul.core.search import Search
 from shorthaul.core.signals import stop_requested, tell_best
 from shorthaul.core.tasks import run_tasks
 from shorthaul.tensor.bounds.best import lower_bound
@@ -53,7 +53,7 @@ class _Task(NamedTuple):
     known: dict[Profile, Execution | None]
 
 
-def improve(problem: Problem, rules: Rules, search: Budget, *, restarts: int = len(_ROUNDS)) -> Plan:
+def improve(problem: Problem, rules: Rules, search: Search, *, restarts: int = len(_ROUNDS)) -> Plan:
     """Return the best schedule found within ``search``, by ``restarts`` annealings from seeds of their own.
 
     Without a time limit the search ends after a fixed number of moves, and its plan depends on the seed alone; with
@@ -88,7 +88,7 @@ def improve(problem: Problem, rules: Rules, search: Budget, *, restarts: int = l
             for number in range(restarts)
         ]
         found = dict(
-            run_tasks(_anneal, tasks, budget=search, watch=lambda best: search.report(best=best, bound=bound.value))
+            run_tasks(_anneal, tasks, search=search, watch=lambda best: search.report(best=best, bound=bound.value))
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
     return plan_of(groups, steps_of(groups, best.sequence, best.evaluation))
