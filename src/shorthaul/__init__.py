@@ -6,6 +6,7 @@ The engines are loaded at first use: ``shorthaul.tensor``, ``shorthaul.pebble``,
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from shorthaul.core.lazy import attach
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
     from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, ShorthaulError
     from shorthaul.core.result import Result, Status
     from shorthaul.core.search import Search
+
+if os.environ.get("SHORTHAUL_COMPILED") == "0":  # kernels as plain Python, for debugging
+    from shorthaul.core.kernels import install
+
+    install()
 
 __version__ = VERSION
 

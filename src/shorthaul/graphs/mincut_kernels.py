@@ -2,104 +2,162 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import kernel
-
-IntArray = npt.NDArray[np.int64]
 
 
-@kernel
-def arcs_by_node(n: int, tails: IntArray) -> tuple[IntArray, IntArray]:
-    """Return CSR (starts, arcs) of the arc numbers that leave each node, shapes (n + 1,) and (arcs,)."""
-    starts = np.zeros(n + 1, dtype=np.int64)
-    for tail in tails:
-        starts[tail + 1] += 1
+@cython.final
+@cython.cclass
+class Network:
+    """Arcs with residual capacities; arc 2 i + 1 is the reverse of arc 2 i. They are grouped by tail first."""
+
+    tails: cython.const_longlong[::1]
+    heads: cython.const_longlong[::1]
+    capacities: cython.longlong[::1]
+    starts: cython.longlong[::1]
+    arcs: cython.longlong[::1]  # arcs[starts[v]:starts[v + 1]] leave node v
+    level: cython.longlong[::1]  # distance from the source, -1: not reached, or nothing leads on from here
+    queue: cython.longlong[::1]
+    path: cython.longlong[::1]
+    cursor: cython.longlong[::1]
+
+    def __init__(
+        self,
+        n: cython.Py_ssize_t,
+        tails: cython.const_longlong[::1],
+        heads: cython.const_longlong[::1],
+        capacities: cython.longlong[::1],
+    ) -> None:
+        self.tails = tails
+        self.heads = heads
+        self.capacities = capacities
+        self.starts = np.zeros(n + 1, np.int64)
+        self.arcs = np.empty(tails.shape[0], np.int64)
+        self.level = np.empty(n, np.int64)
+        self.queue = np.empty(n, np.int64)
+        self.path = np.empty(n, np.int64)
+        self.cursor = np.empty(n, np.int64)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def group_arcs(net: Network) -> cython.void:
+    """Fill ``starts`` and ``arcs``."""
+    n: cython.Py_ssize_t = net.level.shape[0]
+    v: cython.Py_ssize_t
+    arc: cython.Py_ssize_t
+    for v in range(n + 1):
+        net.starts[v] = 0
+    for arc in range(net.tails.shape[0]):
+        net.starts[net.tails[arc] + 1] += 1
     for v in range(n):
-        starts[v + 1] += starts[v]
-    cursor = starts[:-1].copy()
-    arcs = np.empty(len(tails), dtype=np.int64)
-    for arc in range(len(tails)):
-        arcs[cursor[tails[arc]]] = arc
-        cursor[tails[arc]] += 1
-    return starts, arcs
+        net.starts[v + 1] += net.starts[v]
+        net.cursor[v] = net.starts[v]
+    for arc in range(net.tails.shape[0]):
+        v = net.tails[arc]
+        net.arcs[net.cursor[v]] = arc
+        net.cursor[v] += 1
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def flow_of(
+    net: Network, source: cython.longlong, sink: cython.longlong, enough: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Return the maximum flow, or some value of at least ``enough`` once that is reached."""
+    flow: cython.longlong = 0
+    least: cython.longlong
+    node: cython.longlong
+    arc: cython.longlong
+    found: cython.longlong
+    length: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    while flow < enough and _sets_levels(net, source, sink):
+        for i in range(net.level.shape[0]):
+            net.cursor[i] = net.starts[i]
+        node = source
+        length = 0
+        while flow < enough:
+            if node == sink:
+                least = net.capacities[net.path[0]]
+                for i in range(1, length):
+                    least = min(least, net.capacities[net.path[i]])
+                first = length
+                for i in range(length - 1, -1, -1):
+                    arc = net.path[i]
+                    net.capacities[arc] -= least
+                    net.capacities[arc ^ 1] += least
+                    if net.capacities[arc] == 0:
+                        first = i
+                flow += least
+                length = first  # go on from the first arc that is full
+                node = net.tails[net.path[first]]
+                continue
+            found = -1
+            while net.cursor[node] < net.starts[node + 1]:
+                arc = net.arcs[net.cursor[node]]
+                if net.capacities[arc] > 0 and net.level[net.heads[arc]] == net.level[node] + 1:
+                    found = arc
+                    break
+                net.cursor[node] += 1
+            if found >= 0:
+                net.path[length] = found
+                length += 1
+                node = net.heads[found]
+            elif length == 0:
+                break
+            else:
+                net.level[node] = -1
+                length -= 1
+                node = net.tails[net.path[length]]
+    return flow
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sets_levels(net: Network, source: cython.longlong, sink: cython.longlong) -> cython.bint:
+    """Set the levels, as far as the sink; True if it is reached."""
+    node: cython.longlong
+    arc: cython.longlong
+    i: cython.Py_ssize_t
+    first: cython.Py_ssize_t = 0
+    last: cython.Py_ssize_t = 1
+    for i in range(net.level.shape[0]):
+        net.level[i] = -1
+    net.level[source] = 0
+    net.queue[0] = source
+    while first < last and net.level[sink] < 0:
+        node = net.queue[first]
+        first += 1
+        for i in range(net.starts[node], net.starts[node + 1]):
+            arc = net.arcs[i]
+            if net.capacities[arc] > 0 and net.level[net.heads[arc]] < 0:
+                net.level[net.heads[arc]] = net.level[node] + 1
+                net.queue[last] = net.heads[arc]
+                last += 1
+    return net.level[sink] >= 0
+
+
 def max_flow(
-    n: int, tails: IntArray, heads: IntArray, capacities: IntArray, source: int, sink: int, enough: int
+    n: cython.Py_ssize_t,
+    tails: cython.const_longlong[::1],
+    heads: cython.const_longlong[::1],
+    capacities: cython.longlong[::1],
+    source: cython.longlong,
+    sink: cython.longlong,
+    enough: cython.longlong,
 ) -> int:
     """Return the maximum flow from ``source`` to ``sink``, or some value of at least ``enough`` once that is reached.
 
     Arc 2 i + 1 is the reverse of arc 2 i. ``capacities`` hold the residual capacities afterwards.
     """
-    starts, arcs = arcs_by_node(n, tails)
-    level = np.empty(n, dtype=np.int64)
-    queue = np.empty(n, dtype=np.int64)
-    path = np.empty(n, dtype=np.int64)
-    flow = 0
-    while flow < enough and _levels(starts, arcs, heads, capacities, source, sink, level, queue):
-        cursor = starts[:-1].copy()
-        node, length = source, 0
-        while flow < enough:
-            if node == sink:
-                least = capacities[path[0]]
-                for i in range(1, length):
-                    least = min(least, capacities[path[i]])
-                first = length
-                for i in range(length - 1, -1, -1):
-                    capacities[path[i]] -= least
-                    capacities[path[i] ^ 1] += least
-                    if capacities[path[i]] == 0:
-                        first = i
-                flow += least
-                length = first  # go on from the first arc that is full
-                node = tails[path[first]]
-                continue
-            found = np.int64(-1)
-            while cursor[node] < starts[node + 1]:
-                arc = arcs[cursor[node]]
-                if capacities[arc] > 0 and level[heads[arc]] == level[node] + 1:
-                    found = arc
-                    break
-                cursor[node] += 1
-            if found >= 0:
-                path[length] = found
-                length += 1
-                node = heads[found]
-            elif length == 0:
-                break
-            else:
-                level[node] = -1  # nothing leads on from here
-                length -= 1
-                node = tails[path[length]]
-    return flow
-
-
-@kernel
-def _levels(
-    starts: IntArray,
-    arcs: IntArray,
-    heads: IntArray,
-    capacities: IntArray,
-    source: int,
-    sink: int,
-    level: IntArray,
-    queue: IntArray,
-) -> bool:
-    """Write the distances from ``source`` into ``level`` (-1: not reached before the sink); True if the sink is."""
-    level[:] = -1
-    level[source] = 0
-    queue[0] = source
-    first, last = 0, 1
-    while first < last and level[sink] < 0:
-        node = queue[first]
-        first += 1
-        for i in range(starts[node], starts[node + 1]):
-            arc = arcs[i]
-            if capacities[arc] > 0 and level[heads[arc]] < 0:
-                level[heads[arc]] = level[node] + 1
-                queue[last] = heads[arc]
-                last += 1
-    return bool(level[sink] >= 0)
+    net = Network(n, tails, heads, capacities)
+    flow: cython.longlong
+    with cython.nogil:
+        group_arcs(net)
+        flow = flow_of(net, source, sink, enough)
+    return int(flow)

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import Demand, InfeasibleError
-from shorthaul.core.jit import announce
 
 IntArray = npt.NDArray[np.int64]
 
@@ -36,7 +35,6 @@ def belady_loads(
     """
     from shorthaul.graphs.replay_kernels import belady
 
-    announce("shorthaul.graphs.replay_kernels", 5)
     loads = np.zeros(len(order), dtype=np.int64)
     order, starts, operands = (np.ascontiguousarray(item, dtype=np.int64) for item in (order, starts, operands))
     counted = np.ones(len(starts) - 1, dtype=np.int64) if weights is None else weights.astype(np.int64)

@@ -1,0 +1,48 @@
+# The same functions as in bits.py, for compiled kernels, which have them inlined.
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    #include <intrin.h>
+    static __inline long long shorthaul_lowest(unsigned long long word) {
+        unsigned long at; _BitScanForward64(&at, word); return at; }
+    static __inline long long shorthaul_highest(unsigned long long word) {
+        unsigned long at; _BitScanReverse64(&at, word); return at; }
+    static __inline long long shorthaul_ones(unsigned long long word) { return (long long)__popcnt64(word); }
+    #else
+    static inline long long shorthaul_lowest(unsigned long long word) { return __builtin_ctzll(word); }
+    static inline long long shorthaul_highest(unsigned long long word) { return 63 - __builtin_clzll(word); }
+    static inline long long shorthaul_ones(unsigned long long word) { return __builtin_popcountll(word); }
+    #endif
+    """
+    long long lowest "shorthaul_lowest"(unsigned long long word) noexcept nogil
+    long long highest "shorthaul_highest"(unsigned long long word) noexcept nogil
+    long long ones "shorthaul_ones"(unsigned long long word) noexcept nogil
+
+
+cdef inline bint has(const unsigned long long[::1] words, long long first, long long item) noexcept nogil:
+    return (words[first + (item >> 6)] >> (item & 63)) & 1
+
+
+cdef inline void flip(unsigned long long[::1] words, long long first, long long item) noexcept nogil:
+    words[first + (item >> 6)] ^= <unsigned long long> 1 << (item & 63)
+
+
+cdef inline void add(unsigned long long[::1] words, long long first, long long item) noexcept nogil:
+    words[first + (item >> 6)] |= <unsigned long long> 1 << (item & 63)
+
+
+cdef inline void remove(unsigned long long[::1] words, long long first, long long item) noexcept nogil:
+    words[first + (item >> 6)] &= ~(<unsigned long long> 1 << (item & 63))
+
+
+cdef inline unsigned long long wrapped_sum(unsigned long long a, unsigned long long b) noexcept nogil:
+    return a + b
+
+
+cdef inline unsigned long long wrapped_product(unsigned long long a, unsigned long long b) noexcept nogil:
+    return a * b
+
+
+cdef inline unsigned long long complement(unsigned long long word) noexcept nogil:
+    return ~word

@@ -1,0 +1,82 @@
+"""Every kernel is compiled, from the file as it is, and compared with its plain twin."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shorthaul.core.kernels import IS_COMPILED, plain
+from tests.test_architecture import MODULES, module_name
+from tests.twins import assert_agree
+
+KERNELS = [
+    path
+    for path in MODULES
+    if path.stem.endswith("_kernels") and re.search(r"^import cython$", path.read_text(), re.MULTILINE)
+]
+
+
+@pytest.mark.skipif(not IS_COMPILED, reason="kernels run as plain Python")
+@pytest.mark.parametrize("path", KERNELS, ids=module_name)
+def test_kernels_are_compiled_from_their_files(path: Path) -> None:
+    compiled = Path(importlib.import_module(module_name(path)).__file__)
+    assert compiled.suffix in {".so", ".pyd"}, "run make kernels"
+    sources = [path, *([path.with_suffix(".pxd")] if path.with_suffix(".pxd").exists() else [])]
+    assert compiled.stat().st_mtime >= max(source.stat().st_mtime for source in sources), "run make kernels"
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=module_name)
+def test_kernels_are_compared_with_their_twins(path: Path) -> None:
+    tests = [*Path(__file__).parent.rglob("test_kernels.py")]
+    assert any(f'"{module_name(path)}"' in test.read_text() for test in tests)
+
+
+def test_random_words_agree() -> None:
+    random = importlib.import_module("shorthaul.core.random_kernels")
+    assert random.words(random.Random(1), 2) == [10451216379200822465, 13757245211066428519]  # those of SplitMix64
+    assert_agree(
+        "shorthaul.core.random_kernels", lambda kernels, rng: kernels.words(kernels.Random(int(rng.integers(9))), 50)
+    )
+
+
+def test_random_numbers_are_even() -> None:
+    random = plain("shorthaul.core.random_kernels").Random(7)
+    counts = np.bincount([random.below(6) for _ in range(6000)], minlength=6)
+    assert len(counts) == 6
+    assert abs(counts - 1000).max() < 150
+    reals = [random.real() for _ in range(2000)]
+    assert 0 <= min(reals) < 0.01
+    assert 0.99 < max(reals) < 1
+
+
+def test_every_kernel_runs_as_plain_python_when_asked() -> None:
+    code = (
+        "import numpy as np; from shorthaul.graphs.replay import belady_loads as b; import shorthaul.graphs.replay_kernels as k;"
+        "print(k.__file__.endswith('.py'), b(np.array([1, 2]), np.array([0, 0, 1, 2]), np.array([0, 0]), capacity=2))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"SHORTHAUL_COMPILED": "0", **clean_environment()},
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "True [1 0]\n", done.stderr
+
+
+def clean_environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if not key.startswith("SHORTHAUL_")}
+
+
+def test_what_does_not_fit_into_an_array_is_an_error_in_a_twin() -> None:
+    kernels = plain("shorthaul.graphs.replay_kernels")
+    loads = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="memoryview"):
+        kernels.belady(np.array([1]), np.array([0, 0, 1]), np.array([0]), 5, np.array([2**63 - 1, 1]), loads + 1)
