@@ -150,7 +150,7 @@ def improve(
     (a lower bound). The result is never worse than ``start``; the same seed gives the same plan when the search ends by
     itself. With ``plain`` nothing is compiled, for graphs of some thousand nodes in a short time.
 
-    >>> from shorthaul.pebble import belady
+    >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> butterfly = fft(n=16, word=1)
     >>> start = belady.plan(butterfly, 6)

@@ -54,7 +54,7 @@ def solve(cdag: Cdag, budget: int, *, search: Search, incumbent: Plan) -> tuple[
     in between. ``incumbent`` is a plan to improve on. Graphs of more than ``MOST_NODES`` nodes are left as they are.
     Raises :class:`InfeasibleError` if some node cannot be computed.
 
-    >>> from shorthaul.pebble import belady
+    >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=4, word=1)
     >>> solve(cdag, 3, search=Search(time_limit_s=60), incumbent=belady.plan(cdag, 3))[1:]
