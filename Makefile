@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint docs bench clean
+KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.venv/ready-core: pyproject.toml
+.PHONY: demo kernels test lint docs bench clean
+
+.venv/ready-core: pyproject.toml setup.py $(KERNELS)
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
@@ -21,7 +23,10 @@ BIN := .venv/bin
 demo: .venv/ready-core
 	$(BIN)/shorthaul demo
 
-test: .venv/ready-dev
+kernels: .venv/ready-dev
+	$(BIN)/python setup.py --quiet build_ext --inplace
+
+test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/ready-dev
@@ -37,3 +42,4 @@ bench: .venv/ready-core
 
 clean:
 	rm -rf .venv build site out
+	find src -name '*.so' -delete
