@@ -133,7 +133,7 @@ def _expect_cdag(document: Any) -> Any:
             cure=f'add "kind": "{CDAG_KIND}", "version": 1',
         )
     if document["kind"] != CDAG_KIND:
-        is_plan = document["kind"] in {PLAN_KIND, "shorthaul/pebble-result"}
+        is_plan = document["kind"] in [PLAN_KIND, "shorthaul/pebble-result"]
         raise InputError(
             "is of another kind",
             place="kind",
