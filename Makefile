@@ -6,13 +6,15 @@ KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
 .PHONY: demo kernels test lint docs bench clean
 
-.venv/ready-core: pyproject.toml setup.py $(KERNELS)
+.venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv
+
+.venv/ready-core: pyproject.toml setup.py $(KERNELS) | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-.venv/ready-dev: .venv/ready-core
+.venv/ready-dev: pyproject.toml setup.py | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -24,10 +25,13 @@ WORKERS = int(os.environ.get("SHORTHAUL_BUILD_JOBS", "0")) or os.cpu_count() or 
 
 
 class BuildKernels(build_ext):
-    """``build_ext`` that says what is missing where nothing can be compiled."""
+    """``build_ext`` that says what is missing where nothing can be compiled, and keeps what is compiled in place."""
+
+    _keeps = False
 
     def run(self) -> None:
-        """Compile every module that changed."""
+        """Compile every module; in place, and for an editable installation, those that changed."""
+        self._keeps = (self.inplace or self.editable_mode) and not self.force
         try:
             super().run()
         except (CCompilerError, ExecError, PlatformError) as error:
@@ -37,6 +41,18 @@ class BuildKernels(build_ext):
                 f" the compiler said: {error}"
             )
             raise SystemExit(message) from error
+
+    def build_extension(self, ext: Extension) -> None:
+        """Compile one module, unless the file in place is newer than its source."""
+        there = SOURCE / self.get_ext_filename(ext.name)
+        sources = [Path(source) for source in (*ext.sources, __file__)]
+        if self._keeps and there.exists() and there.stat().st_mtime > max(path.stat().st_mtime for path in sources):
+            target = Path(self.get_ext_fullpath(ext.name))
+            if target.resolve() != there.resolve():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(there, target)
+        else:
+            super().build_extension(ext)
 
 
 def kernels() -> list[Extension]:
