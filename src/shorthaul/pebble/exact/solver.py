@@ -124,7 +124,7 @@ class _Solver:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        found = potentials.begun(self._cdag, self._budget)
+        found = potentials.initial_prices(self._cdag, self._budget)
         if found is None:
             return
         for turn in range(tuning.CLIMBS):
