@@ -2,8 +2,8 @@
 
     python benchmarks/picture.py
 
-Three curves: the proven lower bound of the affine engine, the loads of the order that it derives, and those of the usual
-square tiling, three tiles of one edge in the fast memory. All are formulas, evaluated at the sizes drawn.
+Three curves: the proven lower bound of the affine engine, the loads of the order that it derives, and those of the
+usual square tiling, three tiles of one edge in the fast memory. All are formulas, evaluated at the sizes drawn.
 """
 
 from __future__ import annotations
