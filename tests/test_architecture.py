@@ -25,7 +25,7 @@ ALLOWED = {
 #: import one another, and nobody imports a line above.
 FLOORS = {
     "pebble": """
-        model options plan sram
+        model options plan sram tuning
         check formats workloads
         states structured
         bounds run views
@@ -33,7 +33,6 @@ FLOORS = {
         orders
         local_search
         exact
-        startup
         strategy
         verbs
         trade_off
