@@ -60,8 +60,9 @@ class BuildKernels(build_ext):
     def build_extension(self, ext: Extension) -> None:
         """Compile one module, unless the file in place is newer than its source."""
         there = SOURCE / self.get_ext_filename(ext.name)
+        sources = [Path(source) for source in (*ext.sources, __file__)]
         keeps = not self.force and not CHECKED and there.exists()
-        if keeps and there.stat().st_mtime > max(os.path.getmtime(source) for source in (*ext.sources, __file__)):
+        if keeps and there.stat().st_mtime > max(path.stat().st_mtime for path in sources):
             target = Path(self.get_ext_fullpath(ext.name))
             if target.resolve() != there.resolve():
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.test_architecture import module_name
 from tests.test_kernels import KERNELS
 
