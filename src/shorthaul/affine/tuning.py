@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Steps of work on integer sets per effort.
-STEPS_PER_EFFORT = 8_000
+STEPS_PER_EFFORT = 1_000
 
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
 POOL_SHARE = 0.7

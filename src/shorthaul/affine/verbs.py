@@ -69,7 +69,7 @@ def bound(
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = _dependences(program)
-        found = lower_bound(program, options, flow=flow, search=search.part(tuning.LOWER_SHARE))
+        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE)
         upper = _upper_bound(program, flow, search, small) if options.upper else None
         made = _core_bound(program, found, sizes, flow)
         document = _upper_document(upper, found.leading, sizes)
@@ -232,7 +232,7 @@ def _planned(program: Program, options: PlanOptions, search: Search, source: Sou
     search.keep_back(cdag.n / tuning.CHECKED_PER_SECOND)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
     found = lower_bound(
-        program, BoundOptions(profile=options.profile), flow=flow, search=search.part(tuning.PLAN_LOWER_SHARE)
+        program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
     )
     least = _core_bound(program, found, sizes, flow)
     upper = _upper_bound(program, flow, search)
@@ -277,15 +277,18 @@ def _best_order(
     capacity = sizes[FAST_MEMORY]
     fewest, many = tuning.LEAST_REPLAYS, tuning.MOST_REPLAYS
     most = options.evaluations or max(fewest, min(many, tuning.REPLAYED_INSTANCES // cdag.n))
-    derived = None
-    if upper is not None:
-        with suppress(OutOfEffortError):
+    derived = tiled = None
+    with suppress(OutOfEffortError):
+        if upper is not None:
             derived = best_origin(upper, cdag, sizes, search, floor=floor, tries=max(1, min(8, most // 4)))
-    space = tile_space(program, sizes, cdag)
-    tiling, loads = best_tiling(space, capacity, search, evaluations=most, floor=floor)
-    if derived is not None and upper is not None and derived[1] <= loads:
-        return derived[0], "derived: " + orders_text(upper), derived[1]
-    return space.order(tiling), space.describe(tiling), None if derived is None else derived[1]
+        space = tile_space(program, sizes, cdag)
+        tiled = best_tiling(space, capacity, search, evaluations=most, floor=floor)
+    replayed = None if derived is None else derived[1]
+    if derived is not None and upper is not None and (tiled is None or derived[1] <= tiled[1]):
+        return derived[0], "derived: " + orders_text(upper), replayed
+    if tiled is None:
+        return cdag.program_order, "program order", replayed
+    return space.order(tiled[0]), space.describe(tiled[0]), replayed
 
 
 def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
@@ -326,7 +329,7 @@ def check(
     with search, charged_to(search):
         flow = _dependences(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
-        found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search.part(share))
+        found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search, share=share)
         if given is not None:
             return _replayed(program, given, found, flow, options, search, source)
         findings = examine(flow, found, choices, search)
@@ -400,8 +403,9 @@ def sweep(
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
     with search, charged_to(search):
         flow = _dependences(program)
-        bounding = search.part(tuning.LOWER_SHARE)
-        found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=bounding)
+        found = lower_bound(
+            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
+        )
         upper = _upper_bound(program, flow, search)
         widths = _widths(program, sizes, flow)
         points = _points(found, upper, sizes, spaced, options, widths)

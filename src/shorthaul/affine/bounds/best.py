@@ -91,11 +91,13 @@ def lower_bound(
     *,
     flow: DataFlow | None = None,
     search: Search | None = None,
+    share: float = 1.0,
 ) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
-    Raises :class:`InputError` if a parameter is called S or x0, x1, .... Where ``search`` ends early, the bound is that
-    of the arguments found so far: of the inputs alone, or 0, if there are none.
+    Raises :class:`InputError` if a parameter is called S or x0, x1, .... Arguments take up to ``share`` of what
+    ``search`` has left. Where it ends early the bound is that of the arguments found so far: of the inputs alone, or 0,
+    if there are none.
 
     Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
     count as constants in the leading term.
@@ -110,16 +112,18 @@ def lower_bound(
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
     with charged_to(search):
         try:
-            operations = _operations(program)
             flow = flow_dependences(program) if flow is None else flow
         except OutOfEffortError:
             return AffineBound(program, sympy.Integer(0), sympy.Integer(0), None, _no_proof(), small)
         counts = (count_formula(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs))
         inputs = sympy.Add(*until_out_of_effort(counts))
-        with charged_to(search.part(POOL_SHARE)):
-            sets = () if small else until_out_of_effort(small_sets(flow))
-            where = instances(small, sets)
-            pool = _pool(flow, options, where)
+        operations = _operations(program)
+    search = search.part(share)
+    with charged_to(search.part(POOL_SHARE)):
+        sets = () if small else until_out_of_effort(small_sets(flow))
+        where = instances(small, sets)
+        pool = _pool(flow, options, where)
+    with charged_to(search):
         parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
     formula = inputs + _largest(extra)
@@ -187,12 +191,16 @@ def _names_are_free(program: Program) -> None:
             )
 
 
-def _operations(program: Program) -> sympy.Expr:
+def _operations(program: Program) -> sympy.Expr | None:
+    """Return the number of arithmetic operations, None if the search ends before they are counted."""
     terms: list[sympy.Expr] = []
-    for statement in program.statements:
-        if statement.operations:
-            count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
-            terms.append(count_formula(count))
+    try:
+        for statement in program.statements:
+            if statement.operations:
+                count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
+                terms.append(count_formula(count))
+    except OutOfEffortError:
+        return None
     return sympy.Add(*terms)
 
 

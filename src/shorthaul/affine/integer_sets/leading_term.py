@@ -37,6 +37,7 @@ def simplified(value: sympy.Expr) -> sympy.Expr:
     N
     """
     try:
+        step()
         return sympy.simplify(value, measure=_size)
     except OutOfEffortError:
         return value
