@@ -38,7 +38,8 @@ FLOORS = {
         trade_off
     """,
     "affine": """
-        model options plan views
+        model options plan tuning views
+        effort
         check dependences formats sizes
         integer_sets
         frontend proofs
