@@ -66,7 +66,7 @@ FLOORS = {
         execution
     """,
     "spatial": """
-        options tree_kernels
+        options tree_kernels tuning
         model
         plan workloads
         check formats layout
