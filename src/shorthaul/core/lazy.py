@@ -12,7 +12,7 @@ from typing import Any
 def attach(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for ``package``; ``names`` maps a public name to the module that holds it.
 
-    A name that is also the last part of its module (``"tensor": "shorthaul.tensor"``) is that module itself. A public
+    A name whose module is its own (``"tensor": "shorthaul.tensor"``) is that module itself. A public
     name of another module wins over a submodule of that name: ``shorthaul.pebble.plan`` is the function, whatever was
     imported before.
     """
@@ -30,7 +30,7 @@ def attach(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any]
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = names[name]
-        value = import_module(module) if module.endswith(f".{name}") else getattr(import_module(module), name)
+        value = import_module(module) if module == f"{package}.{name}" else getattr(import_module(module), name)
         setattr(sys.modules[package], name, value)
         return value
 
