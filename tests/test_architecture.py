@@ -49,7 +49,7 @@ FLOORS = {
         verbs
     """,
     "tensor": """
-        model options plan
+        model options plan tuning
         check cost_model formats run workloads
         bounds views
         search
