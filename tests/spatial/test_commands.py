@@ -89,7 +89,7 @@ def test_kernels_give_the_same_as_plain_python(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled = shorthaul_json("spatial", *verb, cwd=tmp_path)
-    monkeypatch.setenv("SHORTHAUL_JIT", "0")
+    monkeypatch.setenv("SHORTHAUL_COMPILED", "0")
     plain = shorthaul_json("spatial", *verb, cwd=tmp_path)
     assert plain["cost"] == compiled["cost"]
     assert plain["plan"] == compiled["plan"]

@@ -180,7 +180,7 @@ def test_wrong_options() -> None:
 def test_refinement_never_loses_and_often_wins() -> None:
     tree = generators.yule(511, 1)
     before = engine.plan(tree, baselines=False).cost["energy_hops"]
-    result = engine.plan(tree, baselines=False, refine=1.0)
+    result = engine.plan(tree, baselines=False, refine=0.2)
     assert result.check.ok
     assert result.cost["energy_hops"] < before
     assert engine.plan([-1], refine=0.1).cost["energy_hops"] == 0
@@ -202,3 +202,21 @@ def test_default_grid_is_the_smallest_square() -> None:
         _, grid = choose("auto", n, None)
         assert grid.width == grid.height
         assert (grid.width - 1) ** 2 < n <= grid.cells
+
+
+def test_refinement_depends_on_effort_and_seed_alone() -> None:
+    tree = generators.yule(6001, 1)  # several windows
+
+    def refined(seed: int, **fields: float) -> list[int]:
+        search = Search(seed=seed, **fields)
+        return engine.plan(tree, baselines=False, refine=0.05, search=search).plan.x.tolist()
+
+    assert refined(1) == refined(1) == refined(1, time_limit_s=1e6) == refined(1, effort=9)
+    assert refined(1) != refined(2)
+    assert refined(1) != refined(1, effort=0.01)
+
+
+def test_refinement_ends_with_the_search() -> None:
+    search = Search(effort=0.01)
+    engine.plan(generators.yule(6001, 1), baselines=False, refine=1e6, search=search)
+    assert 0.01 <= search.spent() <= 0.02

@@ -11,7 +11,7 @@ from tests.reference import spatial_twins as twins
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
-from shorthaul.spatial.algorithms.query_kernels import packed_queries
+from shorthaul.spatial.algorithms.query_kernels import Packing, packed_queries
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound, uncertain
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
@@ -225,7 +225,8 @@ def test_chosen_queries_are_as_far_apart_as_said() -> None:
             ]
             if reach[q] >= radius and min(near, default=99) >= 2 * radius - 1:
                 chosen.append((a, b))
-        count = packed_queries(first, second, reach, x, y, width, height, radius)
+        squares = np.full((height, width, 2), -1, np.int32)
+        count = packed_queries(Packing(x, y, 2 * radius - 1, squares), first, second, reach, radius)
         assert 0 < count <= len(chosen) if radius > 1 else count == len(chosen)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.tree_kernels import depths, first_wrong_parent, sorted_by
 
@@ -89,7 +88,6 @@ def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: La
     looped = array == own
     if looped.any():
         array = np.where(looped, np.int32(-1), array)
-    jit.announce("shorthaul.spatial.tree_kernels", 6, group="spatial")
     wrong, ordered = first_wrong_parent(array)
     if wrong >= 0:
         raise InputError(

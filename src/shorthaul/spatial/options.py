@@ -36,7 +36,12 @@ class PlacingOptions:
 class PlanOptions(PlacingOptions):
     """How to lay a tree out."""
 
-    refine: float | None = option(None, "Improve the layout by local search for this many seconds.", least=0, most=1e6)
+    refine: float | None = option(
+        None,
+        "Improve the layout by local search with so much effort: 1 is about a second of one core.",
+        least=0,
+        most=1e6,
+    )
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.")
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.")
 

@@ -1,130 +1,230 @@
-"""Kernels over parent arrays: depths, children, subtree sizes, preorder positions. Roots have parent -1."""
+"""Kernels over parent arrays: depths, children, subtree sizes, positions, heavy paths. Roots have parent -1."""
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
 
 
-@kernel
-def first_wrong_parent(parent: Index) -> tuple[int, bool]:
+def first_wrong_parent(parent: cython.const_int[::1]) -> tuple[int, bool]:
     """Return the first vertex whose parent is no vertex (-1: none), and whether every parent precedes its children."""
-    n = parent.size
-    ordered = True
+    wrong: cython.longlong
+    ordered: cython.bint
+    with cython.nogil:
+        wrong = _first_wrong_parent(parent)
+        ordered = wrong < 0 and _is_ordered(parent)
+    return int(wrong), bool(ordered)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _first_wrong_parent(parent: cython.const_int[::1]) -> cython.longlong:
+    n: cython.Py_ssize_t = parent.shape[0]
+    v: cython.Py_ssize_t
     for v in range(n):
         if parent[v] >= n or parent[v] < -1:
-            return v, False
+            return v
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_ordered(parent: cython.const_int[::1]) -> cython.bint:
+    v: cython.Py_ssize_t
+    for v in range(parent.shape[0]):
         if parent[v] >= v:
-            ordered = False
-    return -1, ordered
+            return False
+    return True
 
 
-@kernel
-def depths(parent: Index) -> tuple[Index, int]:
+def depths(parent: cython.const_int[::1]) -> tuple[Index, int]:
     """Return the number of edges to the root of every vertex, and a vertex on a cycle (-1 if there is none)."""
-    n = parent.size
-    depth = np.full(n, -1, np.int32)
-    mark = np.full(n, -1, np.int32)
-    for v in range(n):
-        steps = 0
+    depth: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)
+    mark: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)
+    culprit: cython.longlong
+    with cython.nogil:
+        culprit = _set_depths(parent, depth, mark)
+    return np.asarray(depth), int(culprit)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _set_depths(parent: cython.const_int[::1], depth: cython.int[::1], mark: cython.int[::1]) -> cython.longlong:
+    v: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    level: cython.int
+    for v in range(parent.shape[0]):
+        level = -1
         u = v
         while u >= 0 and depth[u] < 0:
             if mark[u] == v:
-                return depth, u
+                return u
             mark[u] = v
-            steps += 1
+            level += 1
             u = parent[u]
-        level = steps if u >= 0 else steps - 1
         if u >= 0:
-            level += depth[u]
+            level += depth[u] + 1
         u = v
         while u >= 0 and depth[u] < 0:
             depth[u] = level
             level -= 1
             u = parent[u]
-    return depth, -1
+    return -1
 
 
-@kernel
-def sorted_by(keys: Index, largest: int) -> Index:
+def sorted_by(keys: cython.const_int[::1], largest: cython.Py_ssize_t) -> Index:
     """Return the indices ordered by key (0..largest), equal keys by index: one counting sort."""
-    n = keys.size
-    starts = np.zeros(largest + 2, np.int32)
-    for v in range(n):
+    starts: cython.int[::1] = np.zeros(largest + 2, np.int32)
+    order: cython.int[::1] = np.empty(keys.shape[0], np.int32)
+    with cython.nogil:
+        _sort(keys, starts, order)
+    return np.asarray(order)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sort(keys: cython.const_int[::1], starts: cython.int[::1], order: cython.int[::1]) -> cython.void:
+    v: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    at: cython.int
+    for v in range(keys.shape[0]):
         starts[keys[v] + 1] += 1
-    for k in range(largest + 1):
+    for k in range(starts.shape[0] - 1):
         starts[k + 1] += starts[k]
-    order = np.empty(n, np.int32)
-    for v in range(n):
-        order[starts[keys[v]]] = v
-        starts[keys[v]] += 1
-    return order
+    for v in range(keys.shape[0]):
+        k = keys[v]
+        at = starts[k]
+        order[at] = v
+        starts[k] = at + 1
 
 
-@kernel
-def children(parent: Index, sequence: Index) -> tuple[Index, Index]:
+def children(parent: cython.const_int[::1], sequence: cython.const_int[::1]) -> tuple[Index, Index]:
     """Return (starts, kids): the children of v are kids[starts[v]:starts[v+1]] in the order of ``sequence``.
 
     The roots are the children of n; starts has n + 2 entries. An empty ``sequence`` means 0, 1, ...
     """
-    n = parent.size
-    starts = np.zeros(n + 2, np.int32)
+    starts: cython.int[::1] = np.zeros(parent.shape[0] + 2, np.int32)
+    kids: cython.int[::1] = np.empty(parent.shape[0], np.int32)
+    with cython.nogil:
+        _group_children(parent, sequence, starts, kids)
+    return np.asarray(starts), np.asarray(kids)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _group_children(
+    parent: cython.const_int[::1], sequence: cython.const_int[::1], starts: cython.int[::1], kids: cython.int[::1]
+) -> cython.void:
+    n: cython.Py_ssize_t = parent.shape[0]
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    at: cython.int
     for v in range(n):
-        p = parent[v] if parent[v] >= 0 else n
-        starts[p + 1] += 1
-    for v in range(n + 1):
-        starts[v + 1] += starts[v]
-    cursor = starts[: n + 1].copy()
-    kids = np.empty(n, np.int32)
+        starts[(parent[v] if parent[v] >= 0 else n) + 1] += 1
+    for p in range(n + 1):
+        starts[p + 1] += starts[p]
+    # Every start moves to the end of its group, which is where the next one began.
     for i in range(n):
-        v = sequence[i] if sequence.size else i
+        v = sequence[i] if sequence.shape[0] > 0 else i
         p = parent[v] if parent[v] >= 0 else n
-        kids[cursor[p]] = v
-        cursor[p] += 1
-    return starts, kids
+        at = starts[p]
+        kids[at] = v
+        starts[p] = at + 1
+    for p in range(n + 1, 0, -1):
+        starts[p] = starts[p - 1]
+    starts[0] = 0
 
 
-@kernel
-def subtree_sizes(parent: Index, parents_first: Index) -> Index:
+def subtree_sizes(parent: cython.const_int[::1], parents_first: cython.const_int[::1]) -> Index:
     """Return the number of descendants of every vertex, itself included; an empty order means 0, 1, ..."""
-    n = parent.size
-    sizes = np.ones(n, np.int32)
-    for i in range(n - 1, -1, -1):
-        v = parents_first[i] if parents_first.size else i
+    sizes: cython.int[::1] = np.ones(parent.shape[0], np.int32)
+    with cython.nogil:
+        _add_sizes(parent, parents_first, sizes)
+    return np.asarray(sizes)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_sizes(
+    parent: cython.const_int[::1], parents_first: cython.const_int[::1], sizes: cython.int[::1]
+) -> cython.void:
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    for i in range(parent.shape[0] - 1, -1, -1):
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
             sizes[parent[v]] += sizes[v]
-    return sizes
 
 
-@kernel
-def preorder_positions(starts: Index, kids: Index, sizes: Index, parents_first: Index) -> Index:
+def preorder_positions(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    sizes: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+) -> Index:
     """Return the position of every vertex when it comes before its children's subtrees, these in the order of kids."""
-    n = sizes.size
-    position = np.empty(n, np.int32)
-    free = 0
+    position: cython.int[::1] = np.empty(kids.shape[0], np.int32)
+    with cython.nogil:
+        _set_preorder(starts, kids, sizes, parents_first, position)
+    return np.asarray(position)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _set_preorder(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    sizes: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    position: cython.int[::1],
+) -> cython.void:
+    n: cython.Py_ssize_t = kids.shape[0]
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    free: cython.int = 0
     for i in range(starts[n], starts[n + 1]):
         position[kids[i]] = free
         free += sizes[kids[i]]
     for i in range(n):
-        v = parents_first[i] if parents_first.size else i
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
         free = position[v] + 1
         for j in range(starts[v], starts[v + 1]):
             position[kids[j]] = free
             free += sizes[kids[j]]
-    return position
 
 
-@kernel
-def breadth_first_positions(starts: Index, kids: Index) -> Index:
+def breadth_first_positions(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> Index:
     """Return the position of every vertex in breadth-first order."""
-    n = kids.size
-    queue = np.empty(n, np.int32)
-    position = np.empty(n, np.int32)
-    tail = 0
+    queue: cython.int[::1] = np.empty(kids.shape[0], np.int32)
+    position: cython.int[::1] = np.empty(kids.shape[0], np.int32)
+    with cython.nogil:
+        _set_breadth_first(starts, kids, queue, position)
+    return np.asarray(position)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _set_breadth_first(
+    starts: cython.const_int[::1], kids: cython.const_int[::1], queue: cython.int[::1], position: cython.int[::1]
+) -> cython.void:
+    n: cython.Py_ssize_t = kids.shape[0]
+    head: cython.Py_ssize_t
+    tail: cython.Py_ssize_t = 0
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
     for i in range(starts[n], starts[n + 1]):
         queue[tail] = kids[i]
         tail += 1
@@ -134,16 +234,58 @@ def breadth_first_positions(starts: Index, kids: Index) -> Index:
         for i in range(starts[v], starts[v + 1]):
             queue[tail] = kids[i]
             tail += 1
-    return position
 
 
-@kernel
-def heavy_children(parent: Index, sizes: Index) -> Index:
+def heavy_children(parent: cython.const_int[::1], sizes: cython.const_int[::1]) -> Index:
     """Return the child with the largest subtree of every vertex (the last such in index order), -1 for a leaf."""
-    n = parent.size
-    heavy = np.full(n, -1, np.int32)
-    for v in range(n):
+    heavy: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)
+    with cython.nogil:
+        _set_heavy(parent, sizes, heavy)
+    return np.asarray(heavy)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _set_heavy(parent: cython.const_int[::1], sizes: cython.const_int[::1], heavy: cython.int[::1]) -> cython.void:
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    for v in range(parent.shape[0]):
         p = parent[v]
         if p >= 0 and (heavy[p] < 0 or sizes[v] >= sizes[heavy[p]]):
             heavy[p] = v
-    return heavy
+
+
+def ranks_and_layers(
+    parent: cython.const_int[::1], parents_first: cython.const_int[::1], heavy: cython.const_int[::1]
+) -> tuple[Index, Index]:
+    """Return each node's rank on its heavy path (0 at the top) and the number of paths above it."""
+    rank: cython.int[::1] = np.zeros(parent.shape[0], np.int32)
+    layer: cython.int[::1] = np.zeros(parent.shape[0], np.int32)
+    with cython.nogil:
+        _rank(parent, parents_first, heavy, rank, layer)
+    return np.asarray(rank), np.asarray(layer)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rank(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    heavy: cython.const_int[::1],
+    rank: cython.int[::1],
+    layer: cython.int[::1],
+) -> cython.void:
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    for i in range(parent.shape[0]):
+        v = parents_first[i]
+        p = parent[v]
+        if p >= 0:
+            if heavy[p] == v:
+                rank[v] = rank[p] + 1
+                layer[v] = layer[p]
+            else:
+                layer[v] = layer[p] + 1

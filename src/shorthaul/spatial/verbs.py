@@ -98,13 +98,14 @@ def plan(
         light_first = orders.positions(tree, "light-first")
         layout, curve = place(tree, options, search, light_first)
         name = f"{options.order} + {curve}"
+        # From here on by light-first position: neighbours in the tree are neighbours in memory.
+        stored = store(tree, layout, light_first)
         if options.refine:
             from shorthaul.spatial.layout.annealing import refine
 
-            layout = refine(tree, layout, seconds=float(options.refine), search=search)
+            stored = refine(stored, options.refine, search)
+            layout = stored.layout(tree)
             name += " + refine"
-    # From here on by light-first position: neighbours in the tree are neighbours in memory.
-    stored = store(tree, layout, light_first)
     numbered = Tree(stored.parent)
     with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from shorthaul.affine.integer_sets.points import pairs
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag
-from shorthaul.core.jit import announce
+from shorthaul.affine.tuning import REPLAYED_PER_EFFORT
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.graphs.replay import belady_loads
@@ -58,13 +58,12 @@ class TileSpace:
 
     def order(self, tiling: Tiling) -> IntArray:
         """Return the computed vertices in the tiled order, shape (computed vertices,)."""
-        from shorthaul.affine.replay.tiling_kernels import ready_order, spread_ranks
+        from shorthaul.affine.replay.tiling_kernels import Edges, ready_order, spread_ranks
 
         cut = [(at, size) for at, size in tiling.sizes if size]
         given = np.flatnonzero(self.full)
         if not cut or not len(given):  # at small sizes the deepest nests may be empty
             return self.cdag.program_order
-        announce("shorthaul.affine.replay.tiling_kernels", 5)
         columns = [self.values[given, at] // size for at, size in cut]
         if tiling.split:
             columns.insert(0, self.nest[given])
@@ -73,9 +72,11 @@ class TileSpace:
         rank = np.zeros(self.cdag.n, dtype=np.int64)
         rank[given] = ranks.reshape(-1)
         cdag = self.cdag
-        edges = (cdag.starts, cdag.operands, self.users.starts, self.users.targets, cdag.inputs)
-        spread_ranks(rank, self.full.copy(), *edges)
-        return np.asarray(ready_order(rank, *edges), dtype=np.int64)
+        edges = Edges(cdag.starts, cdag.operands, self.users.starts, self.users.targets, cdag.inputs)
+        spread_ranks(edges, rank, self.full.astype(np.uint8))
+        order = np.empty(cdag.n - cdag.inputs, np.int64)
+        ready_order(edges, np.argsort(rank, kind="stable"), order)
+        return order
 
     def loads(self, tiling: Tiling, capacity: int) -> int:
         """Return the loads of the tiled order with ``capacity`` words."""
@@ -170,6 +171,7 @@ def best_tiling(
         if candidate not in seen:
             seen.add(candidate)
             loads = space.loads(candidate, capacity)
+            search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least = candidate, loads
             search.report(best=least, bound=floor or None, what=space.describe(best))
@@ -183,6 +185,7 @@ def best_tiling(
                 continue
             seen.add(candidate)
             loads = space.loads(candidate, capacity)
+            search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least, improved = candidate, loads, True
                 search.report(best=least, bound=floor or None, what=space.describe(best))

@@ -2,108 +2,160 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 
-from shorthaul.core.jit import kernel
+
+@cython.final
+@cython.cclass
+class Edges:
+    """A CDAG: vertex v reads operands[starts[v]:starts[v + 1]], users[user_starts[v]:user_starts[v + 1]] read it.
+
+    The first ``inputs`` vertices are inputs.
+    """
+
+    starts: cython.const_longlong[::1]
+    operands: cython.const_longlong[::1]
+    user_starts: cython.const_longlong[::1]
+    users: cython.const_longlong[::1]
+    inputs: cython.Py_ssize_t
+
+    def __init__(
+        self,
+        starts: cython.const_longlong[::1],
+        operands: cython.const_longlong[::1],
+        user_starts: cython.const_longlong[::1],
+        users: cython.const_longlong[::1],
+        inputs: cython.Py_ssize_t,
+    ) -> None:
+        self.starts = starts
+        self.operands = operands
+        self.user_starts = user_starts
+        self.users = users
+        self.inputs = inputs
 
 
-@kernel
-def spread_ranks(
-    rank: np.ndarray,
-    given: np.ndarray,
-    starts: np.ndarray,
-    operands: np.ndarray,
-    user_starts: np.ndarray,
-    users: np.ndarray,
-    inputs: int,
-) -> None:
+def spread_ranks(edges: Edges, rank: cython.longlong[::1], given: cython.uchar[::1]) -> None:
     """Give every vertex whose rank is not ``given`` that of its first user, else of its last operand."""
-    nodes = len(rank)
-    for v in range(nodes - 1, inputs - 1, -1):
+    with cython.nogil:
+        _spread(edges, rank, given)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _spread(edges: Edges, rank: cython.longlong[::1], given: cython.uchar[::1]) -> cython.void:
+    v: cython.Py_ssize_t
+    slot: cython.Py_ssize_t
+    best: cython.longlong
+    for v in range(rank.shape[0] - 1, edges.inputs - 1, -1):
+        if given[v] or edges.user_starts[v] == edges.user_starts[v + 1]:
+            continue
+        best = rank[edges.users[edges.user_starts[v]]]
+        for slot in range(edges.user_starts[v] + 1, edges.user_starts[v + 1]):
+            best = min(best, rank[edges.users[slot]])
+        rank[v] = best
+        given[v] = True
+    for v in range(edges.inputs, rank.shape[0]):
         if given[v]:
             continue
-        first, last = user_starts[v], user_starts[v + 1]
-        if first < last:
-            best = rank[users[first]]
-            for slot in range(first + 1, last):
-                best = min(best, rank[users[slot]])
-            rank[v] = best
-            given[v] = True
-    for v in range(inputs, nodes):
-        if given[v]:
-            continue
-        best = np.int64(0)
-        for slot in range(starts[v], starts[v + 1]):
-            if operands[slot] >= inputs:
-                best = max(best, rank[operands[slot]])
+        best = 0
+        for slot in range(edges.starts[v], edges.starts[v + 1]):
+            if edges.operands[slot] >= edges.inputs:
+                best = max(best, rank[edges.operands[slot]])
         rank[v] = best
 
 
-@kernel
-def ready_order(
-    rank: np.ndarray, starts: np.ndarray, operands: np.ndarray, user_starts: np.ndarray, users: np.ndarray, inputs: int
-) -> np.ndarray:
-    """Return the computed vertices in an order that respects all edges: the ready vertex of least rank comes next."""
-    nodes = len(rank)
-    missing = np.zeros(nodes, np.int64)
-    heap = np.empty(nodes, np.int64)
-    size = 0
-    order = np.empty(nodes - inputs, np.int64)
-    # ranks are made distinct by the vertex, which is program order
-    place = np.empty(nodes, np.int64)
-    by_rank = np.argsort(rank * np.int64(nodes) + np.arange(nodes))
-    for at in range(nodes):
-        place[by_rank[at]] = at
-    for v in range(inputs, nodes):
-        for slot in range(starts[v], starts[v + 1]):
-            if operands[slot] >= inputs:
-                missing[v] += 1
-        if missing[v] == 0:
-            size = push_least(heap, size, place[v])
-    for at in range(nodes - inputs):
-        v = by_rank[heap[0]]
-        size = pop_least(heap, size)
+@cython.final
+@cython.cclass
+class Ready:
+    """The vertices that can be computed: a heap of their places in the order of ranks, program order among equals."""
+
+    by_rank: cython.const_longlong[::1]
+    place: cython.longlong[::1]
+    missing: cython.longlong[::1]  # operands of each vertex not computed yet
+    heap: cython.longlong[::1]
+    size: cython.Py_ssize_t
+
+    def __init__(self, by_rank: cython.const_longlong[::1]) -> None:
+        self.by_rank = by_rank
+        self.place = np.empty(by_rank.shape[0], np.int64)
+        self.missing = np.zeros(by_rank.shape[0], np.int64)
+        self.heap = np.empty(by_rank.shape[0], np.int64)
+        self.size = 0
+
+
+def ready_order(edges: Edges, by_rank: cython.const_longlong[::1], order: cython.longlong[::1]) -> None:
+    """Fill ``order`` with the computed vertices so that it respects all edges: the ready one of least rank comes next.
+
+    ``by_rank`` are the vertices in the order of their ranks.
+    """
+    ready = Ready(by_rank)
+    with cython.nogil:
+        _order(edges, ready, order)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _order(edges: Edges, ready: Ready, order: cython.longlong[::1]) -> cython.void:
+    at: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    slot: cython.Py_ssize_t
+    for at in range(ready.by_rank.shape[0]):
+        ready.place[ready.by_rank[at]] = at
+    for v in range(edges.inputs, ready.by_rank.shape[0]):
+        for slot in range(edges.starts[v], edges.starts[v + 1]):
+            if edges.operands[slot] >= edges.inputs:
+                ready.missing[v] += 1
+        if ready.missing[v] == 0:
+            _push(ready, ready.place[v])
+    for at in range(order.shape[0]):
+        v = ready.by_rank[_pop(ready)]
         order[at] = v
-        for slot in range(user_starts[v], user_starts[v + 1]):
-            u = users[slot]
-            missing[u] -= 1
-            if missing[u] == 0:
-                size = push_least(heap, size, place[u])
-    return order
+        for slot in range(edges.user_starts[v], edges.user_starts[v + 1]):
+            u = edges.users[slot]
+            ready.missing[u] -= 1
+            if ready.missing[u] == 0:
+                _push(ready, ready.place[u])
 
 
-@kernel
-def push_least(heap: np.ndarray, size: int, key: int) -> int:
-    """Add ``key`` to the binary min-heap of ``size`` entries; return the new size."""
-    at = size
-    heap[at] = key
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _push(ready: Ready, key: cython.longlong) -> cython.void:
+    """Add ``key`` to the binary min-heap."""
+    at: cython.Py_ssize_t = ready.size
+    above: cython.Py_ssize_t
+    ready.size += 1
     while at > 0:
-        above = (at - 1) // 2
-        if heap[above] <= heap[at]:
+        above = (at - 1) >> 1
+        if ready.heap[above] <= key:
             break
-        kept = heap[above]
-        heap[above] = heap[at]
-        heap[at] = kept
+        ready.heap[at] = ready.heap[above]
         at = above
-    return size + 1
+    ready.heap[at] = key
 
 
-@kernel
-def pop_least(heap: np.ndarray, size: int) -> int:
-    """Remove the least entry; return the new size."""
-    size -= 1
-    heap[0] = heap[size]
-    at = 0
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        if below + 1 < size and heap[below + 1] < heap[below]:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _pop(ready: Ready) -> cython.longlong:
+    """Remove the least entry of the heap and return it."""
+    least: cython.longlong = ready.heap[0]
+    key: cython.longlong
+    at: cython.Py_ssize_t = 0
+    below: cython.Py_ssize_t = 1
+    ready.size -= 1
+    key = ready.heap[ready.size]
+    while below < ready.size:
+        if below + 1 < ready.size and ready.heap[below + 1] < ready.heap[below]:
             below += 1
-        if heap[at] <= heap[below]:
+        if key <= ready.heap[below]:
             break
-        kept = heap[below]
-        heap[below] = heap[at]
-        heap[at] = kept
+        ready.heap[at] = ready.heap[below]
         at = below
-    return size
+        below = 2 * at + 1
+    ready.heap[at] = key
+    return least

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from shorthaul.core.jit import affordable
 from shorthaul.core.search import Search
 from shorthaul.pebble.exact import beam, pattern_choice
 from shorthaul.pebble.local_search import driver
@@ -21,7 +20,7 @@ from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states import automorphisms as symmetry
-from shorthaul.pebble.states import potential_kernels, potentials
+from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
 from shorthaul.pebble.states.potentials import NO_POTENTIAL
@@ -142,9 +141,6 @@ class _Solver:
     def use_potential(self, seconds: float) -> None:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
-            return
-        left = self._search.remaining_s()
-        if not affordable(potential_kernels.__name__, potentials.COMPILE_S, left, "bounding by prices"):
             return
         found = potentials.begun(self._cdag, self._budget)
         if found is None:

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.spatial.algorithms.heavy_path_kernels import ranks_and_layers
 from shorthaul.spatial.algorithms.rake_compress import NONE, Contracted, expand_down, expand_up, merge, prepare
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
-from shorthaul.spatial.tree_kernels import depths, heavy_children, sorted_by, subtree_sizes
+from shorthaul.spatial.tree_kernels import depths, heavy_children, ranks_and_layers, sorted_by, subtree_sizes
 
 Index = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]

@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import kernel
 
 Index = npt.NDArray[np.int32]
 
 
-@kernel
-def batches(first: Index, second: Index, n: int, most: int) -> Index:
+def batches(
+    first: cython.const_int[::1], second: cython.const_int[::1], n: cython.Py_ssize_t, most: cython.int
+) -> Index:
     """Return a batch number per query so that no vertex is in more than ``most`` queries of one batch (greedy)."""
-    batch = np.full(first.size, -1, np.int32)
-    load = np.zeros(n, np.int32)
-    left = first.size
-    turn = 0
+    batch: cython.int[::1] = np.full(first.shape[0], -1, np.int32)
+    load: cython.int[::1] = np.empty(n, np.int32)
+    with cython.nogil:
+        _split(first, second, most, batch, load)
+    return np.asarray(batch)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _split(
+    first: cython.const_int[::1],
+    second: cython.const_int[::1],
+    most: cython.int,
+    batch: cython.int[::1],
+    load: cython.int[::1],
+) -> cython.void:
+    left: cython.Py_ssize_t = first.shape[0]
+    turn: cython.int = 0
+    q: cython.Py_ssize_t
+    v: cython.Py_ssize_t
     while left > 0:
-        load[:] = 0
-        for q in range(first.size):
+        for v in range(load.shape[0]):
+            load[v] = 0
+        for q in range(first.shape[0]):
             if batch[q] < 0 and load[first[q]] < most and load[second[q]] < most:
                 batch[q] = turn
                 load[first[q]] += 1
@@ -27,46 +45,100 @@ def batches(first: Index, second: Index, n: int, most: int) -> Index:
                     load[second[q]] += 1
                 left -= 1
         turn += 1
-    return batch
 
 
-@kernel
-def crowded(center: int, x: Index, y: Index, apart: int, columns: int, rows: int, kept: Index) -> bool:
-    """True if a kept centre lies closer than ``apart`` to this one, or its square has no room left.
+@cython.final
+@cython.cclass
+class Packing:
+    """Chosen centres: ``kept`` holds up to two in every square of side ``apart``, -1 where there is none."""
 
-    ``kept`` of shape (rows * columns, 2) holds the centres in every square of side ``apart``, -1 where there is none.
-    """
-    column, row = x[center] // apart, y[center] // apart
-    if kept[row * columns + column, 1] >= 0:
+    x: cython.const_int[::1]
+    y: cython.const_int[::1]
+    apart: cython.Py_ssize_t
+    kept: cython.int[:, :, ::1]
+
+    def __init__(
+        self,
+        x: cython.const_int[::1],
+        y: cython.const_int[::1],
+        apart: cython.Py_ssize_t,
+        kept: cython.int[:, :, ::1],
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.apart = apart
+        self.kept = kept
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_crowded(packing: Packing, center: cython.Py_ssize_t) -> cython.bint:
+    """True if a kept centre lies too close to this one, or its square has no room left."""
+    column: cython.Py_ssize_t = packing.x[center] // packing.apart
+    row: cython.Py_ssize_t = packing.y[center] // packing.apart
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    if packing.kept[row, column, 1] >= 0:
         return True
-    for j in range(max(row - 1, 0), min(row + 2, rows)):
-        for i in range(max(column - 1, 0), min(column + 2, columns)):
+    for j in range(max(row - 1, 0), min(row + 2, packing.kept.shape[0])):
+        for i in range(max(column - 1, 0), min(column + 2, packing.kept.shape[1])):
             for k in range(2):
-                other = kept[j * columns + i, k]
-                if other >= 0 and abs(x[center] - x[other]) + abs(y[center] - y[other]) < apart:
+                other = packing.kept[j, i, k]
+                if other < 0:
+                    break
+                if (
+                    abs(packing.x[center] - packing.x[other]) + abs(packing.y[center] - packing.y[other])
+                    < packing.apart
+                ):
                     return True
     return False
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep(packing: Packing, center: cython.Py_ssize_t) -> cython.void:
+    row: cython.Py_ssize_t = packing.y[center] // packing.apart
+    column: cython.Py_ssize_t = packing.x[center] // packing.apart
+    packing.kept[row, column, 1 if packing.kept[row, column, 0] >= 0 else 0] = center
+
+
 def packed_queries(
-    first: Index, second: Index, reach: Index, x: Index, y: Index, width: int, height: int, radius: int
+    packing: Packing,
+    first: cython.const_int[::1],
+    second: cython.const_int[::1],
+    reach: cython.const_int[::1],
+    radius: cython.longlong,
 ) -> int:
-    """Return how many queries of ``reach`` at least ``radius`` a greedy choice keeps 2 radius - 1 hops apart.
+    """Return how many queries of ``reach`` at least ``radius`` a greedy choice keeps ``apart``.
 
     Every end of a chosen query is that far from every end of another.
     """
-    apart = 2 * radius - 1
-    columns, rows = (width - 1) // apart + 1, (height - 1) // apart + 1
-    kept = np.full((rows * columns, 2), -1, np.int32)
-    count = 0
-    for q in range(first.size):
-        if reach[q] < radius:
+    count: cython.longlong
+    with cython.nogil:
+        count = _pack(packing, first, second, reach, radius)
+    return int(count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _pack(
+    packing: Packing,
+    first: cython.const_int[::1],
+    second: cython.const_int[::1],
+    reach: cython.const_int[::1],
+    radius: cython.longlong,
+) -> cython.longlong:
+    count: cython.longlong = 0
+    q: cython.Py_ssize_t
+    for q in range(first.shape[0]):
+        if reach[q] < radius or _is_crowded(packing, first[q]) or _is_crowded(packing, second[q]):
             continue
-        if crowded(first[q], x, y, apart, columns, rows, kept) or crowded(second[q], x, y, apart, columns, rows, kept):
-            continue
-        for end in (first[q], second[q]):
-            square = (y[end] // apart) * columns + x[end] // apart
-            kept[square, 1 if kept[square, 0] >= 0 else 0] = end
+        _keep(packing, first[q])
+        _keep(packing, second[q])
         count += 1
     return count

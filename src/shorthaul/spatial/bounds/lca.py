@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.spatial.algorithms.query_kernels import packed_queries
+from shorthaul.spatial.algorithms.query_kernels import Packing, packed_queries
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.tree_kernels import children
 
@@ -151,8 +151,10 @@ def _distance(
 
 
 def _packed(stored: StoredTree, first: Index, second: Index, reach: Index, radius: int) -> int:
-    grid = stored.grid
-    return packed_queries(first, second, reach, stored.x, stored.y, grid.width, grid.height, radius)
+    apart = 2 * radius - 1
+    squares = ((stored.grid.height - 1) // apart + 1, (stored.grid.width - 1) // apart + 1)
+    packing = Packing(stored.x, stored.y, apart, np.full((*squares, 2), -1, np.int32))
+    return packed_queries(packing, first, second, reach, radius)
 
 
 def _balls(stored: StoredTree, first: Index, second: Index, reach: Index) -> tuple[int, int]:

@@ -2,163 +2,344 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
-
 Index = npt.NDArray[np.int32]
 Values = npt.NDArray[np.int64]
-Loads = npt.NDArray[np.int32]
 
 #: Affine maps are composed modulo this prime.
-PRIME = 2147483647
+PRIME = cython.declare(cython.longlong, 2147483647)
 
 
-@kernel
-def earlier_holders(x: Index, y: Index, width: int, cells: int) -> Index:
+def earlier_holders(
+    x: cython.const_int[::1], y: cython.const_int[::1], width: cython.Py_ssize_t, cells: cython.Py_ssize_t
+) -> Index:
     """Return for every vertex the earlier vertex on the same processor, -1 if it is the first there."""
-    holder = np.full(cells, -1, np.int32)
-    earlier = np.full(x.size, -1, np.int32)
-    for v in range(x.size):
+    holder: cython.int[::1] = np.full(cells, -1, np.int32)
+    earlier: cython.int[::1] = np.full(x.shape[0], -1, np.int32)
+    with cython.nogil:
+        _set_earlier(x, y, width, holder, earlier)
+    return np.asarray(earlier)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _set_earlier(
+    x: cython.const_int[::1],
+    y: cython.const_int[::1],
+    width: cython.Py_ssize_t,
+    holder: cython.int[::1],
+    earlier: cython.int[::1],
+) -> cython.void:
+    v: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    for v in range(x.shape[0]):
         cell = y[v] * width + x[v]
         earlier[v] = holder[cell]
         if holder[cell] < 0:
             holder[cell] = v
-    return earlier
 
 
-@kernel
-def tally(
-    sender: Index, receiver: Index, x: Index, y: Index, loads: Loads, totals: Values, clock: Values, far: Values
-) -> None:
-    """Replay one round of messages from processor to processor, all sent before any arrives.
+@cython.final
+@cython.cclass
+class Log:
+    """What messages between processors at (x, y) have cost so far.
 
-    ``totals`` gathers messages, hops and the longest distance; ``clock`` and ``far`` are the longest chains of
-    messages, and of hops, that end at each processor. ``loads`` of shape (height, width, 2, 2) takes the begin and end
-    marks of the routes, east and south counted apart from west and north.
+    ``clock`` and ``far`` are the longest chains of messages, and of hops, that end at each processor. ``loads`` of
+    shape (height, width, 2, 2), or empty, takes the begin and end marks of the routes, east and south counted apart
+    from west and north.
     """
-    count = sender.size
-    when = np.empty(count, np.int64)
-    travelled = np.empty(count, np.int64)
-    for i in range(count):
-        a, b = sender[i], receiver[i]
-        hops = abs(x[a] - x[b]) + abs(y[a] - y[b])
-        totals[0] += 1
-        totals[1] += hops
-        totals[2] = max(totals[2], hops)
-        when[i] = clock[a] + 1
-        travelled[i] = far[a] + hops
-        if loads.size > 0:
-            if x[a] != x[b]:
-                way = 0 if x[b] > x[a] else 1
-                loads[y[a], min(x[a], x[b]), 0, way] += 1
-                loads[y[a], max(x[a], x[b]), 0, way] -= 1
-            if y[a] != y[b]:
-                way = 0 if y[b] > y[a] else 1
-                loads[min(y[a], y[b]), x[b], 1, way] += 1
-                loads[max(y[a], y[b]), x[b], 1, way] -= 1
-    for i in range(count):
+
+    x: cython.const_int[::1]
+    y: cython.const_int[::1]
+    loads: cython.int[:, :, :, ::1]
+    clock: cython.longlong[::1]
+    far: cython.longlong[::1]
+    energy = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(
+        self,
+        x: cython.const_int[::1],
+        y: cython.const_int[::1],
+        loads: cython.int[:, :, :, ::1],
+        clock: cython.longlong[::1],
+        far: cython.longlong[::1],
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.loads = loads
+        self.clock = clock
+        self.far = far
+        self.energy = 0
+
+
+def tally(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1]) -> None:
+    """Replay one round of messages from processor to processor, all sent before any arrives."""
+    when: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
+    travelled: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
+    with cython.nogil:
+        _tally(log, sender, receiver, when, travelled)
+        if log.loads.shape[0] > 0:
+            _mark(log, sender, receiver)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tally(
+    log: Log,
+    sender: cython.const_int[::1],
+    receiver: cython.const_int[::1],
+    when: cython.longlong[::1],
+    travelled: cython.longlong[::1],
+) -> cython.void:
+    i: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    hops: cython.int
+    for i in range(sender.shape[0]):
+        a = sender[i]
         b = receiver[i]
-        clock[b] = max(clock[b], when[i])
-        far[b] = max(far[b], travelled[i])
+        hops = abs(log.x[a] - log.x[b]) + abs(log.y[a] - log.y[b])
+        log.energy += hops
+        when[i] = log.clock[a] + 1
+        travelled[i] = log.far[a] + hops
+    for i in range(sender.shape[0]):
+        b = receiver[i]
+        log.clock[b] = max(log.clock[b], when[i])
+        log.far[b] = max(log.far[b], travelled[i])
 
 
-@kernel
-def largest_load(loads: Loads) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _mark(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1]) -> cython.void:
+    """Mark where the routes begin and end: along the row of the sender, then along the column of the receiver."""
+    i: cython.Py_ssize_t
+    a: cython.int
+    b: cython.int
+    c: cython.int
+    d: cython.int
+    way: cython.int
+    for i in range(sender.shape[0]):
+        a = log.x[sender[i]]
+        b = log.x[receiver[i]]
+        c = log.y[sender[i]]
+        d = log.y[receiver[i]]
+        if a != b:
+            way = 0 if b > a else 1
+            log.loads[c, min(a, b), 0, way] += 1
+            log.loads[c, max(a, b), 0, way] -= 1
+        if c != d:
+            way = 0 if d > c else 1
+            log.loads[min(c, d), b, 1, way] += 1
+            log.loads[max(c, d), b, 1, way] -= 1
+
+
+def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
     """Return the largest load that the marks of ``tally`` stand for."""
-    height, width = loads.shape[0], loads.shape[1]
-    most = 0
+    most: cython.int
+    with cython.nogil:
+        most = _largest_load(loads)
+    return int(most)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _largest_load(loads: cython.const_int[:, :, :, ::1]) -> cython.int:
+    row: cython.Py_ssize_t
+    column: cython.Py_ssize_t
+    way: cython.Py_ssize_t
+    run: cython.int
+    most: cython.int = 0
     for way in range(2):
-        for row in range(height):
+        for row in range(loads.shape[0]):
             run = 0
-            for column in range(width):
+            for column in range(loads.shape[1]):
                 run += loads[row, column, 0, way]
                 most = max(most, run)
-        for column in range(width):
+        for column in range(loads.shape[1]):
             run = 0
-            for row in range(height):
+            for row in range(loads.shape[0]):
                 run += loads[row, column, 1, way]
                 most = max(most, run)
     return most
 
 
-@kernel
-def combine(code: int, a: Values, b: Values, out: Values) -> None:
-    """Write a o b to ``out`` for the operator of this code (0 sum, 1 max, 2 min, 3 product, 4 xor, 5 or, 6 and).
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _combine(
+    values: cython.longlong[:, ::1],
+    a: cython.Py_ssize_t,
+    b: cython.Py_ssize_t,
+    out: cython.Py_ssize_t,
+    code: cython.int,
+) -> cython.void:
+    """Write the value of a o that of b to ``out``: sum, max, min, product, xor, or, and by their code, 0 to 6.
 
     Code 7 composes affine maps modulo 2^31 - 1: first (a0, a1), then (b0, b1), where (m, c) maps t to m t + c.
     """
-    if code == 7:
-        factor = a[0] * b[0] % PRIME
-        shift = (a[1] * b[0] + b[1]) % PRIME
-        out[0] = factor
-        out[1] = shift
-    elif code == 0:
-        out[0] = a[0] + b[0]
+    one: cython.longlong = values[a, 0]
+    other: cython.longlong = values[b, 0]
+    if code == 0:
+        values[out, 0] = one + other
     elif code == 1:
-        out[0] = max(a[0], b[0])
+        values[out, 0] = max(one, other)
     elif code == 2:
-        out[0] = min(a[0], b[0])
+        values[out, 0] = min(one, other)
     elif code == 3:
-        out[0] = a[0] * b[0]
+        values[out, 0] = one * other
     elif code == 4:
-        out[0] = a[0] ^ b[0]
+        values[out, 0] = one ^ other
     elif code == 5:
-        out[0] = a[0] | b[0]
+        values[out, 0] = one | other
+    elif code == 6:
+        values[out, 0] = one & other
     else:
-        out[0] = a[0] & b[0]
+        values[out, 1] = (values[a, 1] * other + values[b, 1]) % PRIME
+        values[out, 0] = one * other % PRIME
 
 
-@kernel
-def subtree_folds(parent: Index, parents_first: Index, values: Values, code: int) -> Values:
+def subtree_folds(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    values: cython.const_longlong[:, ::1],
+    code: cython.int,
+) -> Values:
     """Return the fold of the values in every subtree, shape (n, words), for a commutative operator."""
-    result = values.copy()
-    for i in range(parent.size - 1, -1, -1):
-        v = parents_first[i] if parents_first.size else i
+    result: cython.longlong[:, ::1] = np.array(values)
+    with cython.nogil:
+        _fold_subtrees(parent, parents_first, result, code)
+    return np.asarray(result)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fold_subtrees(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    result: cython.longlong[:, ::1],
+    code: cython.int,
+) -> cython.void:
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    for i in range(parent.shape[0] - 1, -1, -1):
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
-            combine(code, result[parent[v]], result[v], result[parent[v]])
-    return result
+            _combine(result, parent[v], v, parent[v], code)
 
 
-@kernel
-def path_folds(parent: Index, parents_first: Index, values: Values, code: int) -> Values:
+def path_folds(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    values: cython.const_longlong[:, ::1],
+    code: cython.int,
+) -> Values:
     """Return the fold of the values from the root down to every vertex, shape (n, words)."""
-    result = values.copy()
-    for i in range(parent.size):
-        v = parents_first[i] if parents_first.size else i
+    result: cython.longlong[:, ::1] = np.array(values)
+    with cython.nogil:
+        _fold_paths(parent, parents_first, result, code)
+    return np.asarray(result)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fold_paths(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    result: cython.longlong[:, ::1],
+    code: cython.int,
+) -> cython.void:
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    for i in range(parent.shape[0]):
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
-            combine(code, result[parent[v]], values[v], result[v])
-    return result
+            _combine(result, parent[v], v, v, code)
 
 
-@kernel
-def lowest_common_ancestors(parent: Index, parents_first: Index, first: Index, second: Index) -> Index:
-    """Return the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy paths."""
-    n = parent.size
-    size = np.ones(n, np.int32)
-    depth = np.zeros(n, np.int32)
-    heavy = np.full(n, -1, np.int32)
-    head = np.empty(n, np.int32)
+@cython.final
+@cython.cclass
+class Paths:
+    """The heavy paths of a tree: ``head`` is the vertex that a vertex' path begins with."""
+
+    parent: cython.const_int[::1]
+    size: cython.int[::1]
+    depth: cython.int[::1]
+    heavy: cython.int[::1]
+    head: cython.int[::1]
+
+    def __init__(self, parent: cython.const_int[::1]) -> None:
+        n = parent.shape[0]
+        self.parent = parent
+        self.size = np.ones(n, np.int32)
+        self.depth = np.zeros(n, np.int32)
+        self.heavy = np.full(n, -1, np.int32)
+        self.head = np.empty(n, np.int32)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_paths(paths: Paths, parents_first: cython.const_int[::1]) -> cython.void:
+    n: cython.Py_ssize_t = paths.parent.shape[0]
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
     for i in range(n - 1, -1, -1):
-        v = parents_first[i] if parents_first.size else i
-        p = parent[v]
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
+        p = paths.parent[v]
         if p >= 0:
-            size[p] += size[v]
-            if heavy[p] < 0 or size[v] > size[heavy[p]]:
-                heavy[p] = v
+            paths.size[p] += paths.size[v]
+            if paths.heavy[p] < 0 or paths.size[v] > paths.size[paths.heavy[p]]:
+                paths.heavy[p] = v
     for i in range(n):
-        v = parents_first[i] if parents_first.size else i
-        p = parent[v]
-        head[v] = head[p] if p >= 0 and heavy[p] == v else v
-        depth[v] = depth[p] + 1 if p >= 0 else 0
-    answer = np.empty(first.size, np.int32)
-    for i in range(first.size):
-        u, v = first[i], second[i]
-        while u >= 0 and v >= 0 and head[u] != head[v]:
-            if depth[head[u]] < depth[head[v]]:
-                v = parent[head[v]]
+        v = parents_first[i] if parents_first.shape[0] > 0 else i
+        p = paths.parent[v]
+        paths.head[v] = paths.head[p] if p >= 0 and paths.heavy[p] == v else v
+        paths.depth[v] = paths.depth[p] + 1 if p >= 0 else 0
+
+
+def lowest_common_ancestors(
+    parent: cython.const_int[::1],
+    parents_first: cython.const_int[::1],
+    first: cython.const_int[::1],
+    second: cython.const_int[::1],
+) -> Index:
+    """Return the lowest common ancestor of every pair, -1 where they are in different trees: climbs heavy paths."""
+    paths = Paths(parent)
+    answer: cython.int[::1] = np.empty(first.shape[0], np.int32)
+    with cython.nogil:
+        _find_paths(paths, parents_first)
+        _climb(paths, first, second, answer)
+    return np.asarray(answer)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _climb(
+    paths: Paths, first: cython.const_int[::1], second: cython.const_int[::1], answer: cython.int[::1]
+) -> cython.void:
+    i: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    for i in range(first.shape[0]):
+        u = first[i]
+        v = second[i]
+        while u >= 0 and v >= 0 and paths.head[u] != paths.head[v]:
+            if paths.depth[paths.head[u]] < paths.depth[paths.head[v]]:
+                v = paths.parent[paths.head[v]]
             else:
-                u = parent[head[u]]
-        answer[i] = -1 if u < 0 or v < 0 else (u if depth[u] < depth[v] else v)
-    return answer
+                u = paths.parent[paths.head[u]]
+        if u < 0 or v < 0:
+            answer[i] = -1
+        else:
+            answer[i] = u if paths.depth[u] < paths.depth[v] else v

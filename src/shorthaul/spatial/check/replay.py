@@ -8,6 +8,7 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.spatial.check.check_kernels import (
+    Log,
     earlier_holders,
     largest_load,
     lowest_common_ancestors,
@@ -74,20 +75,19 @@ class Replay:
     """Plays a log of messages between processors at (x, y) of ``grid`` and recounts what it costs."""
 
     def __init__(self, x: Index, y: Index, grid: Grid, *, links: bool = True) -> None:
-        self._x, self._y = x, y
         self._loads = np.zeros((grid.height, grid.width, 2, 2) if links else (0, 0, 0, 0), np.int32)
-        self._totals = np.zeros(3, np.int64)
         self._clock = np.zeros(len(x), np.int64)
         self._far = np.zeros(len(x), np.int64)
+        self._log = Log(x, y, self._loads, self._clock, self._far)
 
     def round(self, sender: Index, receiver: Index) -> None:
         """Send one message from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
-        tally(sender, receiver, self._x, self._y, self._loads, self._totals, self._clock, self._far)
+        tally(self._log, sender, receiver)
 
     def cost(self) -> Cost:
         """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""
         far = int(self._far.max(initial=0))
-        cost = {"energy_hops": int(self._totals[1]), "depth": int(self._clock.max(initial=0)), "distance_hops": far}
+        cost = {"energy_hops": int(self._log.energy), "depth": int(self._clock.max(initial=0)), "distance_hops": far}
         if self._loads.size:
             cost["link_load"] = largest_load(self._loads)
         return Cost(**cost)

@@ -13,11 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError
-from shorthaul.spatial.computer.machine_kernels import count_ports, deliver
-from shorthaul.spatial.layout.cost_kernels import add_node_routes, sum_routes
+from shorthaul.spatial.computer.machine_kernels import Traffic, count_ports, deliver
+from shorthaul.spatial.layout.cost_kernels import Routes, add_node_routes, sum_routes
 from shorthaul.spatial.model import Grid
 
 Index = npt.NDArray[np.int32]
@@ -57,7 +56,6 @@ class SpatialComputer:
         host: Index | None = None,
         listener: Listener | None = None,
     ) -> None:
-        jit.announce("shorthaul.spatial.computer.machine_kernels", 3, group="spatial")
         self.grid = grid
         self.processors = len(x)
         self.rounds = 0
@@ -65,18 +63,16 @@ class SpatialComputer:
         self.words_limit = words
         self.message_words_limit = words if message_words is None else message_words
         self.count_links = count_links
-        self._x, self._y = x, y
         self._clock = np.zeros(len(x), np.int32)
         self._far = np.zeros(len(x), np.int64)
-        self._totals = np.zeros(3, np.int64)
         self._registers = self._carried = 0
-        self._links = np.zeros((4, grid.cells if count_links else 0), np.int64)
-        self._ports = np.zeros((3, len(x) if count_links else 0), np.int64)
+        self._links = np.zeros((4, grid.cells if count_links else 0), np.int32)
+        self._ports = np.zeros((2, len(x) if count_links else 0), np.int32)
+        self._traffic = Traffic(x, y, self._clock, self._far, *self._ports)
+        self._routes = Routes(x, y, grid.width, self._links)
         self._listener = listener
         self._host = host_of = np.arange(len(x), dtype=np.int32) if host is None else host
         self._share = 1 if host is None else int(np.bincount(host_of, minlength=1).max(initial=1))
-        self._when = np.empty(len(host_of), np.int32)
-        self._travelled = np.empty(len(host_of), np.int64)
 
     def hosting(self, host: Index | None) -> None:
         """Begin a phase: nodes are hosted by these processors from now on; all registers but the carried are free."""
@@ -132,20 +128,15 @@ class SpatialComputer:
         words = sum(1 if array.ndim == 1 else array.shape[1] for array in payload)
         if words > self.message_words_limit:
             raise InfeasibleError("words of a message", demand=words, limit=self.message_words_limit)
-        if len(sender) > len(self._when):
-            self._when, self._travelled = np.empty(len(sender), np.int32), np.empty(len(sender), np.int64)
-        deliver(
-            sender, receiver, self._host, self._x, self._y, self._clock, self._far, self._totals,
-            self._when, self._travelled, in_order,
-        )  # fmt: skip
+        deliver(self._traffic, sender, receiver, self._host, in_order)
         if self.count_links:
             self._count(sender, receiver, words, in_order=in_order)
         if self._listener is not None:
             self._tell(self._listener, sender, receiver, in_order=in_order)
 
     def _count(self, sender: Index, receiver: Index, words: int, *, in_order: bool) -> None:
-        add_node_routes(sender, receiver, self._host, self._x, self._y, self.grid.width, self._links)
-        most = count_ports(sender, receiver, self._host, *self._ports)
+        add_node_routes(self._routes, sender, receiver, self._host)
+        most = count_ports(self._traffic, sender, receiver, self._host)
         if in_order:  # a wave reaches a processor message by message
             self._hold(self._registers + words)
             return
@@ -162,7 +153,7 @@ class SpatialComputer:
         for i in np.flatnonzero(away).tolist():
             listener.round(a[i : i + 1], b[i : i + 1])
 
-    def link_loads(self) -> npt.NDArray[np.int64]:
+    def link_loads(self) -> Index:
         """Return the load of every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
         loads = self._links.copy()
         sum_routes(self.grid.width, self.grid.height, loads)
@@ -171,7 +162,7 @@ class SpatialComputer:
     def cost(self) -> Cost:
         """Return energy, depth, critical-path distance and, if counted, the largest link load."""
         amounts = {
-            "energy_hops": int(self._totals[1]),
+            "energy_hops": self._traffic.hops,
             "depth": int(self._clock.max(initial=0)),
             "distance_hops": int(self._far.max(initial=0)),
         }
@@ -185,14 +176,13 @@ class SpatialComputer:
         ``cycles`` is the wafer-scale clock of Luczynski et al.: the larger of contention and energy / links + longest
         chain in hops, plus 2 t_r + 1 cycles for each link of the longest chain of messages.
         """
-        messages, energy, longest = self._totals.tolist()
-        contention = int(self._ports[:2].max(initial=0))
-        spread = energy / max(1, self.grid.links) + int(self._far.max(initial=0))
+        contention = int(self._ports.max(initial=0))
+        spread = self._traffic.hops / max(1, self.grid.links) + int(self._far.max(initial=0))
         counted = {"words_per_processor": self.words_held, "messages_per_processor": contention}
         return {
-            "messages": messages,
+            "messages": self._traffic.messages,
             "rounds": self.rounds,
-            "longest_message_hops": longest,
+            "longest_message_hops": self._traffic.longest,
             **(counted if self.count_links else {}),
             "cycles": max(contention, spread) + (2 * ROUTER_CYCLES + 1) * int(self._clock.max(initial=0)),
         }

@@ -2,124 +2,231 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
-
-Index = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64]
+PRIME = cython.declare(cython.longlong, 2147483647)
 
 
-@kernel
+@cython.final
+@cython.cclass
+class Traffic:
+    """Processors at (x, y), and what the messages between them have taken so far.
+
+    ``clock`` and ``far`` hold the longest chain of messages and of hops that ends at each processor, ``sent`` and
+    ``received`` its messages (empty: not counted). Nodes of one processor share its memory: nothing travels between
+    them.
+    """
+
+    x: cython.const_int[::1]
+    y: cython.const_int[::1]
+    clock: cython.int[::1]
+    far: cython.longlong[::1]
+    sent: cython.int[::1]
+    received: cython.int[::1]
+    now: cython.int[::1]  # scratch space of one round, zero outside
+    when: cython.int[::1]
+    travelled: cython.longlong[::1]
+    messages = cython.declare(cython.longlong, visibility="readonly")
+    hops = cython.declare(cython.longlong, visibility="readonly")
+    longest = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(
+        self,
+        x: cython.const_int[::1],
+        y: cython.const_int[::1],
+        clock: cython.int[::1],
+        far: cython.longlong[::1],
+        sent: cython.int[::1],
+        received: cython.int[::1],
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.clock = clock
+        self.far = far
+        self.sent = sent
+        self.received = received
+        self.now = np.zeros(sent.shape[0], np.int32)
+        self.when = np.empty(x.shape[0], np.int32)
+        self.travelled = np.empty(x.shape[0], np.int64)
+        self.messages = self.hops = self.longest = 0
+
+
 def deliver(
-    sender: Index,
-    receiver: Index,
-    host: Index,
-    x: Index,
-    y: Index,
-    clock: Index,
-    far: Values,
-    totals: Values,
-    when: Index,
-    travelled: Values,
-    in_order: bool,
+    traffic: Traffic,
+    sender: cython.const_int[::1],
+    receiver: cython.const_int[::1],
+    host: cython.const_int[::1],
+    in_order: cython.bint,
 ) -> None:
-    """Deliver messages between nodes: all at once, or, ``in_order``, each one after those before it have arrived.
-
-    ``clock`` and ``far`` hold the longest chain of messages and of hops that ends at each processor. ``totals`` gathers
-    messages, hops and the longest message. Nodes of one processor share its memory: nothing travels between them.
-    ``when`` and ``travelled`` are scratch space for at least as many messages.
-    """
-    count, hops, longest = 0, 0, 0
-    for i in range(sender.size):
-        a, b = host[sender[i]], host[receiver[i]]
-        if a == b:
-            when[i] = -1
-            continue
-        d = abs(x[a] - x[b]) + abs(y[a] - y[b])
-        count += 1
-        hops += d
-        longest = max(longest, d)
+    """Deliver messages between nodes: all at once, or, ``in_order``, each one after those before it have arrived."""
+    if not in_order and traffic.when.shape[0] < sender.shape[0]:
+        traffic.when = np.empty(sender.shape[0], np.int32)
+        traffic.travelled = np.empty(sender.shape[0], np.int64)
+    with cython.nogil:
         if in_order:
-            clock[b] = max(clock[b], clock[a] + 1)
-            far[b] = max(far[b], far[a] + d)
+            _deliver_in_order(traffic, sender, receiver, host)
         else:
-            when[i] = clock[a] + 1
-            travelled[i] = far[a] + d
-    totals[0] += count
-    totals[1] += hops
-    totals[2] = max(totals[2], longest)
-    if not in_order:
-        for i in range(sender.size):
-            if when[i] >= 0:
-                b = host[receiver[i]]
-                clock[b] = max(clock[b], when[i])
-                far[b] = max(far[b], travelled[i])
+            _deliver(traffic, sender, receiver, host)
 
 
-@kernel
-def count_ports(sender: Index, receiver: Index, host: Index, sent: Values, received: Values, now: Values) -> int:
-    """Add the messages to ``sent`` and ``received``; return the most that one processor sent or received in this call.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _distance(traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t) -> cython.longlong:
+    """Count a message from one processor to another; return how far it travels."""
+    hops: cython.longlong = abs(traffic.x[a] - traffic.x[b]) + abs(traffic.y[a] - traffic.y[b])
+    traffic.messages += 1
+    traffic.hops += hops
+    traffic.longest = max(traffic.longest, hops)
+    return hops
 
-    ``now`` is zero on entry and on return, one entry per processor.
-    """
-    most = 0
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _deliver_in_order(
+    traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
+) -> cython.void:
+    i: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    for i in range(sender.shape[0]):
+        a = host[sender[i]]
+        b = host[receiver[i]]
+        if a != b:
+            traffic.clock[b] = max(traffic.clock[b], traffic.clock[a] + 1)
+            traffic.far[b] = max(traffic.far[b], traffic.far[a] + _distance(traffic, a, b))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _deliver(
+    traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
+) -> cython.void:
+    i: cython.Py_ssize_t
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    for i in range(sender.shape[0]):
+        a = host[sender[i]]
+        b = host[receiver[i]]
+        if a == b:
+            traffic.when[i] = -1
+        else:
+            traffic.when[i] = traffic.clock[a] + 1
+            traffic.travelled[i] = traffic.far[a] + _distance(traffic, a, b)
+    for i in range(sender.shape[0]):
+        if traffic.when[i] >= 0:
+            b = host[receiver[i]]
+            traffic.clock[b] = max(traffic.clock[b], traffic.when[i])
+            traffic.far[b] = max(traffic.far[b], traffic.travelled[i])
+
+
+def count_ports(
+    traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
+) -> int:
+    """Add the messages to ``sent`` and ``received``; return the most that one processor sent or received now."""
+    most: cython.int
+    with cython.nogil:
+        most = _count_ports(traffic, sender, receiver, host)
+    return int(most)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_ports(
+    traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
+) -> cython.int:
+    most: cython.int = 0
+    way: cython.int
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
     for way in range(2):
-        ends = sender if way == 0 else receiver
-        for i in range(sender.size):
-            if host[sender[i]] != host[receiver[i]]:
-                p = host[ends[i]]
-                now[p] += 1
-                most = max(most, now[p])
-        for i in range(sender.size):
-            p = host[ends[i]]
-            if now[p] > 0:
-                if way == 0:
-                    sent[p] += now[p]
-                else:
-                    received[p] += now[p]
-                now[p] = 0
+        for i in range(sender.shape[0]):
+            p = host[sender[i]]
+            if p != host[receiver[i]]:
+                if way == 1:
+                    p = host[receiver[i]]
+                traffic.now[p] += 1
+                most = max(most, traffic.now[p])
+        for i in range(sender.shape[0]):
+            if way == 0:
+                p = host[sender[i]]
+                traffic.sent[p] += traffic.now[p]
+            else:
+                p = host[receiver[i]]
+                traffic.received[p] += traffic.now[p]
+            traffic.now[p] = 0
     return most
 
 
-@kernel
-def operate(code: int, a: Values, b: Values) -> None:
-    """Replace a by a o b for a built-in operator."""
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _operate(
+    code: cython.int,
+    values: cython.longlong[:, ::1],
+    a: cython.Py_ssize_t,
+    b: cython.Py_ssize_t,
+    out: cython.Py_ssize_t,
+) -> cython.void:
+    """Replace the value of ``out`` by that of a o that of b, for a built-in operator."""
+    one: cython.longlong = values[a, 0]
+    other: cython.longlong = values[b, 0]
     if code == 0:
-        a[0] += b[0]
+        values[out, 0] = one + other
     elif code == 1:
-        a[0] = max(a[0], b[0])
+        values[out, 0] = max(one, other)
     elif code == 2:
-        a[0] = min(a[0], b[0])
+        values[out, 0] = min(one, other)
     elif code == 3:
-        a[0] *= b[0]
+        values[out, 0] = one * other
     elif code == 4:
-        a[0] ^= b[0]
+        values[out, 0] = one ^ other
     elif code == 5:
-        a[0] |= b[0]
+        values[out, 0] = one | other
     elif code == 6:
-        a[0] &= b[0]
+        values[out, 0] = one & other
     else:
-        a[1] = (b[0] * a[1] + b[1]) % 2147483647
-        a[0] = b[0] * a[0] % 2147483647
+        values[out, 1] = (other * values[a, 1] + values[b, 1]) % PRIME
+        values[out, 0] = one * other % PRIME
 
 
-@kernel
-def fold_up(sender: Index, receiver: Index, values: Values, code: int) -> None:
+def fold_up(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
+) -> None:
     """Let every sender in turn add its value to its receiver's; ``values`` has shape (nodes, words)."""
-    for i in range(sender.size):
-        operate(code, values[receiver[i]], values[sender[i]])
+    with cython.nogil:
+        _fold_up(sender, receiver, values, code)
 
 
-@kernel
-def fold_down(sender: Index, receiver: Index, values: Values, code: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fold_up(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
+) -> cython.void:
+    i: cython.Py_ssize_t
+    for i in range(sender.shape[0]):
+        _operate(code, values, receiver[i], sender[i], receiver[i])
+
+
+def fold_down(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
+) -> None:
     """Let every receiver in turn put its sender's value before its own; ``values`` has shape (nodes, words)."""
-    words = values.shape[1]
-    held = np.empty(words, np.int64)
-    for i in range(sender.size):
-        for k in range(words):
-            held[k] = values[sender[i], k]
-        operate(code, held, values[receiver[i]])
-        for k in range(words):
-            values[receiver[i], k] = held[k]
+    with cython.nogil:
+        _fold_down(sender, receiver, values, code)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fold_down(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
+) -> cython.void:
+    i: cython.Py_ssize_t
+    for i in range(sender.shape[0]):
+        _operate(code, values, sender[i], receiver[i], receiver[i])

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE, companion, expect_digest
+from shorthaul.core.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.core.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.formats import newick_kernels
+from shorthaul.spatial.formats import newick_constants as problems
+from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
 from shorthaul.spatial.tree_kernels import children
@@ -22,18 +24,18 @@ from shorthaul.spatial.tree_kernels import children
 _NEWICK_SIGNS = frozenset(b"();")
 
 _PROBLEMS = {
-    newick_kernels.UNOPENED: ("a parenthesis is closed that was never opened", "as many '(' as ')'"),
-    newick_kernels.UNCLOSED: ("a parenthesis is never closed", "as many '(' as ')'"),
-    newick_kernels.COMMENT: ("a comment is never closed", "'[' ... ']'"),
-    newick_kernels.QUOTE: ("a quoted name is never closed", "'...' with '' for a quote inside"),
-    newick_kernels.COMMA: ("a comma is missing before this parenthesis", "siblings separated by ','"),
-    newick_kernels.OUTSIDE: ("a comma outside every parenthesis", "one root per tree"),
-    newick_kernels.TWICE: (
+    problems.UNOPENED: ("a parenthesis is closed that was never opened", "as many '(' as ')'"),
+    problems.UNCLOSED: ("a parenthesis is never closed", "as many '(' as ')'"),
+    problems.COMMENT: ("a comment is never closed", "'[' ... ']'"),
+    problems.QUOTE: ("a quoted name is never closed", "'...' with '' for a quote inside"),
+    problems.COMMA: ("a comma is missing before this parenthesis", "siblings separated by ','"),
+    problems.OUTSIDE: ("a comma outside every parenthesis", "one root per tree"),
+    problems.TWICE: (
         "a vertex has two names or two lengths",
         "siblings separated by ',', names with blanks in single quotes",
     ),
-    newick_kernels.NUMBER: ("a branch length is missing after ':'", "a number"),
-    newick_kernels.EMPTY: ("holds no tree", "Newick text as in (a,b)c;"),
+    problems.NUMBER: ("a branch length is missing after ':'", "a number"),
+    problems.EMPTY: ("holds no tree", "Newick text as in (a,b)c;"),
 }
 
 
@@ -100,8 +102,9 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False) -> Tree:
     raw = data.encode() if isinstance(data, str) else data.removeprefix(b"\xef\xbb\xbf")
     text = np.frombuffer(raw, np.uint8)
     most = raw.count(b"(") + raw.count(b",") + raw.count(b";") + 2
-    problem, offset, n, parent, name, length = newick_kernels.parse(text, most)
-    if problem != newick_kernels.FINE:
+    parent, name, length = np.empty(most, np.int32), np.zeros((most, 2), np.int64), np.zeros((most, 2), np.int64)
+    problem, offset, n = parse(Reader(text, parent, name, length), len(text))
+    if problem != problems.FINE:
         what, allowed = _PROBLEMS[problem]
         line = raw.count(b"\n", 0, offset) + 1
         column = offset - raw.rfind(b"\n", 0, offset)
@@ -121,7 +124,7 @@ def newick_from_tree(tree: Tree) -> bytes:
     starts, kids = children(tree.parent, np.empty(0, np.int32))
     room = int(np.diff(labels.name).sum() + np.diff(labels.length).sum()) + 4 * tree.n + 2
     out = np.empty(room, np.uint8)
-    return out[: newick_kernels.write(starts, kids, labels.text, labels.name, labels.length, out)].tobytes()
+    return out[: write(starts, kids, labels.text, labels.name, labels.length, out)].tobytes()
 
 
 def _numbered(n: int) -> Labels:
@@ -195,17 +198,11 @@ def table_document(table: VertexTable, file: str | None, data: bytes | None) -> 
 
 def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
     """Return the array in a .npy file, or the one of this name in a .npz file; raises :class:`InputError`."""
+    whole = Column("iufbU", None, finite=False)
     try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            if name in loaded.files:
-                return np.asarray(loaded[name])
-            found = ", ".join(loaded.files)
-    except UNREADABLE as error:
-        raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
-    raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
+        return read_archive(data, {name: whole})[name] if is_archive(data) else read_array(data, whole)
+    except InputError as error:
+        raise error.in_file(file) from None
 
 
 def load_layout(path: Path) -> tuple[Layout, Path, bytes]:
@@ -237,7 +234,9 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
     checker to say.
     """
     try:
-        arrays = _archive_arrays(data) if data[:2] == b"PK" else _json_arrays(data)
+        whole = Column(shape=None)
+        three = dict.fromkeys(("parent", "x", "y"), whole)
+        arrays = read_archive(data, three, {"grid": whole}) if is_archive(data) else _json_arrays(data)
         for name in ("parent", "x", "y"):
             if name not in arrays:
                 raise InputError(f"has no array {name!r}", value=", ".join(arrays), allowed="parent, x, y (and grid)")
@@ -248,14 +247,6 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
         return Layout(parent, x, y, _grid(arrays.get("grid"), x, y))
     except InputError as error:
         raise (error if file is None else error.in_file(file)) from None
-
-
-def _archive_arrays(data: bytes) -> dict[str, Any]:
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except UNREADABLE as error:
-        raise InputError(f"is not a readable NumPy archive: {str(error).splitlines()[0]}") from None
 
 
 def _json_arrays(data: bytes) -> dict[str, Any]:

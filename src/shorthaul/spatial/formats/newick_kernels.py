@@ -2,155 +2,331 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.spatial.formats.newick_constants import (
+    COMMA,
+    COMMENT,
+    EMPTY,
+    FINE,
+    NUMBER,
+    OUTSIDE,
+    QUOTE,
+    TWICE,
+    UNCLOSED,
+    UNFINISHED,
+    UNOPENED,
+)
 
-from shorthaul.core.jit import kernel
 
-Bytes = npt.NDArray[np.uint8]
-Index = npt.NDArray[np.int32]
-Spans = npt.NDArray[np.int64]
+@cython.final
+@cython.cclass
+class Reader:
+    """Newick text and the vertices found in it, in the order they begin (preorder).
 
-# What parse reports: no problem, or one of these with the offset it was found at.
-FINE, UNOPENED, UNCLOSED, COMMENT, QUOTE, COMMA, OUTSIDE, TWICE, NUMBER, EMPTY = range(10)
-
-
-@kernel
-def parse(text: Bytes, most: int) -> tuple[int, int, int, Index, Spans, Spans]:
-    """Return (problem, offset, n, parent, name spans, length spans); vertices in the order they begin (preorder).
-
-    ``most`` bounds the number of vertices. Several trees, each ended by a semicolon, give several roots.
+    Several trees, each ended by a semicolon, give several roots. ``name`` and ``length`` are where these begin and end
+    in the text, shape (vertices, 2); the arrays have room for all vertices, and are zero.
     """
-    parent = np.empty(most, np.int32)
-    name = np.zeros((most, 2), np.int64)
-    length = np.zeros((most, 2), np.int64)
-    size = text.size
-    n, opened, current, i = 0, -1, -1, 0
-    have, begun = False, False
-    while i < size:
-        c = text[i]
+
+    text: cython.const_uchar[::1]
+    parent: cython.int[::1]
+    name: cython.longlong[:, ::1]
+    length: cython.longlong[:, ::1]
+    offset: cython.Py_ssize_t  # the next byte to read, in the end where the problem was found
+    n: cython.Py_ssize_t
+    opened: cython.Py_ssize_t  # the vertex whose parenthesis is open, -1: none
+    current: cython.Py_ssize_t  # the vertex that names and lengths belong to
+    has_vertex: cython.bint  # true if a vertex began here that the next comma ends
+    has_tree: cython.bint
+
+    def __init__(
+        self,
+        text: cython.const_uchar[::1],
+        parent: cython.int[::1],
+        name: cython.longlong[:, ::1],
+        length: cython.longlong[:, ::1],
+    ) -> None:
+        self.text = text
+        self.parent = parent
+        self.name = name
+        self.length = length
+        self.offset = self.n = 0
+        self.opened = self.current = -1
+        self.has_vertex = self.has_tree = False
+
+
+def parse(reader: Reader, count: cython.Py_ssize_t) -> tuple[int, int, int]:
+    """Read at least ``count`` bytes more, if there are; return (problem, its offset, number of vertices so far)."""
+    problem: cython.int
+    stop: cython.Py_ssize_t = min(reader.offset + count, reader.text.shape[0])
+    with cython.nogil:
+        problem = _parse(reader, stop)
+        if problem == FINE:
+            problem = UNFINISHED if reader.offset < reader.text.shape[0] else _finish(reader)
+    return int(problem), int(reader.offset), int(reader.n)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _parse(reader: Reader, stop: cython.Py_ssize_t) -> cython.int:
+    problem: cython.int = FINE
+    c: cython.uchar
+    while reader.offset < stop and problem == FINE:
+        c = reader.text[reader.offset]
         if c == 32 or 9 <= c <= 13:
-            i += 1
-            continue
-        if c == 91:  # [ comment ]
-            begin = i
-            while i < size and text[i] != 93:
-                i += 1
-            if i == size:
-                return COMMENT, begin, n, parent, name, length
-            i += 1
-            continue
-        if c == 40:  # (
-            if have:
-                return COMMA, i, n, parent, name, length
-            parent[n] = opened
-            name[n, 0] = i
-            opened = n
-            n += 1
-            begun = True
-            i += 1
-            continue
-        if not have and c != 59:  # a leaf begins here, perhaps without a name
-            if opened < 0 and (c == 44 or c == 41):
-                return (OUTSIDE if c == 44 else UNOPENED), i, n, parent, name, length
-            parent[n] = opened
-            name[n, 0] = -1
-            current = n
-            n += 1
-            have = True
-            begun = True
-        if c == 44:  # ,
-            if opened < 0:
-                return OUTSIDE, i, n, parent, name, length
-            have = False
-            i += 1
-        elif c == 41:  # )
-            if opened < 0:
-                return UNOPENED, i, n, parent, name, length
-            current = opened
-            opened = parent[opened]
-            name[current, 0] = -1
-            i += 1
-        elif c == 59:  # ;
-            if opened >= 0:
-                return UNCLOSED, name[opened, 0], n, parent, name, length
-            if not begun:
-                return EMPTY, i, n, parent, name, length
-            have = False
-            begun = False
-            i += 1
-        elif c == 58:  # : length
-            i += 1
-            while i < size and (text[i] == 32 or 9 <= text[i] <= 13):
-                i += 1
-            begin = i
-            while i < size and (48 <= text[i] <= 57 or text[i] in (43, 45, 46, 69, 101)):
-                i += 1
-            if i == begin:
-                return NUMBER, i, n, parent, name, length
-            if length[current, 1] > 0:
-                return TWICE, begin, n, parent, name, length
-            length[current, 0] = begin
-            length[current, 1] = i
+            reader.offset += 1
+        elif c == 91:
+            problem = _skip_comment(reader)
+        elif c == 40:
+            problem = _open(reader)
         else:
-            if name[current, 0] >= 0:
-                return TWICE, i, n, parent, name, length
-            begin = i
-            if c == 39:  # ' quoted, '' inside is a quote
-                i += 1
-                while i < size and (text[i] != 39 or (i + 1 < size and text[i + 1] == 39)):
-                    i += 2 if text[i] == 39 else 1
-                if i >= size:
-                    return QUOTE, begin, n, parent, name, length
-                i += 1
+            if not reader.has_vertex and c != 59:
+                problem = _begin_leaf(reader, c)
+                if problem != FINE:
+                    break
+            if c == 44:
+                problem = FINE if reader.opened >= 0 else OUTSIDE
+                if problem == FINE:
+                    reader.has_vertex = False
+                    reader.offset += 1
+            elif c == 41:
+                problem = _close(reader)
+            elif c == 59:
+                problem = _end_tree(reader)
+            elif c == 58:
+                problem = _read_length(reader)
             else:
-                while i < size and text[i] > 32 and text[i] not in (40, 41, 44, 58, 59, 91):
-                    i += 1
-            name[current, 0] = begin
-            name[current, 1] = i
-    if opened >= 0:
-        return UNCLOSED, name[opened, 0], n, parent, name, length
-    if n == 0:
-        return EMPTY, 0, n, parent, name, length
-    for v in range(n):
-        if name[v, 0] < 0:
-            name[v, 0] = 0
-    return FINE, -1, n, parent, name, length
+                problem = _read_name(reader, c)
+    return problem
 
 
-@kernel
-def write(starts: Index, kids: Index, text: Bytes, name: Spans, length: Spans, out: Bytes) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _skip_comment(reader: Reader) -> cython.int:
+    """Pass over [...]."""
+    i: cython.Py_ssize_t = reader.offset
+    size: cython.Py_ssize_t = reader.text.shape[0]
+    while i < size and reader.text[i] != 93:
+        i += 1
+    if i == size:
+        return COMMENT
+    reader.offset = i + 1
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _open(reader: Reader) -> cython.int:
+    """Begin an inner vertex at "("; until it is closed its name tells where that was."""
+    if reader.has_vertex:
+        return COMMA
+    reader.parent[reader.n] = reader.opened
+    reader.name[reader.n, 0] = reader.offset
+    reader.opened = reader.n
+    reader.n += 1
+    reader.has_tree = True
+    reader.offset += 1
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin_leaf(reader: Reader, c: cython.uchar) -> cython.int:
+    """Begin a leaf, perhaps without a name."""
+    if reader.opened < 0 and (c == 44 or c == 41):
+        return OUTSIDE if c == 44 else UNOPENED
+    reader.parent[reader.n] = reader.opened
+    reader.name[reader.n, 0] = -1
+    reader.current = reader.n
+    reader.n += 1
+    reader.has_vertex = True
+    reader.has_tree = True
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _close(reader: Reader) -> cython.int:
+    if reader.opened < 0:
+        return UNOPENED
+    reader.current = reader.opened
+    reader.opened = reader.parent[reader.opened]
+    reader.name[reader.current, 0] = -1
+    reader.offset += 1
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _end_tree(reader: Reader) -> cython.int:
+    if reader.opened >= 0:
+        reader.offset = reader.name[reader.opened, 0]
+        return UNCLOSED
+    if not reader.has_tree:
+        return EMPTY
+    reader.has_vertex = False
+    reader.has_tree = False
+    reader.offset += 1
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _read_length(reader: Reader) -> cython.int:
+    """Read a colon and the number behind it."""
+    i: cython.Py_ssize_t = reader.offset + 1
+    begin: cython.Py_ssize_t
+    size: cython.Py_ssize_t = reader.text.shape[0]
+    c: cython.uchar
+    while i < size and (reader.text[i] == 32 or 9 <= reader.text[i] <= 13):
+        i += 1
+    begin = i
+    while i < size:
+        c = reader.text[i]
+        if not (48 <= c <= 57 or c == 43 or c == 45 or c == 46 or c == 69 or c == 101):
+            break
+        i += 1
+    reader.offset = begin
+    if i == begin:
+        return NUMBER
+    if reader.length[reader.current, 1] > 0:
+        return TWICE
+    reader.length[reader.current, 0] = begin
+    reader.length[reader.current, 1] = i
+    reader.offset = i
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _read_name(reader: Reader, c: cython.uchar) -> cython.int:
+    i: cython.Py_ssize_t = reader.offset
+    size: cython.Py_ssize_t = reader.text.shape[0]
+    if reader.name[reader.current, 0] >= 0:
+        return TWICE
+    if c == 39:  # ' quoted, '' inside is a quote
+        i += 1
+        while i < size and (reader.text[i] != 39 or (i + 1 < size and reader.text[i + 1] == 39)):
+            i += 2 if reader.text[i] == 39 else 1
+        if i >= size:
+            return QUOTE
+        i += 1
+    else:
+        while i < size and c > 32 and not (c == 40 or c == 41 or c == 44 or c == 58 or c == 59 or c == 91):
+            i += 1
+            if i < size:
+                c = reader.text[i]
+    reader.name[reader.current, 0] = reader.offset
+    reader.name[reader.current, 1] = i
+    reader.offset = i
+    return FINE
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _finish(reader: Reader) -> cython.int:
+    v: cython.Py_ssize_t
+    if reader.opened >= 0:
+        reader.offset = reader.name[reader.opened, 0]
+        return UNCLOSED
+    if reader.n == 0:
+        reader.offset = 0
+        return EMPTY
+    for v in range(reader.n):
+        if reader.name[v, 0] < 0:
+            reader.name[v, 0] = 0
+    return FINE
+
+
+def write(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    text: cython.const_uchar[::1],
+    name: cython.const_longlong[:, ::1],
+    length: cython.const_longlong[:, ::1],
+    out: cython.uchar[::1],
+) -> int:
     """Write the trees into ``out`` (large enough) and return how many bytes were written."""
-    n = kids.size
-    cursor = starts[:n].copy()
-    stack = np.empty(n + 1, np.int32)
-    at = 0
-    for r in range(starts[n], starts[n + 1]):
-        stack[0] = kids[r]
+    writer = Writer(starts, kids, text, out)
+    with cython.nogil:
+        _write(writer, name, length)
+    return int(writer.size)
+
+
+@cython.final
+@cython.cclass
+class Writer:
+    """Trees, and the text written so far."""
+
+    starts: cython.const_int[::1]
+    kids: cython.const_int[::1]
+    text: cython.const_uchar[::1]
+    out: cython.uchar[::1]
+    cursor: cython.int[::1]  # the next child to write
+    stack: cython.int[::1]
+    size: cython.Py_ssize_t
+
+    def __init__(
+        self,
+        starts: cython.const_int[::1],
+        kids: cython.const_int[::1],
+        text: cython.const_uchar[::1],
+        out: cython.uchar[::1],
+    ) -> None:
+        self.starts = starts
+        self.kids = kids
+        self.text = text
+        self.out = out
+        self.cursor = np.array(starts)
+        self.stack = np.empty(kids.shape[0] + 1, np.int32)
+        self.size = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(writer: Writer, c: cython.uchar) -> cython.void:
+    writer.out[writer.size] = c
+    writer.size += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _write(writer: Writer, name: cython.const_longlong[:, ::1], length: cython.const_longlong[:, ::1]) -> cython.void:
+    n: cython.Py_ssize_t = writer.kids.shape[0]
+    r: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    top: cython.Py_ssize_t
+    for r in range(writer.starts[n], writer.starts[n + 1]):
+        writer.stack[0] = writer.kids[r]
         top = 1
         while top > 0:
-            v = stack[top - 1]
-            if cursor[v] < starts[v + 1]:
-                out[at] = 40 if cursor[v] == starts[v] else 44
-                at += 1
-                stack[top] = kids[cursor[v]]
-                cursor[v] += 1
+            v = writer.stack[top - 1]
+            if writer.cursor[v] < writer.starts[v + 1]:
+                _put(writer, 40 if writer.cursor[v] == writer.starts[v] else 44)
+                writer.stack[top] = writer.kids[writer.cursor[v]]
+                writer.cursor[v] += 1
                 top += 1
                 continue
-            if starts[v + 1] > starts[v]:
-                out[at] = 41
-                at += 1
+            if writer.starts[v + 1] > writer.starts[v]:
+                _put(writer, 41)
             for i in range(name[v, 0], name[v, 1]):
-                out[at] = text[i]
-                at += 1
+                _put(writer, writer.text[i])
             if length[v, 1] > length[v, 0]:
-                out[at] = 58
-                at += 1
+                _put(writer, 58)
                 for i in range(length[v, 0], length[v, 1]):
-                    out[at] = text[i]
-                    at += 1
+                    _put(writer, writer.text[i])
             top -= 1
-        out[at] = 59
-        out[at + 1] = 10
-        at += 2
-    return at
+        _put(writer, 59)
+        _put(writer, 10)

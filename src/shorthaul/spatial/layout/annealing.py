@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
-from shorthaul.core import jit
+from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import from_arrays
-from shorthaul.spatial.layout.annealing_kernels import anneal
+from shorthaul.spatial import tuning
+from shorthaul.spatial.layout.annealing_kernels import Placement, anneal
 from shorthaul.spatial.layout.cost_kernels import edge_energy
-from shorthaul.spatial.model import Tree
-from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.layout.stored_tree import StoredTree
+from shorthaul.spatial.tree_kernels import sorted_by
 
-#: Swaps between two looks at the clock.
-_CHUNK = 100_000
-_HOTTEST, _COLDEST = 1.2, 0.12
+Index = npt.NDArray[np.int32]
 
 
-def refine(tree: Tree, layout: Layout, *, seconds: float, search: Search) -> Layout:
-    """Return the best layout that ``seconds`` of annealing from ``layout`` find; never a worse one.
+def refine(stored: StoredTree, effort: float, search: Search) -> StoredTree:
+    """Return the best places that annealing with so much effort finds; never worse ones.
 
-    Swaps bring a vertex next to a neighbour in the tree; the temperature falls geometrically with the time used.
-    Stops early when ``budget`` ends. The result depends on the machine's speed; only its being no worse is certain.
+    Swaps bring a vertex next to a neighbour in the tree. The temperature falls geometrically, stage by stage; in each,
+    windows of vertices that follow one another in light-first order take their turns. Tree, effort and seed decide the
+    answer, unless ``search`` ends first.
     """
-    edge = np.flatnonzero(tree.parent >= 0)
-    if len(edge) == 0:
-        return layout
-    jit.announce("shorthaul.spatial.layout.annealing_kernels", 3, group="spatial")
-    ends = tree.parent[edge].astype(np.int64)
-    graph = from_arrays(tree.n, np.concatenate([edge, ends]), np.concatenate([ends, edge]))
-    starts, near = graph.starts.astype(np.int32), graph.targets.astype(np.int32)
-    x, y = layout.x.copy(), layout.y.copy()
-    width, height = layout.grid.width, layout.grid.height
-    holder = np.full(layout.grid.cells, -1, np.int32)
-    holder[y * np.int64(width) + x] = np.arange(tree.n, dtype=np.int32)
-    state = np.array([search.seed * 2 + 1], np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    anneal(starts, near, x, y, holder, width, height, _COLDEST, 0, state)  # compiled before the clock starts
-    energy, _ = edge_energy(tree.parent, x, y)
-    best, best_x, best_y = energy, layout.x, layout.y
-    begun = time.monotonic()
-    while (used := time.monotonic() - begun) < seconds and not search.expired():
-        temperature = _HOTTEST * (_COLDEST / _HOTTEST) ** (used / seconds)
-        energy += anneal(starts, near, x, y, holder, width, height, temperature, _CHUNK, state)
-        if energy < best:
-            best, best_x, best_y = energy, x.copy(), y.copy()
-        search.report(best=best, bound=len(edge), what="refine")
-    return Layout(layout.parent, best_x, best_y, layout.grid)
+    edges = int((stored.parent >= 0).sum())
+    if edges == 0:
+        return stored
+    if search.effort is not None:
+        effort = min(effort, search.left())
+    best, best_x, best_y = edge_energy(stored.parent, stored.x, stored.y)[0], stored.x, stored.y
+    x, y = stored.x.copy(), stored.y.copy()
+    placement, random = _placement(stored, x, y, best), Random(search.seed)
+    reads = effort * tuning.READS_PER_EFFORT
+    cells = np.linspace(0, stored.n, -(-stored.n // tuning.WINDOW) + 1).astype(np.int64)
+    for temperature in _temperatures(reads / stored.n):
+        for first, last in zip(cells[:-1].tolist(), cells[1:].tolist(), strict=True):
+            left = round(reads * (last - first) / stored.n / tuning.STAGES)
+            while left > 0 and not search.expired():
+                before = placement.reads
+                anneal(placement, random, first, last - first, temperature, min(left, tuning.READS_AT_ONCE))
+                left -= placement.reads - before
+                search.spend((placement.reads - before) / tuning.READS_PER_EFFORT)
+        if placement.energy < best:
+            best, best_x, best_y = placement.energy, x.copy(), y.copy()
+        search.report(best=best, bound=edges, what="refine")
+        if search.expired():
+            break
+    return replace(stored, x=best_x, y=best_y)
+
+
+def _temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
+    hottest = tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER
+    return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, tuning.STAGES)
+
+
+def _placement(stored: StoredTree, x: Index, y: Index, energy: int) -> Placement:
+    child = np.flatnonzero(stored.parent >= 0).astype(np.int32)
+    above = stored.parent[child]
+    end, other = np.concatenate([child, above]), np.concatenate([above, child])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(end, minlength=stored.n))]).astype(np.int32)
+    holder = np.full(stored.grid.cells, -1, np.int32)
+    holder[y * np.int64(stored.grid.width) + x] = np.arange(stored.n, dtype=np.int32)
+    return Placement(starts, other[sorted_by(end, stored.n - 1)], x, y, holder, stored.grid.width, energy)

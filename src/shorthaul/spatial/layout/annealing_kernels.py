@@ -2,93 +2,161 @@
 
 from __future__ import annotations
 
-import math
+import cython
+from cython.cimports.libc.math import exp
+from cython.cimports.shorthaul.core.random_kernels import Random
 
-import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import kernel
-
-Index = npt.NDArray[np.int32]
-State = npt.NDArray[np.uint64]
+#: What a move costs in reads, but for the neighbours it looks at.
+MOVE = cython.declare(cython.longlong, 8)
 
 
-@kernel
-def length_around(v: int, starts: Index, near: Index, x: Index, y: Index) -> int:
+@cython.final
+@cython.cclass
+class Placement:
+    """Vertices on a grid: vertex v, next to near[starts[v]:starts[v + 1]] in the tree, sits at (x[v], y[v]).
+
+    ``holder`` is the vertex on every cell, row after row, -1 where there is none. ``reads`` counts the work so far.
+    """
+
+    starts: cython.const_int[::1]
+    near: cython.const_int[::1]
+    x: cython.int[::1]
+    y: cython.int[::1]
+    holder: cython.int[::1]
+    width: cython.longlong
+    height: cython.longlong
+    energy = cython.declare(cython.longlong, visibility="readonly")
+    reads = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(
+        self,
+        starts: cython.const_int[::1],
+        near: cython.const_int[::1],
+        x: cython.int[::1],
+        y: cython.int[::1],
+        holder: cython.int[::1],
+        width: cython.longlong,
+        energy: cython.longlong,
+    ) -> None:
+        self.starts = starts
+        self.near = near
+        self.x = x
+        self.y = y
+        self.holder = holder
+        self.width = width
+        self.height = holder.shape[0] // width
+        self.energy = energy
+        self.reads = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _length_around(placement: Placement, v: cython.Py_ssize_t) -> cython.longlong:
     """Return the summed distance from v to its neighbours in the tree."""
-    total = 0
-    for i in range(starts[v], starts[v + 1]):
-        total += abs(x[v] - x[near[i]]) + abs(y[v] - y[near[i]])
+    total: cython.longlong = 0
+    x: cython.int = placement.x[v]
+    y: cython.int = placement.y[v]
+    i: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    for i in range(placement.starts[v], placement.starts[v + 1]):
+        u = placement.near[i]
+        total += abs(x - placement.x[u]) + abs(y - placement.y[u])
+    placement.reads += placement.starts[v + 1] - placement.starts[v]
     return total
 
 
-@kernel
-def draw(state: State) -> int:
-    """Return the next 31 random bits (xorshift64*)."""
-    s = state[0]
-    s ^= s >> np.uint64(12)
-    s ^= s << np.uint64(25)
-    s ^= s >> np.uint64(27)
-    state[0] = s
-    bits: int = np.int64((s * np.uint64(2685821657736338717)) >> np.uint64(33))  # type: ignore[assignment]
-    return bits
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cell_near(placement: Placement, u: cython.Py_ssize_t, bits: cython.ulonglong) -> cython.longlong:
+    """Return a random cell around u, -1 if it lies outside: three times in four a neighbour, else at distance two."""
+    x: cython.longlong = placement.x[u]
+    y: cython.longlong = placement.y[u]
+    reach: cython.longlong = 2 if bits & 48 == 48 else 1
+    if reach == 2 and bits & 256:  # diagonally
+        x += 1 if bits & 1 else -1
+        y += 1 if bits & 2 else -1
+    elif bits & 2:
+        y += reach if bits & 1 else -reach
+    else:
+        x += reach if bits & 1 else -reach
+    if x < 0 or y < 0 or x >= placement.width or y >= placement.height:
+        return -1
+    return y * placement.width + x
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move(placement: Placement, v: cython.Py_ssize_t, cell: cython.longlong) -> cython.void:
+    placement.y[v] = cell // placement.width
+    placement.x[v] = cell % placement.width
+
+
 def anneal(
-    starts: Index,
-    near: Index,
-    x: Index,
-    y: Index,
-    holder: Index,
-    width: int,
-    height: int,
-    temperature: float,
-    moves: int,
-    state: State,
-) -> int:
-    """Try ``moves`` swaps in place and return the change of energy.
+    placement: Placement,
+    random: Random,
+    first: cython.longlong,
+    count: cython.longlong,
+    temperature: cython.double,
+    work: cython.longlong,
+) -> None:
+    """Try swaps of the vertices first, ..., first + count - 1 in place, until so many reads are done.
 
-    A random vertex moves next to one of its neighbours in the tree; whoever sat there takes its place. ``holder``
-    is the vertex on every cell, -1 where there is none.
+    A random vertex moves next to one of its neighbours in the tree; whoever sat there takes its place.
     """
-    change = 0
-    n = x.size
-    for _ in range(moves):
-        v = draw(state) % n
-        degree = starts[v + 1] - starts[v]
+    with cython.nogil:
+        _anneal(placement, random, first, count, temperature, placement.reads + work)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _anneal(
+    placement: Placement,
+    random: Random,
+    first: cython.longlong,
+    count: cython.longlong,
+    temperature: cython.double,
+    end: cython.longlong,
+) -> cython.void:
+    v: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    w: cython.Py_ssize_t
+    degree: cython.longlong
+    place: cython.longlong
+    cell: cython.longlong
+    worse: cython.longlong
+    bits: cython.ulonglong
+    while placement.reads < end:
+        placement.reads += MOVE
+        bits = random.word()
+        v = first + ((bits >> 33) * count >> 31)
+        degree = placement.starts[v + 1] - placement.starts[v]
         if degree == 0:
             continue
-        u = near[starts[v] + draw(state) % degree]
-        bits = draw(state)
-        reach = 1 + ((bits >> 4) & 1) * ((bits >> 5) & 1)
-        side = bits & 3
-        tx = x[u] + (reach if side == 0 else -reach if side == 1 else 0)
-        ty = y[u] + (reach if side == 2 else -reach if side == 3 else 0)
-        if reach == 2 and bits & 256:  # a diagonal step
-            tx = x[u] + (1 if bits & 1 else -1)
-            ty = y[u] + (1 if bits & 2 else -1)
-        if tx < 0 or ty < 0 or tx >= width or ty >= height:
+        u = placement.near[placement.starts[v] + random.below(degree)]
+        cell = _cell_near(placement, u, bits)
+        if cell < 0:
             continue
-        w = holder[ty * width + tx]
+        w = placement.holder[cell]
         if w == v:
             continue
-        vx, vy = x[v], y[v]
-        before = length_around(v, starts, near, x, y)
+        place = placement.y[v] * placement.width + placement.x[v]
+        worse = -_length_around(placement, v)
         if w >= 0:
-            before += length_around(w, starts, near, x, y)
-            x[w], y[w] = vx, vy
-        x[v], y[v] = tx, ty
-        after = length_around(v, starts, near, x, y)
+            worse -= _length_around(placement, w)
+            _move(placement, w, place)
+        _move(placement, v, cell)
+        worse += _length_around(placement, v)
         if w >= 0:
-            after += length_around(w, starts, near, x, y)
-        worse = after - before
-        if worse > 0 and draw(state) / 2147483648.0 >= math.exp(-worse / temperature):
-            x[v], y[v] = vx, vy
+            worse += _length_around(placement, w)
+        if worse > 0 and random.real() >= exp(-worse / temperature):
+            _move(placement, v, place)
             if w >= 0:
-                x[w], y[w] = tx, ty
+                _move(placement, w, cell)
             continue
-        change += worse
-        holder[ty * width + tx] = v
-        holder[vy * width + vx] = w
-    return change
+        placement.energy += worse
+        placement.holder[cell] = v
+        placement.holder[place] = w

@@ -1,91 +1,176 @@
-"""Kernels that measure messages on the grid: distances, and link loads under XY routing."""
+"""Kernels that measure messages on the grid: distances, and link loads under XY routing.
+
+Load changes have shape (4, height * width): east, west, south, north. Where a route, along its row first, enters a run
+of links its first processor gets +1, behind the last -1; running sums along rows (east, west) or columns are the loads.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
+import cython
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
-
-Index = npt.NDArray[np.int32]
-Counts = npt.NDArray[np.signedinteger[Any]]
+Counts = npt.NDArray[np.int64]
 
 
-@kernel
-def edge_energy(parent: Index, x: Index, y: Index) -> tuple[int, int]:
+def edge_energy(
+    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]
+) -> tuple[int, int]:  # fmt: skip
     """Return the summed and the largest Manhattan distance over all edges (v, parent[v])."""
-    total, longest = 0, 0
-    for v in range(parent.size):
+    energy: tuple[cython.longlong, cython.longlong]
+    with cython.nogil:
+        energy = _edge_energy(parent, x, y)
+    return int(energy[0]), int(energy[1])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _edge_energy(
+    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]
+) -> tuple[cython.longlong, cython.longlong]:
+    total: cython.longlong = 0
+    longest: cython.longlong = 0
+    hops: cython.longlong
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    for v in range(parent.shape[0]):
         p = parent[v]
         if p >= 0:
-            d = abs(x[v] - x[p]) + abs(y[v] - y[p])
-            total += d
-            longest = max(longest, d)
+            hops = abs(x[v] - x[p]) + abs(y[v] - y[p])
+            total += hops
+            longest = max(longest, hops)
     return total, longest
 
 
-@kernel
-def distance_counts(parent: Index, x: Index, y: Index, longest: int) -> Counts:
+def distance_counts(
+    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], longest: cython.Py_ssize_t
+) -> Counts:
     """Return how many edges have each distance 0..longest."""
-    counts = np.zeros(longest + 1, np.int64)
-    for v in range(parent.size):
+    counts: cython.longlong[::1] = np.zeros(longest + 1, np.int64)
+    with cython.nogil:
+        _count_distances(parent, x, y, counts)
+    return np.asarray(counts)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_distances(
+    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], counts: cython.longlong[::1]
+) -> cython.void:
+    v: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    for v in range(parent.shape[0]):
         p = parent[v]
         if p >= 0:
             counts[abs(x[v] - x[p]) + abs(y[v] - y[p])] += 1
-    return counts
 
 
-@kernel
-def add_route(sx: int, sy: int, tx: int, ty: int, width: int, changes: Counts) -> None:
-    """Add one message from (sx, sy) to (tx, ty), routed along the row first, to the load changes of the links.
+@cython.final
+@cython.cclass
+class Routes:
+    """Processors at (x, y), and the load changes of the links between them."""
 
-    ``changes`` has shape (4, height * width): east, west, south, north. Where a route enters a run of links its
-    first processor gets +1, behind the last -1; running sums along rows (east, west) and columns give the loads.
-    """
+    x: cython.const_int[::1]
+    y: cython.const_int[::1]
+    width: cython.Py_ssize_t
+    changes: cython.int[:, ::1]
+
+    def __init__(
+        self,
+        x: cython.const_int[::1],
+        y: cython.const_int[::1],
+        width: cython.Py_ssize_t,
+        changes: cython.int[:, ::1],
+    ) -> None:
+        self.x = x
+        self.y = y
+        self.width = width
+        self.changes = changes
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_route(routes: Routes, s: cython.Py_ssize_t, t: cython.Py_ssize_t) -> cython.void:
+    sx: cython.Py_ssize_t = routes.x[s]
+    tx: cython.Py_ssize_t = routes.x[t]
+    row: cython.Py_ssize_t = routes.y[s] * routes.width
+    end: cython.Py_ssize_t = routes.y[t] * routes.width
     if tx > sx:
-        changes[0, sy * width + sx] += 1
-        changes[0, sy * width + tx] -= 1
+        routes.changes[0, row + sx] += 1
+        routes.changes[0, row + tx] -= 1
     elif tx < sx:
-        changes[1, sy * width + tx] += 1
-        changes[1, sy * width + sx] -= 1
-    if ty > sy:
-        changes[2, sy * width + tx] += 1
-        changes[2, ty * width + tx] -= 1
-    elif ty < sy:
-        changes[3, ty * width + tx] += 1
-        changes[3, sy * width + tx] -= 1
+        routes.changes[1, row + tx] += 1
+        routes.changes[1, row + sx] -= 1
+    if end > row:
+        routes.changes[2, row + tx] += 1
+        routes.changes[2, end + tx] -= 1
+    elif end < row:
+        routes.changes[3, end + tx] += 1
+        routes.changes[3, row + tx] -= 1
 
 
-@kernel
-def add_routes(source: Index, target: Index, x: Index, y: Index, width: int, changes: Counts) -> None:
-    """Add the messages source[i] -> target[i] (see :func:`add_route`); one from or to -1 is none."""
-    for i in range(source.size):
-        s, t = source[i], target[i]
-        if s >= 0 and t >= 0:
-            add_route(x[s], y[s], x[t], y[t], width, changes)
+def add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> None:
+    """Add the messages source[i] -> target[i] between processors; one from or to -1 is none."""
+    with cython.nogil:
+        _add_routes(routes, source, target)
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> cython.void:
+    i: cython.Py_ssize_t
+    for i in range(source.shape[0]):
+        if source[i] >= 0 and target[i] >= 0:
+            _add_route(routes, source[i], target[i])
+
+
 def add_node_routes(
-    sender: Index, receiver: Index, host: Index, x: Index, y: Index, width: int, changes: Counts
+    routes: Routes, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
 ) -> None:
-    """Add the messages between nodes, hosted by processors (see :func:`add_route`)."""
-    for i in range(sender.size):
-        a, b = host[sender[i]], host[receiver[i]]
-        add_route(x[a], y[a], x[b], y[b], width, changes)
+    """Add the messages sender[i] -> receiver[i] between nodes, which ``host`` places on processors."""
+    with cython.nogil:
+        _add_node_routes(routes, sender, receiver, host)
 
 
-@kernel
-def sum_routes(width: int, height: int, changes: Counts) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_node_routes(
+    routes: Routes, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
+) -> cython.void:
+    i: cython.Py_ssize_t
+    for i in range(sender.shape[0]):
+        _add_route(routes, host[sender[i]], host[receiver[i]])
+
+
+def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> int:
     """Turn load changes into loads, in place, and return the largest."""
-    largest = 0
-    for cell in range(width * height):
-        for side in range(4):
-            if side < 2 and cell % width:
-                changes[side, cell] += changes[side, cell - 1]
-            elif side >= 2 and cell >= width:
-                changes[side, cell] += changes[side, cell - width]
-            largest = max(largest, changes[side, cell])
+    largest: cython.int
+    with cython.nogil:
+        largest = _sum_routes(width, height, changes)
+    return int(largest)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> cython.int:
+    largest: cython.int = 0
+    side: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    cell: cython.Py_ssize_t
+    for side in range(4):
+        for row in range(height):
+            if side < 2:
+                for cell in range(row * width + 1, (row + 1) * width):
+                    changes[side, cell] += changes[side, cell - 1]
+            elif row > 0:
+                for cell in range(row * width, (row + 1) * width):
+                    changes[side, cell] += changes[side, cell - width]
+            for cell in range(row * width, (row + 1) * width):
+                largest = max(largest, changes[side, cell])
     return largest

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import kernel
-
 Index = npt.NDArray[np.int32]
-Cells = npt.NDArray[np.int64]
 
 
-@kernel
-def hilbert(side: int, count: int) -> tuple[Index, Index]:
+def hilbert(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """The Hilbert curve on a square of 2^k cells a side, from (0, 0) to (side - 1, 0)."""
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    levels = 0
+    x: cython.int[::1] = np.empty(count, np.int32)
+    y: cython.int[::1] = np.empty(count, np.int32)
+    with cython.nogil:
+        _hilbert(side, x, y)
+    return np.asarray(x), np.asarray(y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _hilbert(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    levels: cython.int = 0
+    level: cython.int
+    i: cython.longlong
+    quarter: cython.longlong
+    half: cython.int
+    cx: cython.int
+    cy: cython.int
     while (1 << levels) < side:
         levels += 1
-    for i in range(count):
-        cx, cy = 0, 0
+    for i in range(x.shape[0]):
+        cx = 0
+        cy = 0
+        half = 1
         for level in range(levels):
             quarter = (i >> (2 * level)) & 3
-            half = 1 << level
             if quarter == 0:
                 cx, cy = cy, cx
             elif quarter == 1:
@@ -33,36 +46,70 @@ def hilbert(side: int, count: int) -> tuple[Index, Index]:
                 cy += half
             else:
                 cx, cy = 2 * half - 1 - cy, half - 1 - cx
+            half *= 2
         # the start is kept at (0, 0) whatever the number of levels
         if levels & 1:
             cx, cy = cy, cx
         x[i] = cy
         y[i] = cx
-    return x, y
 
 
-@kernel
-def z_order(count: int) -> tuple[Index, Index]:
+def z_order(count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """Z-order: upper left, upper right, lower left, lower right, y pointing down."""
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    for i in range(count):
-        cx, cy = 0, 0
+    x: cython.int[::1] = np.empty(count, np.int32)
+    y: cython.int[::1] = np.empty(count, np.int32)
+    with cython.nogil:
+        _z_order(x, y)
+    return np.asarray(x), np.asarray(y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _z_order(x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    i: cython.longlong
+    level: cython.int
+    cx: cython.longlong
+    cy: cython.longlong
+    for i in range(x.shape[0]):
+        cx = 0
+        cy = 0
         for level in range(16):
             cx |= ((i >> (2 * level)) & 1) << level
             cy |= ((i >> (2 * level + 1)) & 1) << level
         x[i] = cx
         y[i] = cy
-    return x, y
 
 
-@kernel
-def peano(side: int, count: int) -> tuple[Index, Index]:
+def peano(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """Peano's curve on a square of 3^k cells a side: a ternary digit is turned round by the other axis' digits."""
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    for i in range(count):
-        cx, cy, odd_x, odd_y = 0, 0, 0, 0
+    x: cython.int[::1] = np.empty(count, np.int32)
+    y: cython.int[::1] = np.empty(count, np.int32)
+    with cython.nogil:
+        _peano(side, x, y)
+    return np.asarray(x), np.asarray(y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _peano(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    i: cython.longlong
+    rest: cython.longlong
+    scale: cython.longlong
+    ninth: cython.longlong
+    digits: cython.longlong
+    dx: cython.longlong
+    dy: cython.longlong
+    cx: cython.longlong
+    cy: cython.longlong
+    odd_x: cython.longlong
+    odd_y: cython.longlong
+    for i in range(x.shape[0]):
+        cx = 0
+        cy = 0
+        odd_x = 0
+        odd_y = 0
         scale = side // 3
         ninth = side * side // 9
         rest = i
@@ -79,113 +126,218 @@ def peano(side: int, count: int) -> tuple[Index, Index]:
             ninth //= 9
         x[i] = cx
         y[i] = cy
-    return x, y
 
 
-@kernel
-def h_index(side: int, count: int) -> tuple[Index, Index]:
+def h_index(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """The H-index on a square of 2^k cells a side, a closed curve.
 
     Cells are taken in the order of a Sierpinski curve over right triangles of area one. Four such triangles meet at
     the middle of a block of 2 x 2 cells, each covering halves of two cells; each takes one of the two, in a turn whose
     sense alternates between neighbouring blocks, so that consecutive triangles take neighbouring cells.
     """
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    if side == 1:
-        x[:] = 0
-        y[:] = 0
-        return x, y
-    bits = 0
-    while (1 << bits) < side * side:
+    x: cython.int[::1] = np.zeros(count, np.int32)
+    y: cython.int[::1] = np.zeros(count, np.int32)
+    if side > 1:
+        with cython.nogil:
+            _h_index(side, x, y)
+    return np.asarray(x), np.asarray(y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _h_index(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    bits: cython.int = 0
+    bit: cython.int
+    i: cython.longlong
+    px: cython.longlong
+    py: cython.longlong
+    qx: cython.longlong
+    qy: cython.longlong
+    rx: cython.longlong
+    ry: cython.longlong
+    mx: cython.longlong
+    my: cython.longlong
+    while (cython.cast(cython.longlong, 1) << bits) < side * side:
         bits += 1
-    for i in range(count):
+    for i in range(x.shape[0]):
+        px = py = qx = qy = rx = ry = 0
         if (i >> (bits - 1)) & 1:
-            px, py, qx, qy, rx, ry = side, side, 0, 0, 0, side
+            px = py = ry = side
         else:
-            px, py, qx, qy, rx, ry = 0, 0, side, side, side, 0
+            qx = qy = rx = side
         for bit in range(bits - 2, -1, -1):
-            mx, my = (px + qx) // 2, (py + qy) // 2
+            mx = (px + qx) >> 1
+            my = (py + qy) >> 1
             if (i >> bit) & 1:
-                px, py = rx, ry
+                px = rx
+                py = ry
             else:
-                qx, qy = rx, ry
-            rx, ry = mx, my
-        if ((rx // 2 + ry // 2) & 1) == 0:
+                qx = rx
+                qy = ry
+            rx = mx
+            ry = my
+        if ((rx >> 1) + (ry >> 1)) & 1 == 0:
             x[i] = min(px, rx)
             y[i] = min(py, ry)
         else:
             x[i] = min(qx, rx)
             y[i] = min(qy, ry)
-    return x, y
 
 
-@kernel
-def rows(width: int, count: int, turning: bool) -> tuple[Index, Index]:
+def rows(width: cython.longlong, count: cython.Py_ssize_t, turning: cython.bint) -> tuple[Index, Index]:
     """Row after row, every second one backwards if ``turning`` (the snake)."""
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    for i in range(count):
-        cy = i // width
-        cx = i - cy * width
+    x: cython.int[::1] = np.empty(count, np.int32)
+    y: cython.int[::1] = np.empty(count, np.int32)
+    with cython.nogil:
+        _rows(width, turning, x, y)
+    return np.asarray(x), np.asarray(y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rows(width: cython.longlong, turning: cython.bint, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    i: cython.longlong
+    cx: cython.longlong = 0
+    cy: cython.longlong = 0
+    for i in range(x.shape[0]):
         x[i] = width - 1 - cx if turning and cy & 1 else cx
         y[i] = cy
-    return x, y
+        cx += 1
+        if cx == width:
+            cx = 0
+            cy += 1
 
 
-@kernel
-def push(stack: Cells, top: int, cx: int, cy: int, ax: int, ay: int, bx: int, by: int) -> int:
-    """Put a block on the stack, its corner and the vectors of its two sides; return the new height of the stack."""
-    # Number by number: assigning an array to a row makes Numba compile its error messages, for two seconds.
-    stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = cx, cy, ax, ay
-    stack[top, 4], stack[top, 5] = bx, by
-    return top + 1
-
-
-@kernel
-def gilbert(width: int, height: int, count: int) -> tuple[Index, Index]:
+def gilbert(width: cython.longlong, height: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
     """A generalised Hilbert curve on any rectangle: blocks of a longer and a shorter axis, halved evenly."""
-    x = np.empty(count, np.int32)
-    y = np.empty(count, np.int32)
-    stack = np.empty((256, 6), np.int64)
-    if width >= height:
-        top = push(stack, 0, 0, 0, width, 0, 0, height)
+    blocks = Blocks(count)
+    with cython.nogil:
+        if width >= height:
+            _push(blocks, 0, 0, width, 0, 0, height)
+        else:
+            _push(blocks, 0, 0, 0, height, width, 0)
+        while blocks.top > 0 and blocks.filled < count:
+            _split(blocks)
+    return np.asarray(blocks.x), np.asarray(blocks.y)
+
+
+@cython.final
+@cython.cclass
+class Blocks:
+    """Blocks of a generalised Hilbert curve still to be walked, and the cells walked so far.
+
+    A block is its first corner and the vectors of its two sides, the longer one first.
+    """
+
+    stack: cython.longlong[:, ::1]
+    top: cython.Py_ssize_t
+    x: cython.int[::1]
+    y: cython.int[::1]
+    filled: cython.Py_ssize_t
+
+    def __init__(self, count: cython.Py_ssize_t) -> None:
+        self.stack = np.empty((256, 6), np.int64)
+        self.top = 0
+        self.x = np.empty(count, np.int32)
+        self.y = np.empty(count, np.int32)
+        self.filled = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _push(
+    blocks: Blocks,
+    cx: cython.longlong,
+    cy: cython.longlong,
+    ax: cython.longlong,
+    ay: cython.longlong,
+    bx: cython.longlong,
+    by: cython.longlong,
+) -> cython.void:
+    blocks.stack[blocks.top, 0] = cx
+    blocks.stack[blocks.top, 1] = cy
+    blocks.stack[blocks.top, 2] = ax
+    blocks.stack[blocks.top, 3] = ay
+    blocks.stack[blocks.top, 4] = bx
+    blocks.stack[blocks.top, 5] = by
+    blocks.top += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _sign(value: cython.longlong) -> cython.longlong:
+    return 1 if value > 0 else -1 if value < 0 else 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _split(blocks: Blocks) -> cython.void:
+    """Take the block on top: walk it if it is a line, else put its parts in its place."""
+    at: cython.Py_ssize_t = blocks.top - 1
+    cx: cython.longlong = blocks.stack[at, 0]
+    cy: cython.longlong = blocks.stack[at, 1]
+    ax: cython.longlong = blocks.stack[at, 2]
+    ay: cython.longlong = blocks.stack[at, 3]
+    bx: cython.longlong = blocks.stack[at, 4]
+    by: cython.longlong = blocks.stack[at, 5]
+    w: cython.longlong = abs(ax + ay)
+    h: cython.longlong = abs(bx + by)
+    half_w: cython.longlong = w >> 1
+    half_h: cython.longlong = h >> 1
+    a2x: cython.longlong
+    a2y: cython.longlong
+    b2x: cython.longlong
+    b2y: cython.longlong
+    blocks.top = at
+    if h == 1:
+        _walk(blocks, cx, cy, _sign(ax), _sign(ay), w)
+    elif w == 1:
+        _walk(blocks, cx, cy, _sign(bx), _sign(by), h)
+    elif 2 * w > 3 * h:
+        if half_w & 1 and w > 2:
+            half_w += 1
+        a2x = _sign(ax) * half_w
+        a2y = _sign(ay) * half_w
+        _push(blocks, cx + a2x, cy + a2y, ax - a2x, ay - a2y, bx, by)
+        _push(blocks, cx, cy, a2x, a2y, bx, by)
     else:
-        top = push(stack, 0, 0, 0, 0, height, width, 0)
-    i = 0
-    while top > 0 and i < count:
-        top -= 1
-        cx, cy, ax, ay = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-        bx, by = stack[top, 4], stack[top, 5]
-        w, h = abs(ax + ay), abs(bx + by)
-        dax, day = np.sign(ax), np.sign(ay)
-        dbx, dby = np.sign(bx), np.sign(by)
-        if h == 1 or w == 1:
-            steps = w if h == 1 else h
-            sx, sy = (dax, day) if h == 1 else (dbx, dby)
-            for _ in range(steps):
-                if i == count:
-                    break
-                x[i] = cx
-                y[i] = cy
-                cx += sx
-                cy += sy
-                i += 1
-            continue
-        half_w, half_h = w // 2, h // 2
-        if 2 * w > 3 * h:
-            if half_w & 1 and w > 2:
-                half_w += 1
-            a2x, a2y = dax * half_w, day * half_w
-            top = push(stack, top, cx + a2x, cy + a2y, ax - a2x, ay - a2y, bx, by)
-            top = push(stack, top, cx, cy, a2x, a2y, bx, by)
-            continue
         if half_h & 1 and h > 2:
             half_h += 1
-        a2x, a2y = dax * half_w, day * half_w
-        b2x, b2y = dbx * half_h, dby * half_h
-        last_x, last_y = cx + (ax - dax) + (b2x - dbx), cy + (ay - day) + (b2y - dby)
-        top = push(stack, top, last_x, last_y, -b2x, -b2y, -(ax - a2x), -(ay - a2y))
-        top = push(stack, top, cx + b2x, cy + b2y, ax, ay, bx - b2x, by - b2y)
-        top = push(stack, top, cx, cy, b2x, b2y, a2x, a2y)
-    return x, y
+        a2x = _sign(ax) * half_w
+        a2y = _sign(ay) * half_w
+        b2x = _sign(bx) * half_h
+        b2y = _sign(by) * half_h
+        _push(
+            blocks,
+            cx + (ax - _sign(ax)) + (b2x - _sign(bx)),
+            cy + (ay - _sign(ay)) + (b2y - _sign(by)),
+            -b2x,
+            -b2y,
+            a2x - ax,
+            a2y - ay,
+        )
+        _push(blocks, cx + b2x, cy + b2y, ax, ay, bx - b2x, by - b2y)
+        _push(blocks, cx, cy, b2x, b2y, a2x, a2y)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _walk(
+    blocks: Blocks,
+    cx: cython.longlong,
+    cy: cython.longlong,
+    sx: cython.longlong,
+    sy: cython.longlong,
+    steps: cython.longlong,
+) -> cython.void:
+    step: cython.longlong
+    for step in range(min(steps, blocks.x.shape[0] - blocks.filled)):
+        blocks.x[blocks.filled] = cx + step * sx
+        blocks.y[blocks.filled] = cy + step * sy
+        blocks.filled += 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core import jit
 from shorthaul.core.errors import unknown_name
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.tree_kernels import (
@@ -43,7 +42,6 @@ def positions(tree: Tree, order: str, *, generator: np.random.Generator | None =
     >>> positions(tree_from_parents([-1, 0, 0, 1]), "light-first").tolist()
     [0, 2, 1, 3]
     """
-    jit.announce("shorthaul.spatial.tree_kernels", 6, group="spatial")
     if order == "random":
         generator = np.random.default_rng(0) if generator is None else generator
         return generator.permutation(np.arange(tree.n, dtype=np.int32))

@@ -38,10 +38,13 @@ class StoredTree:
         """The number of vertices."""
         return len(self.parent)
 
+    def layout(self, tree: Tree) -> Layout:
+        """Return where the vertices of ``tree``, as which this one is stored, are."""
+        return Layout(tree.parent, self.x[self.position], self.y[self.position], self.grid)
+
     def virtual(self) -> VirtualTree:
         """Return the virtual tree over the processors (Baumann et al., Section III-D)."""
-        parent, host, slot, _ = transform(*children(self.parent, np.empty(0, np.int32)))
-        return VirtualTree(parent, host, slot)
+        return VirtualTree(*transform(*children(self.parent, np.empty(0, np.int32))))
 
 
 def store(tree: Tree, layout: Layout, light_first: Index | None = None) -> StoredTree:

@@ -45,5 +45,4 @@ def virtual_tree(tree: Tree, *, size: Index | None = None) -> VirtualTree:
     """
     size = sizes(tree) if size is None else size
     starts, kids = children(tree.parent, sorted_by(size, int(size.max())))
-    parent, host, slot, _ = transform(starts, kids)
-    return VirtualTree(parent, host, slot)
+    return VirtualTree(*transform(starts, kids))

@@ -1,0 +1,40 @@
+"""The constants that steer the searches, each with its unit and what set it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# strategy, exact search, local search
+
+#: Units of work (nodes, edges and values looked at) of annealing per effort.
+ANNEALING_RATE: Final = 1e8
+#: Units of work of one call of an annealing kernel: a look at the clock and for Ctrl-C in between.
+ANNEALING_CALL: Final = 1_000_000
+#: Rounds of annealing without a better schedule after which it ends by itself.
+ANNEALING_PATIENCE: Final = 6
+#: Moves per computation of the first round, and at most; rounds grow while they fail.
+ANNEALING_FIRST_MOVES: Final = 60
+ANNEALING_MOST_MOVES: Final = 2000
+#: What a round starts with, in turn: the temperature in median weights, and how much nearer a value counts that must be
+#: stored to give way. All rounds end at the temperature ANNEALING_COLD.
+ANNEALING_ROUNDS: Final = ((0.3, 2.0), (1.0, 2.0), (0.6, 4.0), (0.3, 8.0), (1.0, 4.0), (0.6, 1.0))
+ANNEALING_COLD: Final = 0.1
+#: Below so many moves per computation a round starts no hotter than this many median weights.
+ANNEALING_HURRIED: Final = 30
+ANNEALING_MILD: Final = 0.3
+#: Nodes and edges of one replay with Belady's replacement per effort.
+REPLAY_RATE: Final = 2e7
+#: Graphs of more nodes and edges than this are not annealed.
+LARGEST_ANNEALED: Final = 1_000_000
+#: With recomputation, orders of up to so many computations are annealed as a whole, those of more than the second
+#: number in windows, of so many computations.
+MOST_ANNEALED_WHOLE: Final = 600
+LEAST_IN_WINDOWS: Final = 150
+WINDOW: Final = (30, 200)
+#: Units of work of a round with recomputation, and how many times as large the largest round is.
+ROUND_WORK: Final = 8_000_000
+LARGEST_ROUND: Final = 8
+#: Turns of growing rounds without a better plan after which annealing with recomputation ends by itself.
+RECOMPUTING_PATIENCE: Final = 3
+#: The temperatures at which rounds with recomputation begin, of whole orders and of windows, and end: median weights.
+RECOMPUTING_HOT, RECOMPUTING_WARM, RECOMPUTING_COLD = 2.0, 1.0, 0.1

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.reference.spatial_twins import random_tree
+from tests.twins import Case, assert_agree
+
+NONE = np.empty(0, np.int32)
+
+
+def some_tree(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Parents and an order that puts them first, empty where 0, 1, ... does."""
+    tree = random_tree(rng)
+    return tree.parent, tree.parents_first
+
+
+def some_cells(rng: np.random.Generator, n: int, width: int, height: int) -> list[np.ndarray]:
+    cell = rng.permutation(width * height)[:n]
+    return [(cell % width).astype(np.int32), (cell // width).astype(np.int32)]
+
+
+def trees(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    parent, parents_first = some_tree(rng)
+    parent.flags.writeable = False
+    n = len(parent)
+    depth, culprit = kernels.depths(parent)
+    sizes = kernels.subtree_sizes(parent, parents_first)
+    by_size = kernels.sorted_by(sizes, int(sizes.max()))
+    starts, kids = kernels.children(parent, by_size)
+    heavy = kernels.heavy_children(parent, sizes)
+    order = kernels.sorted_by(depth, int(depth.max()))
+    broken = parent.copy()
+    broken[rng.integers(n)] = rng.integers(-3, n + 2)  # perhaps no vertex, perhaps a cycle
+    wrong = kernels.first_wrong_parent(broken)
+    return (
+        (depth, culprit, sizes, by_size, starts, kids, heavy, order, wrong),
+        kernels.depths(broken) if wrong[0] < 0 else (),
+        kernels.first_wrong_parent(parent),
+        kernels.children(parent, NONE),
+        kernels.preorder_positions(starts, kids, sizes, parents_first),
+        kernels.breadth_first_positions(starts, kids),
+        kernels.ranks_and_layers(parent, order, heavy),
+    )
+
+
+def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n, width, height = 12, 5, 4
+    x, y = (rng.integers(0, side, n).astype(np.int32) for side in (width, height))
+    clock, far = np.zeros((2, n), np.int64)
+    loads = np.zeros((height, width, 2, 2) if rng.random() < 0.8 else (0, 0, 0, 0), np.int32)
+    log = kernels.Log(x, y, loads, clock, far)
+    for _ in range(4):
+        kernels.tally(log, *rng.integers(0, n, (2, 9)).astype(np.int32))
+    return log.energy, clock, far, loads, kernels.largest_load(loads), kernels.earlier_holders(x, y, width, 20)
+
+
+def recounts(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    parent, order = some_tree(rng)
+    n = len(parent)
+    forest = parent.copy()
+    forest[rng.integers(n)] = -1
+    folds = []
+    for code in range(8):
+        values = rng.integers(0, 4, (n, 2 if code == 7 else 1)) if code in {3, 7} else rng.integers(-9, 9, (n, 1))
+        if code == 3:
+            values = np.minimum(values, 1)
+        folds += [fold(parent, order, values, code) for fold in (kernels.subtree_folds, kernels.path_folds)]
+    pairs = rng.integers(0, n, (2, 20)).astype(np.int32)
+    return folds, [kernels.lowest_common_ancestors(tree, order, *pairs) for tree in (parent, forest)]
+
+
+def grown(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    degree = np.repeat(np.array([2, 0], np.int32), [7, 8])
+    draws = [rng.random(int(count)) for count in rng.integers(0, 30, 2)]
+    return kernels.yule(draws[0]), kernels.attached(draws[1]), kernels.from_degrees(rng.permutation(degree))
+
+
+TEXTS = [
+    "((a,b)c:1,'it''s':2.5e-3)r; [a comment] (x,,(y));",
+    "",
+    " ; ",
+    "a)",
+    "((a,b)",
+    "[never closed",
+    "('open,b)",
+    "(a(b));",
+    "a,b",
+    "(a b,c);",
+    "(a:,b);",
+    "(a:1:2,b);",
+    "(a,(b,(c,(d)e)f)g",
+    "name;other : 3;",
+]
+
+
+def newick(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    results = []
+    texts = [*TEXTS, "".join(rng.choice(list("(),;:ab1' []"), 30))]
+    for text in texts:
+        data = np.frombuffer(text.encode(), np.uint8)
+        most = len(text) + 2
+        spans = np.zeros((2, most, 2), np.int64)
+        parent = np.full(most, -7, np.int32)
+        reader = kernels.Reader(data, parent, *spans)
+        step = int(rng.integers(1, 40))
+        found = [kernels.parse(reader, step)]
+        while found[-1][0] == 0:
+            found.append(kernels.parse(reader, step))
+        results.append((found, parent, spans))
+        if found[-1][0] == 1:
+            tree = importlib.import_module(kernels.__name__.replace("formats.newick_kernels", "tree_kernels")).children(
+                parent[: found[-1][2]], NONE
+            )
+            out = np.zeros(3 * most, np.uint8)
+            results.append((kernels.write(*tree, data, *spans, out), out))
+    return results
+
+
+def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    parent, _ = some_tree(rng)
+    n = len(parent)
+    width, height = int(rng.integers(1, 6)), 0
+    height = -(-(n + int(rng.integers(0, 4))) // width)
+    x, y = some_cells(rng, n, width, height)
+    holder = np.full(width * height, -1, np.int32)
+    holder[y * width + x] = np.arange(n)
+    ends = [[u for u in range(n) if parent[u] == v or parent[v] == u] for v in range(n)]
+    starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
+    near = np.array([u for group in ends for u in group], np.int32)
+    placement = kernels.Placement(starts, near, x, y, holder, width, 100)
+    random = importlib.import_module(
+        kernels.__name__.replace("spatial.layout.annealing_kernels", "core.random_kernels")
+    ).Random(int(rng.integers(99)))
+    kernels.anneal(placement, random, 0, n, 0.9, 2000)
+    kernels.anneal(placement, random, n // 2, n - n // 2, 0.1, 1000)
+    return x, y, holder, placement.energy, placement.reads
+
+
+def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    parent, _ = some_tree(rng)
+    n = len(parent)
+    width, height = 7, 12
+    x, y = some_cells(rng, n, width, height)
+    energy, longest = kernels.edge_energy(parent, x, y)
+    changes = np.zeros((4, width * height), np.int32)
+    routes = kernels.Routes(x, y, width, changes)
+    kernels.add_routes(routes, parent, np.arange(n, dtype=np.int32))
+    host = rng.permutation(n).astype(np.int32)
+    kernels.add_node_routes(routes, *rng.integers(0, n, (2, 20)).astype(np.int32), host)
+    largest = kernels.sum_routes(width, height, changes)
+    return energy, longest, kernels.distance_counts(parent, x, y, longest), changes, largest
+
+
+def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    levels = int(rng.integers(0, 5))
+    square = 4**levels
+    width, height = (int(side) for side in rng.integers(1, 12, 2))
+    return (
+        kernels.hilbert(2**levels, int(rng.integers(0, square + 1))),
+        kernels.z_order(int(rng.integers(0, 300))),
+        kernels.peano(3 ** (levels // 2), int(rng.integers(0, 9 ** (levels // 2) + 1))),
+        kernels.h_index(2**levels, int(rng.integers(0, square + 1))),
+        kernels.rows(width, width * height, bool(levels & 1)),
+        kernels.gilbert(width, height, width * height),
+        kernels.gilbert(width, height, int(rng.integers(0, width * height))),
+    )
+
+
+def transformed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    tree = importlib.import_module(kernels.__name__.replace("layout.virtual_tree_kernels", "tree_kernels"))
+    return kernels.transform(*tree.children(some_tree(rng)[0], NONE))
+
+
+def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n, nodes = 9, 14
+    x, y = rng.integers(0, 4, (2, n)).astype(np.int32)
+    clock, (sent, received) = np.zeros(n, np.int32), np.zeros((2, n), np.int32)
+    far = np.zeros(n, np.int64)
+    traffic = kernels.Traffic(x, y, clock, far, sent, received)
+    host = rng.integers(0, n, nodes).astype(np.int32)
+    most = []
+    for count in rng.integers(0, 30, 5):
+        sender, receiver = rng.integers(0, nodes, (2, int(count))).astype(np.int32)
+        kernels.deliver(traffic, sender, receiver, host, bool(count & 1))
+        most.append(kernels.count_ports(traffic, sender, receiver, host))
+    folded = []
+    for code in range(8):
+        values = rng.integers(0, 2, (nodes, 2 if code == 7 else 1))
+        for fold in (kernels.fold_up, kernels.fold_down):
+            fold(*rng.integers(0, nodes, (2, 9)).astype(np.int32), values, code)
+        folded.append(values)
+    return traffic.messages, traffic.hops, traffic.longest, clock, far, sent, received, most, folded
+
+
+def queries(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n, side = 40, 8
+    x, y = some_cells(rng, n, side, side)
+    first, second, reach = rng.integers(0, n, (3, 60)).astype(np.int32)
+    radius = int(rng.integers(1, 5))
+    apart = 2 * radius - 1
+    kept = np.full(((side - 1) // apart + 1, (side - 1) // apart + 1, 2), -1, np.int32)
+    packing = kernels.Packing(x, y, apart, kept)
+    count = kernels.packed_queries(packing, first, second, (reach % 7).astype(np.int32), radius)
+    return kernels.batches(first, second, n, 3), count, kept
+
+
+CASES: list[tuple[str, Case]] = [
+    ("shorthaul.spatial.tree_kernels", trees),
+    ("shorthaul.spatial.check.check_kernels", replays),
+    ("shorthaul.spatial.check.check_kernels", recounts),
+    ("shorthaul.spatial.workloads.generator_kernels", grown),
+    ("shorthaul.spatial.formats.newick_kernels", newick),
+    ("shorthaul.spatial.layout.annealing_kernels", annealed),
+    ("shorthaul.spatial.layout.cost_kernels", costs),
+    ("shorthaul.spatial.layout.curve_kernels", curves),
+    ("shorthaul.spatial.layout.virtual_tree_kernels", transformed),
+    ("shorthaul.spatial.computer.machine_kernels", messages),
+    ("shorthaul.spatial.algorithms.query_kernels", queries),
+]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
+    assert_agree(name, case)
