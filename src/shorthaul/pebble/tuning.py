@@ -46,7 +46,7 @@ REPLAY_CALL: Final = 50_000
 #: Steps of one call of any other kernel of these rooms, likewise.
 ORDER_CALL: Final = 1_000_000
 #: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
-PASS_RATE: Final = 5e6
+PASS_RATE: Final = 1e7
 #: Steps of the list scheduler per effort.
 LIST_RATE: Final = 2e7
 #: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
@@ -60,7 +60,7 @@ ORDERS_UNLIMITED: Final = 20.0
 LIST_PATIENCE: Final = 60
 #: Steps of growing tiles, and exchanges between them tried, per effort.
 TILES_RATE: Final = 2e7
-EXCHANGE_RATE: Final = 1e7
+EXCHANGE_RATE: Final = 2e7
 #: Nodes and edges of one tiling with its replays per effort, at the least.
 TILES_RUN_RATE: Final = 1e6
 #: Shapes without a better tiling after which tiles end by themselves.
