@@ -114,6 +114,6 @@ def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
 
 def test_modules_are_planned_by_the_methods_that_suit_them() -> None:
     cdag = kernels_as_graphs.fft(n=16, word=1)
-    result = pebble.plan(cdag, budget=6, method="composition", search=Search(time_limit_s=1))
+    result = pebble.plan(cdag, budget=6, method="composition", search=Search(effort=0.5))
     assert result.extra["method"] == "composition"
     assert result.check.ok

@@ -92,7 +92,7 @@ def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) 
     cdag = case(text).workload
     optimum = layered(cdag, budget, limit=10**9, search=Search()).excess
     assert optimum is not None
-    found = pattern_choice.chosen(cdag, budget, search=Search(time_limit_s=0.3))
+    found = pattern_choice.chosen(cdag, budget, search=Search(effort=0.3))
     assert found.excess <= optimum
     for given in (found.patterns, NO_PATTERNS):
         turns = [Layers(cdag, budget, optimum, tables(cdag), patterns=given)]
