@@ -26,7 +26,7 @@ def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
         scheduler.start_from(belady.plan(cdag, cdag.least_budget() + seed % 5))
         computed = np.flatnonzero(~cdag.is_input()).tolist()
         for rules in (*FIRST_RULES, *(drawn(FIRST_RULES[0], rng) for _ in range(4))):
-            order = scheduler.order(rules, seed)
+            order = scheduler.order(rules, Search(), seed)
             assert sorted(order.tolist()) == computed
             assert is_topological(cdag, order)
 
