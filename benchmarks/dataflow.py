@@ -54,7 +54,7 @@ def explorations(
     for strategy in STRATEGIES:
         for seed in range(seeds):
             began, used = time.perf_counter(), cpu()
-            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_seconds=polish)
+            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_effort=polish)
             done = plan(APPLICATIONS[name](), options, search=Search(seed=seed, workers=workers))
             assert done.plan is not None
             fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
@@ -160,7 +160,7 @@ def exact_on_front(name: str, generations: int, seconds: float) -> dict[str, Any
 
 
 def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str) -> dict[str, Any]:
-    exactly = Decoding(decoder="modulo", solver_seconds=seconds, tolerance=0.0, capacity_rule=rule)
+    exactly = Decoding(decoder="modulo", solver_effort=seconds, tolerance=0.0, capacity_rule=rule)
     decoder = decoder_for(instance, exactly)
     caps = make_decoder(instance, Decoding(tolerance=0.0, capacity_rule=rule))
     assert isinstance(decoder, Exact)
@@ -222,7 +222,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--generations", type=int, default=2500)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--polish-seconds", type=float, default=PlanOptions().polish_seconds)
+    parser.add_argument("--polish-effort", type=float, default=PlanOptions().polish_effort)
     parser.add_argument("--sobel-mappings", type=int, default=1000)
     parser.add_argument("--sobel4-mappings", type=int, default=40)
     parser.add_argument("--published", type=Path, default=PUBLISHED)
@@ -231,7 +231,7 @@ def main() -> None:
     results: dict[str, Any] = {
         "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
         "generations": given.generations,
-        "polish_seconds": given.polish_seconds,
+        "polish_effort": given.polish_effort,
         "decoding": decoding_speed(400),
         "exact": [
             *(exact("sobel", given.sobel_mappings, 30.0, strategy) for strategy in STRATEGIES),
@@ -247,7 +247,7 @@ def main() -> None:
     save_json(given.output, results)
     # the authors' own results count buffers from firing to firing
     for rule, name in (*(("access", name) for name in APPLICATIONS), ("atomic-firing", "sobel")):
-        runs = explorations(name, rule, given.seeds, given.generations, given.workers, given.polish_seconds)
+        runs = explorations(name, rule, given.seeds, given.generations, given.workers, given.polish_effort)
         results["explorations"] += runs
         results["summary"].append(summary(name, rule, runs, given.published))
         print(results["summary"][-1], flush=True)
