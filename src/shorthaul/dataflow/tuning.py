@@ -9,11 +9,11 @@ PLACEMENT_STEPS = 3e7
 #: Pairs of individuals that NSGA-II ranks, everything else in a generation included.
 RANKED_PAIRS = 4e7
 #: Arcs that the local search over selections looks at.
-SELECTION_STEPS = 4e8
+SELECTION_STEPS = 2.5e8
 #: Entries of matrices and pairs of tasks that the branch and bound looks at.
-BRANCHING_STEPS = 6e8
+BRANCHING_STEPS = 3e8
 #: Entries of matrices that are looked at when the fixed differences are closed.
-CLOSING_STEPS = 3e8
+CLOSING_STEPS = 2.5e8
 #: Deterministic time of CP-SAT.
 CP_SAT_TIME = 0.3
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.

@@ -139,9 +139,9 @@ def branch(
     steps: cython.longlong,
     time: cython.longlong[::1],
 ) -> tuple[int, int]:
-    """Go on with a depth-first search for up to ``nodes`` nodes or about so many steps.
+    """Go on with a depth-first search for up to ``nodes`` nodes or about ``steps`` steps.
 
-    Return the outcome and how many nodes were visited.
+    Return the outcome and the number of nodes visited.
 
     A turn gains weight when a branch on it fails: turns that mattered before are taken first (Boussemart et al.,
     *Boosting systematic search by weighting constraints*, ECAI 2004). Fills ``time`` with a schedule when one is FOUND.

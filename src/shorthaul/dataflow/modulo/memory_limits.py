@@ -23,7 +23,7 @@ class _Node:
 
 
 def fits(net: MappedNetwork, limits: Mapping[str, int | None], tokens: Mapping[str, int]) -> bool:
-    """True if buffers that hold so many ``tokens`` fit the memories, of ``limits`` bytes (None: any)."""
+    """True if buffers that hold ``tokens`` fit the memories, of ``limits`` bytes (None: any)."""
     used = _used(net, tokens)
     return all((limit := limits[name]) is None or amount <= limit for name, amount in used.items())
 

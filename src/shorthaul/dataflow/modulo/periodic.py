@@ -160,7 +160,7 @@ class _Solver:
             self.period, self.best = period, best
 
     def decide(self, target: int, nodes: int) -> None:
-        """Look for a schedule of period ``target`` at most, or for a proof that there is none, with so many nodes."""
+        """Look for a schedule of period ``target`` at most, or for a proof that there is none, in ``nodes`` nodes."""
         self.trees = {period: tree for period, tree in self.trees.items() if self.least <= period < self.period}
         if target not in self.trees:
             closing = len(self.best) ** 3 / tuning.CLOSING_STEPS
