@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test lint docs bench clean
+.PHONY: demo kernels test checked wheel lint docs bench speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -30,6 +30,16 @@ kernels: .venv/ready-dev
 
 test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(MAKE) checked
+
+# Kernels that check every index, in a place of their own; an error inside one only warns, so that warning fails.
+checked: .venv/ready-dev
+	SHORTHAUL_CHECKED=1 $(BIN)/python setup.py --quiet build
+	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -n 2 --dist worksteal \
+		-W error::pytest.PytestUnraisableExceptionWarning $$(find tests -name 'test_kernels*.py') tests/packaging/test_checked.py
+
+wheel: kernels
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
 
 lint: .venv/ready-dev
 	$(BIN)/ruff check .
@@ -42,6 +52,9 @@ docs: .venv/ready-docs
 bench: .venv/ready-core
 	for script in affine affine_oracle dataflow dataflow_commands pebble pebble_sparse pebble_structured spatial tensor table; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
+speed: kernels
+	$(BIN)/python benchmarks/speed.py --against $(AGAINST)
+
 clean:
-	rm -rf .venv build site out
+	rm -rf .venv build dist site out
 	find src -name '*.so' -delete

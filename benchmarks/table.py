@@ -1,4 +1,4 @@
-"""Writes the table on the README's first screen from what the other scripts measured.
+"""Writes the tables of docs/results.md from what the other scripts measured.
 
     python benchmarks/table.py
 
@@ -16,7 +16,7 @@ from typing import Any
 import sympy
 
 HERE = Path(__file__).parent
-README = HERE.parent / "README.md"
+PAGE = HERE.parent / "docs" / "results.md"
 BEGIN = "<!-- measured: written by benchmarks/table.py -->"
 END = "<!-- end -->"
 
@@ -55,7 +55,7 @@ def least_memories() -> str:
     names = ("workload", "weights", "words", "paper", "ioopt", "layer_by_layer", "layer_by_layer_freeing")
     title = (
         "Smallest fast memory in words at which inputs and outputs alone are moved (Table 1 of the pebbling paper; the "
-        "last column, the same order with dead values freed at once, is the fairer baseline):"
+        "last column, the same order with dead values freed immediately, is the fairer baseline):"
     )
     heads = (
         "workload",
@@ -64,7 +64,7 @@ def least_memories() -> str:
         "paper",
         "IOOpt (paper)",
         "layer by layer (paper's)",
-        "freeing at once",
+        "with dead values freed immediately",
     )
     lines = [title, "", f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join('-' if row[name] is None else str(row[name]) for name in names)} |" for row in rows]
@@ -86,7 +86,7 @@ def affine() -> Iterator[Row]:
 
 
 def _formula(text: str) -> str:
-    """Return a leading term in the README's notation."""
+    """Return a leading term in the page's notation."""
     shown = sympy.sympify(text, {name: sympy.Symbol(name) for name in "NMS"})
     return str(shown).replace("**", "^").replace("*", " ")
 
@@ -126,12 +126,12 @@ def table() -> str:
 
 
 def main() -> None:
-    """Put the table between the marks in the README."""
-    text = README.read_text()
+    """Put the tables between the marks of the page."""
+    text = PAGE.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     note = "Measured by `benchmarks/` on two cores; every plan was replayed by its checker."
-    README.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{least_memories()}{note}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{least_memories()}{note}\n{END}{after}")
     print(table())
 
 

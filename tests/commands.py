@@ -91,7 +91,7 @@ def _command(arguments: tuple[str, ...], cwd: str, descriptors: list[Any]) -> No
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(cwd)
     sys.argv = ["shorthaul", *arguments]
-    from shorthaul.cli.app import main
+    from shorthaul.cli.main import main
 
     main()
 

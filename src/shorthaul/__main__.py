@@ -1,6 +1,6 @@
 """``python -m shorthaul`` is the command ``shorthaul``."""
 
-from shorthaul.cli.app import main
+from shorthaul.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -12,8 +12,7 @@ from scipy.sparse import coo_array
 from tests.affine.derived import bound_of
 from tests.affine.test_largest_parts import members
 
-from shorthaul.affine.bounds.partition.balanced_rows import balanced_part
-from shorthaul.affine.bounds.partition.stencil_levels import isoperimetric_constant
+from shorthaul.affine.bounds.partition.stencil_levels import balanced_part, isoperimetric_constant
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 
 CROSS = {n: isoperimetric_constant(frozenset(np.ndindex(*(1,) * n)) | around)[0] for n, around in (  # type: ignore[index]

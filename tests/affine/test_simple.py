@@ -16,9 +16,9 @@ from shorthaul.affine.integer_sets.leading_term import leading_term
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.upper_bound import upper_bound
-from shorthaul.affine.orders.upper_report import shown_upper, upper_document
+from shorthaul.affine.orders.upper_report import upper_document, upper_text
 from shorthaul.affine.verbs import bound as affine_bound
-from shorthaul.affine.verbs import shown_bound
+from shorthaul.affine.verbs import bound_text
 
 #: Guards with remainders: the full formula has thousands of characters.
 GUARDED = """
@@ -85,7 +85,7 @@ def test_floors_and_products_of_floors() -> None:
 def test_long_formulas_are_named_by_their_length() -> None:
     made = affine_bound(program_from_text(GUARDED), upper=False).bound
     assert made is not None
-    text, details = shown_bound(made, "text"), made.details
+    text, details = bound_text(made, "text"), made.details
     assert len(details["formula"]) > 1_500
     assert details["formula"] not in text
     assert f"({len(details['formula'])} characters" in text
@@ -101,7 +101,7 @@ def test_upper_bounds_in_short(name: str) -> None:
     document = upper_document(upper, upper.leading, None)
     short = document["simple"]
     assert len(short["formula"]) < 400
-    text = shown_upper(document).splitlines()
+    text = upper_text(document).splitlines()
     assert text[0].startswith(f"at most:     {short['formula']}   for ")
     assert max(map(len, text)) < 3_000
     names = upper.program.parameters

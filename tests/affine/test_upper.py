@@ -14,7 +14,7 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.oracle import least_capacity
-from shorthaul.affine.orders.placement import all_loops, solved
+from shorthaul.affine.orders.placement import all_loops, integer_solution
 from shorthaul.affine.orders.skewing import best_covectors
 from shorthaul.affine.orders.tile_size import Edge, edge_formula
 from shorthaul.affine.orders.tile_steps import Step
@@ -184,10 +184,10 @@ def test_covectors_of_known_stencils() -> None:
 
 
 def test_linear_equations_in_integers() -> None:
-    assert solved(((2, 0), (0, 1)), (1, 0)) is None
-    assert solved(((1, 1), (0, 1)), (3, 5)) == (3, 2)
-    assert solved(((1, 0, 0),), (0, 1, 0)) is None
-    assert solved((), ()) == ()
+    assert integer_solution(((2, 0), (0, 1)), (1, 0)) is None
+    assert integer_solution(((1, 1), (0, 1)), (3, 5)) == (3, 2)
+    assert integer_solution(((1, 0, 0),), (0, 1, 0)) is None
+    assert integer_solution((), ()) == ()
 
 
 def test_orders_of_deep_nests_stay_few() -> None:

@@ -73,7 +73,7 @@ def test_completion_knows_engines_and_verbs() -> None:
         "COMP_WORDS": "shorthaul spatial tr",
         "COMP_CWORD": "2",
     }
-    line = "import sys; sys.argv = ['shorthaul']; from shorthaul.cli.app import main; main()"
+    line = "import sys; sys.argv = ['shorthaul']; from shorthaul.cli.main import main; main()"
     shown = subprocess.run([sys.executable, "-c", line], env=asked, capture_output=True, text=True, check=False)
     assert shown.stdout.split() == ["treefix"]
 

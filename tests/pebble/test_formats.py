@@ -72,9 +72,9 @@ def test_long_plans_go_to_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"moves": [7]}, "unknown move"),
+        ({"moves": [7]}, "moves: is too large"),
         ({"nodes": [99]}, "names a node that does not exist"),
-        ({"nodes": [0, 1]}, "must be integers of equal length"),
+        ({"nodes": [0, 1]}, "must be of equal length"),
         ({"kind": "other"}, "is of another kind"),
     ],
 )

@@ -14,7 +14,6 @@ from shorthaul.pebble.orders import belady
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 
-@pytest.mark.usefixtures("compiled_exact")
 def test_what_is_found_and_proven_is_what_the_game_says() -> None:
     for seed in range(60):
         cdag, _ = sample(seed, 8)
@@ -43,7 +42,6 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
             assert least_traffic(cdag, below, recompute=True) != cdag.algorithmic_bound()
 
 
-@pytest.mark.usefixtures("compiled_exact")
 def test_memory_of_general_graphs_is_proven() -> None:
     cdag = kernels_as_graphs.fft(n=8, word=2)
     result = pebble.memory(cdag)

@@ -10,33 +10,20 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.local_search import driver
-from shorthaul.pebble.local_search import recomputing_kernels as kernels
+from shorthaul.pebble.local_search import recomputing_replay_kernels as kernels
 from shorthaul.pebble.local_search.windows import whole, window
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
 from shorthaul.pebble.workloads import kernels_as_graphs
 
+#: The excess of an order that reads a value before it is computed.
+BROKEN = 1 << 61
 
-def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: int = kernels.BROKEN) -> int:
-    parents = cdag.parents
-    operands = int(parents.degrees()[order].sum())
-    return int(
-        kernels.excess(
-            order,
-            len(order),
-            parents.starts,
-            parents.targets,
-            cdag.weights,
-            whole(cdag, order).frame,
-            budget,
-            penalty,
-            limit,
-            np.empty((kernels.ROWS, cdag.n), np.int64),
-            np.empty(operands, np.int64),
-            np.empty(len(order), np.int64),
-        )
-    )
+
+def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: int = BROKEN) -> int:
+    part = whole(cdag, order)
+    return kernels.excess(kernels.Replay(part.graph, part.frame, budget, order, len(order)), penalty, limit)
 
 
 def with_repeats(cdag: Cdag, rng: np.random.Generator) -> IntArray:
@@ -73,7 +60,7 @@ def test_both_replays_agree_with_their_plain_twin() -> None:
 def test_an_order_that_reads_too_early_is_told() -> None:
     cdag = kernels_as_graphs.pyramid(n=2, word=1)
     order = np.array([v for v in cdag.order.tolist() if cdag.parents.neighbours(v).size])
-    assert excess_of(cdag, 4, order[::-1].copy(), 1.0) == kernels.BROKEN
+    assert excess_of(cdag, 4, order[::-1].copy(), 1.0) == BROKEN
 
 
 @pytest.mark.parametrize("recompute", [False, True])
@@ -137,13 +124,8 @@ def test_a_window_costs_what_it_costs_in_the_whole() -> None:
         stop = int(rng.integers(first + 2, len(order) + 1))
         part = window(cdag, plan, first, stop)
         assert part.nodes[part.order].tolist() == order[first:stop].tolist()
-        scratch = np.empty((kernels.ROWS, len(part.nodes)), np.int64)
-        operands, made = np.empty(4 * len(order), np.int64), np.empty(len(order), np.int64)
-        starts, targets = part.parents.starts, part.parents.targets
-        excess = kernels.excess(
-            part.order, stop - first, starts, targets, part.weights, part.frame, budget, penalty, kernels.BROKEN,
-            scratch, operands, made,
-        )  # fmt: skip
+        replay_of_part = kernels.Replay(part.graph, part.frame, budget, part.order, stop - first)
+        excess = kernels.excess(replay_of_part, penalty, BROKEN)
         moves = np.flatnonzero(plan.kinds == Move.COMPUTE)
         begin, end = 0 if first == 0 else moves[first - 1] + 1, moves[stop - 1] + 1
         known = set(plan.nodes[:begin][plan.kinds[:begin] == Move.LOAD].tolist())

@@ -11,27 +11,23 @@ import pytest
 from tests.reference.pebble_game_compiled import least_traffic
 
 from shorthaul import pebble
-from shorthaul.core import jit
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Search
 from shorthaul.pebble import sram, strategy
 from shorthaul.pebble.check.replay import replay
-from shorthaul.pebble.local_search import annealing_kernels
 from shorthaul.pebble.model import build
-from shorthaul.pebble.orders import belady, layer_by_layer
+from shorthaul.pebble.orders import layer_by_layer
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
-from shorthaul.pebble.startup import compiling
 from shorthaul.pebble.structured import matrix_vector
 from shorthaul.pebble.trade_off import parse_budgets
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("recompute", [False, True])
 def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool) -> None:
@@ -44,24 +40,6 @@ def test_auto_on_small_graphs_is_what_the_game_allows(seed: int, recompute: bool
     assert result.status is Status.OPTIMAL
     assert result.cost["traffic"] == result.bound.value == optimum
     assert pebble.bound(cdag, budget=budget, recompute=recompute).bound.value <= optimum
-
-
-@pytest.mark.parametrize("method", ["auto", "local-search"])
-def test_a_limit_too_short_to_compile_anneals_in_plain_python(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategy.jit, "is_ready", lambda _: False)
-    monkeypatch.setattr(strategy.jit, "expected_s", lambda _: 1e6)
-    monkeypatch.setattr(strategy.jit, "affordable", lambda *_: False)
-    monkeypatch.setattr(compiling, "begin", lambda *_: False)
-    monkeypatch.setattr(annealing_kernels, "anneal", jit.interpreted(annealing_kernels.anneal))
-    cdag = kernels_as_graphs.random_cdag(n=60, degree=3, window=16, most=1, seed=1)
-    start = belady.plan(cdag, cdag.least_budget())
-    goal = Bound("traffic", start.traffic(cdag.weights) - 1, "goal", "none")
-    monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
-    request = Request(cdag, cdag.least_budget(), False, Search(time_limit_s=60))
-    found = strategy.find_plan(request, method)
-    assert found.method == "local-search"
-    assert replay(cdag, found.plan, cdag.least_budget(), recompute=False).ok
-    assert found.plan.traffic(cdag.weights) <= goal.value
 
 
 @pytest.mark.parametrize(
@@ -77,7 +55,6 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("method", ["auto", "local-search", "beam"])
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     method: str, monkeypatch: pytest.MonkeyPatch
@@ -171,7 +148,6 @@ def test_memory_of_a_named_baseline_and_of_auto() -> None:
     assert [estimate["area_um2"] for estimate in chosen.extra["sram"]["estimates"]] == [2945, 3158]
 
 
-@pytest.mark.usefixtures("compiled_exact")
 def test_memory_of_a_small_graph_is_proven() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=2)
     result = pebble.memory(cdag)

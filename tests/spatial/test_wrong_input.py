@@ -38,7 +38,7 @@ WRONG_TREES = {
     "roots.npy": (npy([-1, -1, 0]), ("several roots", "vertices 0 and 1", "--forest")),
     "matrix.npy": (npy([[-1, 0]]), ("one dimension", "shape (1, 2)")),
     "empty.npy": (npy([], dtype=int), ("has no vertex",)),
-    "objects.npy": (npy([None, 1], dtype=object), ("objects.npy", "not a readable NumPy file")),
+    "objects.npy": (npy([None, 1], dtype=object), ("objects.npy", "of another type")),
     "other.npz": (npz(a=np.array([1])), ("no array 'parent'", "'a'")),
     "huge.npy": (npy([2**63, 0], dtype=np.uint64), ("parent[0]", "9223372036854775808")),
     "cut.json": (b"[-1,0,", ("line 1 column 7", "is not JSON")),
@@ -91,7 +91,7 @@ WRONG_QUERIES = {
     "floats.npy": (npy([[0.0, 1]]), ("are not pairs of vertices", "float64")),
     "column.npy": (npy([0, 1]), ("are not pairs of vertices", "shape (2,)")),
     "other.npz": (npz(q=np.array([[0, 1]])), ("no array 'queries'", "'q'")),
-    "broken.npy": (b"\x93NUMPY", ("not a readable NumPy file",)),
+    "broken.npy": (b"\x93NUMPY", ("is not a NumPy array",)),
 }
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from shorthaul.affine.effort import step
 from shorthaul.affine.model import Program, Reference
 
 
@@ -52,6 +53,7 @@ def flow_dependences(program: Program) -> DataFlow:
     inputs: dict[str, isl.Set] = {}
     for statement in program.statements:
         for reference in statement.reads:
+            step()
             read = isl.UnionMap.from_map(reference.relation)
             if plain and _is_plain(reference.relation):
                 access = isl.UnionAccessInfo.from_sink(read).set_must_source(writes).set_schedule_map(schedule)

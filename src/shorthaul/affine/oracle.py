@@ -15,11 +15,13 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import AffineBound
 from shorthaul.affine.bounds.partition.k_partition import sets_of
 from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.check.plan_check import same_cdag
 from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.effort import OutOfEffortError, charged_to, step
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.points import points
@@ -28,7 +30,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
-from shorthaul.affine.sizes import FAST_MEMORY, shown
+from shorthaul.affine.sizes import FAST_MEMORY, sizes_text
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.check import Violation
 from shorthaul.core.search import Search
@@ -43,7 +45,6 @@ LARGEST_ORDER = 300_000
 #: Partition parts are looked for on CDAGs of this many vertices, for these values of S.
 PART_VERTICES = range(40, 260)
 PART_CAPACITIES = (1, 2, 3)
-PART_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,36 +67,57 @@ class Comparison:
 class Findings:
     """What the oracle compared, and what was wrong."""
 
-    comparisons: tuple[Comparison, ...]
-    violations: tuple[Violation, ...]
-    remarks: tuple[str, ...]
+    comparisons: list[Comparison]
+    violations: list[Violation]
+    remarks: list[str]
 
 
-def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, int]], search: Search) -> Findings:
-    """Compare at every choice of sizes; where a choice gives no S, several values of S are tried."""
-    comparisons: list[Comparison] = []
-    violations: list[Violation] = []
-    remarks: list[str] = []
+def examine(
+    flow: DataFlow | None, bound: AffineBound, choices: Sequence[Mapping[str, int]] | None, search: Search
+) -> Findings:
+    """Compare at every choice of sizes, by default several small ones; several values of S where none is given.
+
+    Where ``search`` ends early the comparisons made so far are returned.
+    """
+    found = Findings([], [], [])
+    try:
+        with charged_to(search):
+            if flow is not None:
+                _compare(flow, bound, choices, search, found)
+    except OutOfEffortError:
+        pass
+    if search.expired():
+        found.remarks.append("stopped early: more sizes are compared with more time")
+    return found
+
+
+def _compare(
+    flow: DataFlow,
+    bound: AffineBound,
+    choices: Sequence[Mapping[str, int]] | None,
+    search: Search,
+    findings: Findings,
+) -> None:
+    comparisons, violations, remarks = findings.comparisons, findings.violations, findings.remarks
     parts_done = False
-    upper = upper_bound(flow.program, flow=flow)
-    for sizes in choices:
-        if search.expired():
-            remarks.append(f"stopped before {shown(sizes)}")
-            break
+    upper = upper_bound(flow.program, flow=flow, search=search)
+    for sizes in default_sizes(flow) if choices is None else choices:
+        step()
         parameters = {name: value for name, value in sizes.items() if name in flow.program.parameters}
         cdag = concrete_cdag(flow.program, parameters, flow)
         if cdag.n == cdag.inputs:
-            remarks.append(f"at {shown(parameters)} nothing is executed")
+            remarks.append(f"at {sizes_text(parameters)} nothing is executed")
             continue
         violations += _dependences(flow, parameters, cdag, remarks)
         if not parts_done and cdag.n in PART_VERTICES:
             parts_done = True
-            violations += _parts(bound, parameters, cdag, remarks)
+            violations += _parts(bound, parameters, cdag, remarks, search)
         for capacity in [sizes[FAST_MEMORY]] if FAST_MEMORY in sizes else _capacities(cdag):
             given = {**parameters, FAST_MEMORY: capacity}
             if capacity < least_capacity(cdag):
-                remarks.append(f"{shown(given)}: an operation needs {least_capacity(cdag)} words")
+                remarks.append(f"{sizes_text(given)}: an operation needs {least_capacity(cdag)} words")
                 continue
+            step()
             for item in _plays(flow, given, cdag, bound.value(given), search):
                 comparisons.append(item)
                 if not item.holds:
@@ -107,7 +129,6 @@ def examine(flow: DataFlow, bound: AffineBound, choices: Sequence[Mapping[str, i
             if not item.holds or item.loads > promised + TOLERANCE * promised or promised < item.bound:
                 message = f"derived order: {item.loads} loads, by its formula {promised:g}, the bound is {item.bound:g}"
                 violations.append(Violation("upper-bound-wrong", item.sizes, message, item.bound, item.loads))
-    return Findings(tuple(comparisons), tuple(violations), tuple(remarks))
 
 
 def least_capacity(cdag: ConcreteCdag) -> int:
@@ -123,7 +144,7 @@ def _capacities(cdag: ConcreteCdag) -> list[int]:
 def _dependences(
     flow: DataFlow, sizes: Mapping[str, int], cdag: ConcreteCdag, remarks: list[str]
 ) -> Iterator[Violation]:
-    where = shown(sizes)
+    where = sizes_text(sizes)
     instances = sum(card(item.domain).at(sizes) for item in flow.program.statements)
     inputs = sum(card(item).at(sizes) for item in flow.inputs.values())
     for what, formula, counted in (
@@ -142,9 +163,11 @@ def _dependences(
         yield Violation("wrong-dependence", where, problem)
 
 
-def _parts(bound: AffineBound, sizes: Mapping[str, int], cdag: ConcreteCdag, remarks: list[str]) -> Iterator[Violation]:
+def _parts(
+    bound: AffineBound, sizes: Mapping[str, int], cdag: ConcreteCdag, remarks: list[str], search: Search
+) -> Iterator[Violation]:
     """Compare U(K) of every partition argument with the exact maximum."""
-    where, compared = shown(sizes), 0
+    where, compared = sizes_text(sizes), 0
     for number, part in enumerate(bound.proof.parts, 1):
         if part.points is None or part.sources is None:
             continue
@@ -155,7 +178,17 @@ def _parts(bound: AffineBound, sizes: Mapping[str, int], cdag: ConcreteCdag, rem
             at = {symbol(name): value for name, value in sizes.items()} | {S: capacity}
             limit = int(part.facts["K"].subs(at))
             most = float(part.facts["U"].subs(at))
-            found, proven = largest_part(cdag.starts, cdag.operands, inside, counted, limit, seconds=PART_SECONDS)
+            step()
+            found, proven, nodes = largest_part(
+                cdag.starts,
+                cdag.operands,
+                inside,
+                counted,
+                limit,
+                nodes=tuning.PART_NODES,
+                deadline_s=search.remaining_s(),
+            )
+            search.spend(nodes / tuning.PART_NODES_PER_EFFORT)
             if proven and found > most + TOLERANCE:
                 message = f"part [{number}]: {found} instances fit into one segment of K = {limit}, U says {most:g}"
                 yield Violation("part-too-large", where, message, most, found)
@@ -176,7 +209,7 @@ def _members(union: isl.UnionSet, sizes: Mapping[str, int], cdag: ConcreteCdag) 
 def _plays(
     flow: DataFlow, given: Mapping[str, int], cdag: ConcreteCdag, value: float, search: Search
 ) -> Iterator[Comparison]:
-    capacity, where = given[FAST_MEMORY], shown(given)
+    capacity, where = given[FAST_MEMORY], sizes_text(given)
     if cdag.n <= LARGEST_EXACT:
         exact = least_loads(cdag.operand_lists(), capacity, most_states=MOST_STATES)
         if exact.proven:
@@ -194,7 +227,7 @@ def _derived(
     upper: UpperBound, given: Mapping[str, int], cdag: ConcreteCdag, value: float, search: Search
 ) -> Comparison:
     _, loads = best_origin(upper, cdag, given, search, floor=value, tries=1)
-    return Comparison(shown(given), "derived order", value, loads, proven=False)
+    return Comparison(sizes_text(given), "derived order", value, loads, proven=False)
 
 
 def default_sizes(flow: DataFlow, *, largest: int = 3_000) -> list[dict[str, int]]:

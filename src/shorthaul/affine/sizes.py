@@ -72,6 +72,6 @@ def _example(name: str) -> int:
     return 64 if name == FAST_MEMORY else 20
 
 
-def shown(sizes: Mapping[str, int]) -> str:
+def sizes_text(sizes: Mapping[str, int]) -> str:
     """Return sizes as a user writes them."""
     return ",".join(f"{name}={value}" for name, value in sizes.items())

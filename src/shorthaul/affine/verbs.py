@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shorthaul.affine import views
-from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine import tuning, views
+from shorthaul.affine.bounds.best import FORMULAS, AffineBound, lower_bound
 from shorthaul.affine.check.plan_check import check_plan
-from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.affine.oracle import default_sizes, examine
+from shorthaul.affine.oracle import examine
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text, upper_document
-from shorthaul.affine.plan import Plan
-from shorthaul.affine.proofs.proof import shortened
+from shorthaul.affine.plan import IntArray, Plan
+from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
 from shorthaul.affine.replay.tiling import best_tiling, tile_space
@@ -28,7 +30,7 @@ from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -64,10 +66,13 @@ def bound(
     search = search or Search()
     given = parse_sizes(options.size, program)
     small = _small(options, program)
-    found = lower_bound(program, options)
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
-    made = _core_bound(program, found, sizes)
-    upper = upper_document(upper_bound(program, small=small), found.leading, sizes) if options.upper else None
+    with search, charged_to(search):  # Ctrl-C ends the search with what was found
+        flow = _dependences(program)
+        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE)
+        upper = _upper_bound(program, flow, search, small) if options.upper else None
+        made = _core_bound(program, found, sizes, flow)
+        document = _upper_document(upper, found.leading, sizes)
     return Result(
         kind=KIND,
         status=None,
@@ -76,11 +81,46 @@ def bound(
         extra={
             "sizes": sizes or given,
             "program": _described(program),
-            "upper": upper,
-            "operations": None if sizes is None else float(_evaluated(found.operations, sizes)),
+            "upper": document,
+            "operations": _operations(found, sizes),
         },
         figures=views.of_bound(str(found.formula), str(found.leading)),
     )
+
+
+def _dependences(program: Program) -> DataFlow | None:
+    """Return the data flow of ``program``, None if the search ends before it is known."""
+    try:
+        return flow_dependences(program)
+    except OutOfEffortError:
+        return None
+
+
+def _upper_bound(
+    program: Program, flow: DataFlow | None, search: Search, small: tuple[str, ...] = ()
+) -> UpperBound | None:
+    """Return a derived order, None if the search ends before there is one."""
+    try:
+        return (
+            None
+            if flow is None
+            else upper_bound(program, flow=flow, small=small, search=search.part(tuning.UPPER_SHARE))
+        )
+    except OutOfEffortError:
+        return None
+
+
+def _upper_document(upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None) -> dict[str, Any] | None:
+    """Return the derived order as JSON, None if there is none or the search ends before its formulas are known."""
+    try:
+        return None if upper is None else upper_document(upper, lower, sizes)
+    except OutOfEffortError:
+        return None
+
+
+def _operations(found: AffineBound, sizes: Mapping[str, int] | None) -> float | None:
+    """Return the arithmetic operations at ``sizes``, None where they are not counted."""
+    return None if sizes is None or found.operations is None else float(_evaluated(found.operations, sizes))
 
 
 def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
@@ -93,15 +133,11 @@ def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
     return names
 
 
-#: How many orders a plan replays where no number is asked for: as many as these instances allow, within limits.
-_REPLAYED_INSTANCES = 8_000_000
-_LEAST_REPLAYS, _MOST_REPLAYS = 8, 200
-
 #: Said beside every leading term: the full formula is what holds for all sizes.
 LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
 
 
-def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None) -> Bound:
+def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None, flow: DataFlow | None) -> Bound:
     value = None if sizes is None else max(0.0, found.value(sizes))
     proof, simple = found.proof.text(), found.simple
     details: dict[str, Any] = {
@@ -111,40 +147,37 @@ def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] |
         "leading_holds_for": LEADING_HOLDS_FOR,
         "simple": None if simple is None else {"where": list(simple.where), "formula": str(simple.formula)},
         "inputs": str(found.inputs),
-        "operations": str(found.operations),
+        "operations": None if found.operations is None else str(found.operations),
         "oi_limit": str(found.oi_limit),
         "model": MODEL,
         "steps": found.proof.document(),
         "latex": found.latex(),
     }
     if value is not None and sizes is not None:
-        details["value_bytes"] = _least_bytes(program, value, sizes)
+        width, surplus = _widths(program, sizes, flow)
+        details["value_bytes"] = value * width + surplus
     return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
 
 
-def _least_bytes(program: Program, words: float, sizes: Mapping[str, int]) -> float:
-    width, surplus = _widths(program, sizes)
-    return words * width + surplus
-
-
-def _widths(program: Program, sizes: Mapping[str, int]) -> tuple[int, int]:
+def _widths(program: Program, sizes: Mapping[str, int], flow: DataFlow | None) -> tuple[int, int]:
     """Return (bytes of every load at least, bytes that inputs take beyond these): each input is loaded once."""
-    flow = flow_dependences(program)
     width = min(array.element_bytes for array in program.arrays.values())
-    surplus = sum(
-        card(item).at(sizes) * (program.arrays[array].element_bytes - width) for array, item in flow.inputs.items()
+    surplus = (
+        card(item).at(sizes) * (program.arrays[array].element_bytes - width)
+        for array, item in (flow.inputs if flow is not None else {}).items()
+        if program.arrays[array].element_bytes > width
     )
-    return width, surplus
+    return width, sum(until_out_of_effort(surplus))
 
 
-def shown_bound(made: Bound, form: str) -> str:
+def bound_text(made: Bound, form: str) -> str:
     """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
-    names = ("formula", "leading", "inputs", "operations", "oi_limit")
+    names = [name for name in FORMULAS if made.details[name] is not None]
     if form == "sympy":
         return "\n".join(f"{name} = {made.details[name]}" for name in names)
     if form == "latex":
         return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
-    lines = [f"{name + ':':12} {shortened(made.details[name])}" for name in names]
+    lines = [f"{name + ':':12} {shorten(made.details[name])}" for name in names]
     lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
     simple = made.details["simple"]
     if simple is not None:
@@ -184,31 +217,31 @@ def plan(
     True
     """
     search = search or Search()
-    with search:  # Ctrl-C is kept until there is a plan, also while the bound is derived
-        return _planned(program, replace(options or PlanOptions(), **fields), search, source)
+    with search, charged_to(search):  # Ctrl-C is kept until there is a plan, also while the bound is derived
+        try:
+            return _planned(program, replace(options or PlanOptions(), **fields), search, source)
+        except OutOfEffortError:
+            raise NoPlanError("no plan found before the search ended: give it more time, or smaller sizes") from None
 
 
 def _planned(program: Program, options: PlanOptions, search: Search, source: Source[Program] | None) -> Result[Plan]:
     sizes = require_sizes(options.size, program, fast_memory=True)
     capacity = sizes[FAST_MEMORY]
-    cdag = _executed(program, sizes)
+    flow = flow_dependences(program)
+    cdag = _executed(program, sizes, flow)
+    search.keep_back(cdag.n / tuning.CHECKED_PER_SECOND)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
-    found = lower_bound(program, BoundOptions(profile=options.profile))
-    least = _core_bound(program, found, sizes)
-    upper = upper_bound(program)
-    space = tile_space(program, sizes, cdag)
-    most = options.evaluations or max(_LEAST_REPLAYS, min(_MOST_REPLAYS, _REPLAYED_INSTANCES // cdag.n))
-    derived, loads = best_origin(upper, cdag, sizes, search, floor=least.value, tries=max(1, min(8, most // 4)))
-    tiling, searched = best_tiling(space, capacity, search, evaluations=most, floor=least.value)
-    order, how = (
-        (derived, "derived: " + orders_text(upper))
-        if loads <= searched
-        else (space.order(tiling), space.describe(tiling))
+    found = lower_bound(
+        program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
     )
+    least = _core_bound(program, found, sizes, flow)
+    upper = _upper_bound(program, flow, search)
+    order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
     made = _plan_of(program, cdag, order, sizes, how)
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
+    document = None if loads is None else _upper_document(upper, found.leading, sizes)
     return Result(
         kind=KIND,
         status=Status.OPTIMAL if least.is_met_by(cost["loads_words"]) else Status.FEASIBLE,
@@ -220,9 +253,9 @@ def _planned(program: Program, options: PlanOptions, search: Search, source: Sou
         extra={
             "sizes": sizes,
             "tiling": made.tiling,
-            "operations": float(_evaluated(found.operations, sizes)),
+            "operations": _operations(found, sizes),
             "program_order_loads_words": int(before.sum()),
-            "upper": {**upper_document(upper, found.leading, sizes), "replayed_loads_words": loads},
+            "upper": document and {**document, "replayed_loads_words": loads},
         },
         figures=(
             *views.of_plan(after, before, least.value, made.tiling),
@@ -231,8 +264,35 @@ def _planned(program: Program, options: PlanOptions, search: Search, source: Sou
     )
 
 
-def _executed(program: Program, sizes: Mapping[str, int]) -> ConcreteCdag:
-    cdag = concrete_cdag(program, sizes)
+def _best_order(
+    program: Program,
+    cdag: ConcreteCdag,
+    upper: UpperBound | None,
+    sizes: Mapping[str, int],
+    options: PlanOptions,
+    search: Search,
+    floor: float,
+) -> tuple[IntArray, str, int | None]:
+    """Return the best order found, how it was made, and the loads of the derived order if there is one."""
+    capacity = sizes[FAST_MEMORY]
+    fewest, many = tuning.LEAST_REPLAYS, tuning.MOST_REPLAYS
+    most = options.evaluations or max(fewest, min(many, tuning.REPLAYED_INSTANCES // cdag.n))
+    derived = tiled = None
+    with suppress(OutOfEffortError):
+        if upper is not None:
+            derived = best_origin(upper, cdag, sizes, search, floor=floor, tries=max(1, min(8, most // 4)))
+        space = tile_space(program, sizes, cdag)
+        tiled = best_tiling(space, capacity, search, evaluations=most, floor=floor)
+    replayed = None if derived is None else derived[1]
+    if derived is not None and upper is not None and (tiled is None or derived[1] <= tiled[1]):
+        return derived[0], "derived: " + orders_text(upper), replayed
+    if tiled is None:
+        return cdag.program_order, "program order", replayed
+    return space.order(tiled[0]), space.describe(tiled[0]), replayed
+
+
+def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
+    cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
         raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
     return cdag
@@ -265,21 +325,19 @@ def check(
     """
     options = replace(options or CheckOptions(), **fields)
     search = search or Search()
-    found = lower_bound(program, BoundOptions(profile=options.profile))
-    if given is not None:
-        return _replayed(program, given, found, options, search, source)
-    flow = flow_dependences(program)
-    if options.size is None:
-        choices: list[dict[str, int]] = default_sizes(flow)
-    else:
-        choices = [require_sizes(options.size, program, fast_memory=False)]
-    with search:
+    choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=False)]
+    with search, charged_to(search):
+        flow = _dependences(program)
+        share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
+        found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search, share=share)
+        if given is not None:
+            return _replayed(program, given, found, flow, options, search, source)
         findings = examine(flow, found, choices, search)
     comparisons = [
         {"sizes": item.sizes, "how": item.how, "bound": item.bound, "loads": item.loads, "proven": item.proven}
         for item in findings.comparisons
     ]
-    report = CheckReport(findings.violations, None, findings.remarks, {"comparisons": comparisons})
+    report = CheckReport(tuple(findings.violations), None, tuple(findings.remarks), {"comparisons": comparisons})
     return Result(
         kind=KIND,
         status=None if report.ok else Status.INVALID,
@@ -294,13 +352,14 @@ def _replayed(
     program: Program,
     given: Plan,
     found: AffineBound,
+    flow: DataFlow | None,
     options: CheckOptions,
     search: Search,
     source: Source[Program] | None,
 ) -> Result[Plan]:
     report = check_plan(program, given)
     sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
-    least = _core_bound(program, found, sizes)
+    least = _core_bound(program, found, sizes, flow)
     if not report.ok or report.cost is None:
         status = Status.INVALID
     else:
@@ -341,43 +400,67 @@ def sweep(
     sizes = require_sizes(options.size, program, fast_memory=False)
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
-    found = lower_bound(program, BoundOptions(profile=options.profile))
-    upper = upper_bound(program)
-    work = float(_evaluated(found.operations, sizes))
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
-    widths = _widths(program, sizes)
-    points = [_point(found, upper, {**sizes, FAST_MEMORY: capacity}, work, options, widths) for capacity in spaced]
+    with search, charged_to(search):
+        flow = _dependences(program)
+        found = lower_bound(
+            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
+        )
+        upper = _upper_bound(program, flow, search)
+        widths = _widths(program, sizes, flow)
+        points = _points(found, upper, sizes, spaced, options, widths)
+        document = _upper_document(upper, found.leading, None)
     return Result(
         kind=KIND,
         status=None,
         provenance=provenance("affine sweep", options=options, source=source, search=search),
         extra={
             "points": points,
-            "operations": work,
+            "operations": _operations(found, sizes),
             "formula": str(found.formula),
-            "upper": upper_document(upper, found.leading, None),
+            "upper": document,
         },
         figures=views.of_sweep(points, options.balance, options.unit),
     )
 
 
+def _points(
+    found: AffineBound,
+    upper: UpperBound | None,
+    sizes: Mapping[str, int],
+    spaced: Sequence[int],
+    options: SweepOptions,
+    widths: tuple[int, int],
+) -> list[dict[str, Any]]:
+    """Return the points of a sweep: those without a derived order where the search ends, at least the first one."""
+    points: list[dict[str, Any]] = []
+    for capacity in spaced:
+        if points and is_out_of_effort():
+            break
+        here = {**sizes, FAST_MEMORY: capacity}
+        try:
+            points.append(_point(found, upper, here, options, widths))
+        except OutOfEffortError:
+            points.append(_point(found, None, here, options, widths))
+    return points
+
+
 def _point(
     found: AffineBound,
-    upper: UpperBound,
+    upper: UpperBound | None,
     sizes: Mapping[str, int],
-    work: float,
     options: SweepOptions,
     widths: tuple[int, int],
 ) -> dict[str, Any]:
-    value = max(0.0, found.value(sizes))
-    fits = sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
+    value, work = max(0.0, found.value(sizes)), _operations(found, sizes)
+    fits = upper is not None and sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
-    point["loads_words"] = upper.value(sizes) if fits else None
+    point["loads_words"] = upper.value(sizes) if upper is not None and fits else None
     point["bound_bytes"] = value * widths[0] + widths[1]
-    point["loads_bytes"] = upper.value_bytes(sizes) if fits else None
+    point["loads_bytes"] = upper.value_bytes(sizes) if upper is not None and fits else None
     least, most = ("bound_bytes", "loads_bytes") if options.unit == "bytes" else ("bound", "loads_words")
-    point["oi_limit"] = work / point[least] if point[least] else None
-    point["oi_reached"] = work / point[most] if point[most] else None
+    point["oi_limit"] = work / point[least] if work is not None and point[least] else None
+    point["oi_reached"] = work / point[most] if work is not None and point[most] else None
     if options.balance is not None:
         for name in ("limit", "reached"):
             intensity = point[f"oi_{name}"]
@@ -399,7 +482,7 @@ def cdag(program: Program, options: CdagOptions | None = None, **fields: Any) ->
     """
     options = replace(options or CdagOptions(), **fields)
     sizes = require_sizes(options.size, program, fast_memory=False)
-    return _executed(program, sizes).document(program.name)
+    return _executed(program, sizes, flow_dependences(program)).document(program.name)
 
 
 def read_plan(path: str | Path, program: Program) -> Plan:

@@ -104,6 +104,7 @@ def _problem(graph: Any, machine: Machine) -> Problem:
     built = _Graph(_shapes(graph), constant, images)
     for index, node in enumerate(graph.node):
         place = f"node {index} ({node.op_type}{' ' + node.name if node.name else ''})"
+        _expect_operands(node, place)
         if node.op_type == "Constant":
             built.constant |= set(node.output)
         elif node.op_type in VIEWS:
@@ -118,6 +119,15 @@ def _problem(graph: Any, machine: Machine) -> Problem:
     if not built.operators:
         raise InputError("has no operator that computes", place="graph", allowed="a MatMul or pointwise operator")
     return Problem(tuple(built.tensors), tuple(built.operators), machine)
+
+
+def _expect_operands(node: Any, place: str) -> None:
+    """Raise :class:`InputError` unless the node has the inputs that it reads and an output."""
+    least = 0 if node.op_type == "Constant" else 2 if node.op_type in {"MatMul", "Gemm", "Conv"} else 1
+    found = len([name for name in node.input[:least] if name])
+    if found < least or not node.output or not node.output[0]:
+        value = f"{found} inputs, {len(node.output)} outputs"
+        raise InputError("lacks inputs or an output", place=place, value=value, allowed=f"{least} inputs, an output")
 
 
 def _shapes(graph: Any) -> dict[str, Shape]:

@@ -30,14 +30,14 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
-    from shorthaul.affine.orders.upper_report import shown_upper
+    from shorthaul.affine.orders.upper_report import upper_text
     from shorthaul.cli.output import finish
 
     result = planning.bound(source.workload, options, search=search.search(), source=source)
     if not output.json and result.bound is not None:
-        print(planning.shown_bound(result.bound, options.format))
+        print(planning.bound_text(result.bound, options.format))
         if result.extra["upper"] is not None and options.format == "text":
-            print(f"\n{shown_upper(result.extra['upper'])}")
+            print(f"\n{upper_text(result.extra['upper'])}")
     finish(result, output)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from shorthaul.core.document import expect_writable
+from shorthaul.core.errors import InputError
 from shorthaul.core.options import flag_name, option, validate
 
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ class Output(Answer):
         super(Output, self).__post_init__()
         if self.output is not None:
             expect_writable(self.output)
+        if self.output is not None and self.result is not None and self.output.resolve() == self.result.resolve():
+            cure = "name two files, or leave one of the two away"
+            raise InputError("is the place of the plan and of the result document", file=self.output, cure=cure)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

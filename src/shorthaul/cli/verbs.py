@@ -11,12 +11,9 @@ from typing import Any
 
 import typer
 
+from shorthaul.cli.endings import end_by_defect, end_by_signal
 from shorthaul.cli.flags import describe, expanded_flags
 from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError
-
-#: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
-DEFECT_STATUS = 70
-INTERRUPT_STATUS = 130
 
 
 def verb(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -61,12 +58,10 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
                 print_infeasible(error, name)
             print(error, file=sys.stderr)
             raise typer.Exit(error.exit_status) from None
-        except DefectError as error:
-            print(f"defect in shorthaul: {error}", file=sys.stderr)
-            raise typer.Exit(DEFECT_STATUS) from None
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            raise typer.Exit(INTERRUPT_STATUS) from None
+        except KeyboardInterrupt as ended:  # Click would answer it, and the next, with status 1
+            end_by_signal(ended)
+        except (DefectError, EOFError) as error:
+            end_by_defect(error)
         except BrokenPipeError:  # the reader of a pipe went away
             silence_output()
             raise typer.Exit(0) from None

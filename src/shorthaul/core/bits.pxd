@@ -36,6 +36,36 @@ cdef inline void remove(unsigned long long[::1] words, long long first, long lon
     words[first + (item >> 6)] &= ~(<unsigned long long> 1 << (item & 63))
 
 
+cdef inline unsigned long long bit(long long item) noexcept nogil:
+    return <unsigned long long> 1 << item
+
+
+cdef inline bint within(
+    const unsigned long long[::1] small, long long first, const unsigned long long[::1] large, long long begin,
+    long long count
+) noexcept nogil:
+    cdef long long k
+    for k in range(count):
+        if small[first + k] & ~large[begin + k]:
+            return False
+    return True
+
+
+cdef inline long long members(
+    const unsigned long long[::1] words, long long first, long long count, long long[::1] into
+) noexcept nogil:
+    cdef long long k
+    cdef long long size = 0
+    cdef unsigned long long word
+    for k in range(count):
+        word = words[first + k]
+        while word:
+            into[size] = 64 * k + lowest(word)
+            size += 1
+            word &= word - 1
+    return size
+
+
 cdef inline unsigned long long wrapped_sum(unsigned long long a, unsigned long long b) noexcept nogil:
     return a + b
 

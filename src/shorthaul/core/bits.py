@@ -62,6 +62,41 @@ def remove(words: MutableSequence[int], first: int, item: int) -> None:
     words[first + (item >> 6)] &= _MASK ^ (1 << (item & 63))
 
 
+def bit(item: int) -> int:
+    """Return the word of this bit alone.
+
+    >>> bit(3)
+    8
+    """
+    return 1 << item
+
+
+def within(small: Sequence[int], first: int, large: Sequence[int], begin: int, count: int) -> bool:
+    """True if the set of ``count`` words from ``small[first]`` is part of the one that begins at ``large[begin]``.
+
+    >>> within([0b100], 0, [0, 0b110], 1, 1)
+    True
+    """
+    return all(not small[first + k] & (_MASK ^ large[begin + k]) for k in range(count))
+
+
+def members(words: Sequence[int], first: int, count: int, into: MutableSequence[int]) -> int:
+    """Write the members of the set of ``count`` words from ``words[first]``, ascending; return how many.
+
+    >>> into = [0, 0]
+    >>> members([0b100, 0b1], 0, 2, into), into
+    (2, [2, 64])
+    """
+    size = 0
+    for k in range(count):
+        word = words[first + k]
+        while word:
+            into[size] = 64 * k + lowest(word)
+            size += 1
+            word &= word - 1
+    return size
+
+
 def wrapped_sum(a: int, b: int) -> int:
     """Return the sum modulo 2^64.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -12,13 +10,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arrays import Column, read_archive
 from shorthaul.core.document import digest, json_text, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 
 #: Plans of more entries than this are written in columns.
 MOST_JSON_ENTRIES: Final = 100_000
-#: What NumPy raises for bytes that are no archive, or a damaged one.
-UNREADABLE: Final = (ValueError, OSError, KeyError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+#: A piece of text in an archive.
+_TEXT: Final = Column("U", ())
 
 
 def columns_path(path: Path) -> Path:
@@ -45,34 +44,23 @@ def write_head(path: Path, head: Mapping[str, Any]) -> None:
         write_bytes(path, json_text({**head, "file": columns.name}).encode())
 
 
-def is_archive(data: bytes) -> bool:
-    """True if ``data`` begins as an archive does."""
-    return data[:2] == b"PK"
+def read_columns(data: bytes, kind: str, columns: Mapping[str, Column]) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of the archive in ``data``.
 
-
-def read_columns(data: bytes, kind: str, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
-    """Return the columns ``names`` of the archive in ``data``.
-
-    Raises :class:`InputError` if it is no archive, lacks a column or holds a plan of another kind.
+    Raises :class:`InputError` if it is no archive, lacks a column, has one of another form, or holds another kind.
     """
-    names = tuple(names)
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            found = str(archive["kind"])
-            columns = {name: np.asarray(archive[name]) for name in names}
-    except UNREADABLE as error:
-        reason = str(error).strip("'").splitlines() or ["damaged"]
-        allowed = f"arrays kind, {', '.join(names)}"
-        raise InputError(f"is no plan in columns: {reason[0]}", allowed=allowed) from None
-    if found != kind:
-        raise InputError("is of another kind", place="kind", value=found, allowed=kind)
-    return columns
+    found = read_archive(data, {"kind": _TEXT, **columns})
+    if str(found["kind"]) != kind:
+        raise InputError("is of another kind", place="kind", value=str(found["kind"]), allowed=kind)
+    del found["kind"]
+    return found
 
 
 def companion(path: Path, document: Mapping[str, Any]) -> tuple[Path, bytes] | None:
     """Return path and content of the columns that the plan ``document`` in the file ``path`` names, None if none.
 
-    A relative path starts where the document lies. Raises :class:`InputError` if the file cannot be read.
+    A relative path starts where the document lies and stays in its folder; any other, and a file that cannot be read,
+    is an :class:`InputError`.
     """
     name = document.get("file")
     if name is None:
@@ -80,6 +68,12 @@ def companion(path: Path, document: Mapping[str, Any]) -> tuple[Path, bytes] | N
     if not isinstance(name, str) or not name:
         raise InputError("is no file name", file=path, place="file", value=name)
     columns = path.parent / name
+    if Path(name).is_absolute() or not columns.resolve().is_relative_to(path.parent.resolve()):
+        allowed = "the name of a file beside the document, or in a folder beside it"
+        raise InputError(
+            "leads out of the document's folder", file=path, place="file", value=name, allowed=allowed,
+            cure="name that file itself instead of this document",
+        )  # fmt: skip
     return columns, read_bytes(columns)
 
 

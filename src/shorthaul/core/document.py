@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import stat
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -22,6 +23,9 @@ T = TypeVar("T")
 #: The first bytes of compressed files, with the program that unpacks each.
 _COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unxz", b"\x28\xb5\x2f\xfd": "unzstd"}
 
+#: How JSON writes one half of a character beyond the first 2^16.
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+
 #: Input files above this size are refused: something else was given by mistake. In bytes.
 LARGEST_FILE = 2 * 1024**3
 
@@ -32,12 +36,15 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
     Raises :class:`InputError` if it cannot be read or exceeds ``largest`` bytes.
     """
     path = Path(path)
-    if str(path) == STANDARD_STREAM:
-        return _read_standard_input(path, largest)
+    if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
+        return _read_standard_input(Path(STANDARD_STREAM), largest)
     try:
-        size = path.stat().st_size
+        status = path.stat()
+        size = status.st_size
         if path.is_dir():
             raise InputError("is a directory", file=path, cure="name a file")
+        if not stat.S_ISREG(status.st_mode):  # a device or a pipe may have no end, or never begin
+            raise InputError("is no regular file", file=path, cure="name a file, or '-' and pipe it in")
         if size > largest:
             raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
         return _unpacked(path.read_bytes(), path)
@@ -109,6 +116,8 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
     if not text.strip():
         raise InputError("is empty", file=file, allowed="a JSON document")
     try:
+        if _HALF_CHARACTER.search(text):
+            _refuse_half_characters(text)
         return json.loads(
             text, parse_float=_finite, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicates
         )
@@ -124,6 +133,15 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         raise InputError("is nested too deeply", file=file, allowed="a few hundred levels") from None
     except ValueError:  # an integer beyond Python's limit on digits
         raise InputError("holds an integer of thousands of digits", file=file, allowed="64-bit integers") from None
+
+
+def _refuse_half_characters(text: str) -> None:
+    """Raise :class:`InputError` if a string holds one half of a character of two: no file and no screen takes it."""
+    try:
+        json.dumps(json.loads(text), ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        value = f"\\u{ord(error.object[error.start]):04x}"
+        raise InputError("holds half a character", value=value, cure="write both halves, or the character") from None
 
 
 def _finite(digits: str) -> float:
@@ -208,18 +226,28 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         if is_device(path):
             path.write_bytes(data)
             return
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        target = path.resolve()  # a link stays a link
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
+            file.flush()
+            os.fsync(handle)
+        Path(temporary).chmod(_mode(target))
+        Path(temporary).replace(target)
     except OSError as error:
         raise _unwritable(path, error) from None
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file that is replaced, those of a new one where there is none."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def is_device(path: Path) -> bool:
@@ -234,7 +262,7 @@ def expect_writable(path: str | Path) -> None:
     if is_device(path):
         return
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
             pass
     except OSError as error:
         raise _unwritable(path, error) from None

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 from shorthaul.core.errors import InputError
 
@@ -21,6 +21,14 @@ LEAST_PART = 0.02
 FIRST_PROGRESS_S = 2.0
 #: Without a terminal, a line is printed this often, in seconds.
 PLAIN_PROGRESS_S = 10.0
+
+
+#: The signals upon which a search returns what it has: those of a terminal, and of whoever runs jobs.
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM came a second time, or where no search was under way."""
 
 
 class Progress:
@@ -67,8 +75,8 @@ class Search:
     the same answer on any machine, at any load. A **time limit** is the deadline of the whole command, in seconds.
     With a time limit alone, a search takes the clock for its effort: it shares out seconds, and goes on to the end.
 
-    Used as a context manager it turns the first Ctrl-C into :attr:`interrupted`, upon which :meth:`expired` is true
-    and the search returns its best plan so far; a second Ctrl-C ends the program at once.
+    Used as a context manager it turns the first Ctrl-C or SIGTERM into :attr:`interrupted`, upon which :meth:`expired`
+    is true and the search returns its best plan so far; a second one ends the program at once.
 
     >>> search = Search(effort=5, seed=1)
     >>> search.spend(3)
@@ -110,11 +118,11 @@ class Search:
         self._whole: Search | None = None
         self._kept_back_s = 0.0
         self._progress = progress
-        self._previous: object = None
+        self._previous: dict[int, object] = {}
 
     @property
     def interrupted(self) -> bool:
-        """True after Ctrl-C."""
+        """True after Ctrl-C or SIGTERM."""
         return self._stopped or (self._whole is not None and self._whole.interrupted)
 
     @property
@@ -208,19 +216,19 @@ class Search:
 
     def __enter__(self) -> Search:
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, self._interrupt)
+            self._previous = {number: signal.signal(number, self._interrupt) for number in _ENDING}
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)  # type: ignore[arg-type]
-            self._previous = None
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)  # type: ignore[arg-type]
+        self._previous = {}
         if self._progress is not None:
             self._progress.close()
 
-    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         if self.interrupted:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
         search: Search | None = self
         while search is not None:  # a part that is interrupted ends the whole
             search._stopped = True

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -104,13 +104,20 @@ def _run_on_pool(
     context = _context()
     shared = _Shared(search.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
     workers = min(search.workers, len(tasks))
+    lost: list[int] = []
     with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared,)) as pool:
         waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
         try:
             while waiting:
                 done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in sorted(done, key=lambda item: waiting[item]):
-                    yield waiting.pop(future), future.result()
+                    index = waiting.pop(future)
+                    try:
+                        answer = future.result()
+                    except BrokenExecutor:
+                        lost.append(index)
+                        continue
+                    yield index, answer
                 if watch is not None:
                     watch(shared.best.value)
                 if search.expired():
@@ -119,6 +126,10 @@ def _run_on_pool(
                         del waiting[future]
         finally:
             shared.stopped.value = 1
+    if lost:
+        print(f"a worker process died; its {len(lost)} tasks are run again, in this process", file=sys.stderr)
+        for at, answer in _run_here(function, [tasks[index] for index in lost], search):
+            yield lost[at], answer
 
 
 def _context() -> multiprocessing.context.BaseContext:

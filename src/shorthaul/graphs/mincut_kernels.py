@@ -68,51 +68,65 @@ def flow_of(
 ) -> cython.longlong:  # fmt: skip
     """Return the maximum flow, or some value of at least ``enough`` once that is reached."""
     flow: cython.longlong = 0
+    pushed: cython.longlong = 1
+    while flow < enough and pushed > 0:
+        pushed = push_phase(net, source, sink, enough - flow)
+        flow += pushed
+    return flow
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def push_phase(
+    net: Network, source: cython.longlong, sink: cython.longlong, enough: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Push a blocking flow, or at least ``enough``, along shortest paths; return how much, 0 if the flow is maximum."""
+    flow: cython.longlong = 0
     least: cython.longlong
-    node: cython.longlong
+    node: cython.longlong = source
     arc: cython.longlong
     found: cython.longlong
-    length: cython.Py_ssize_t
+    length: cython.Py_ssize_t = 0
     first: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    while flow < enough and _sets_levels(net, source, sink):
-        for i in range(net.level.shape[0]):
-            net.cursor[i] = net.starts[i]
-        node = source
-        length = 0
-        while flow < enough:
-            if node == sink:
-                least = net.capacities[net.path[0]]
-                for i in range(1, length):
-                    least = min(least, net.capacities[net.path[i]])
-                first = length
-                for i in range(length - 1, -1, -1):
-                    arc = net.path[i]
-                    net.capacities[arc] -= least
-                    net.capacities[arc ^ 1] += least
-                    if net.capacities[arc] == 0:
-                        first = i
-                flow += least
-                length = first  # go on from the first arc that is full
-                node = net.tails[net.path[first]]
-                continue
-            found = -1
-            while net.cursor[node] < net.starts[node + 1]:
-                arc = net.arcs[net.cursor[node]]
-                if net.capacities[arc] > 0 and net.level[net.heads[arc]] == net.level[node] + 1:
-                    found = arc
-                    break
-                net.cursor[node] += 1
-            if found >= 0:
-                net.path[length] = found
-                length += 1
-                node = net.heads[found]
-            elif length == 0:
+    if not _sets_levels(net, source, sink):
+        return 0
+    for i in range(net.level.shape[0]):
+        net.cursor[i] = net.starts[i]
+    while flow < enough:
+        if node == sink:
+            least = net.capacities[net.path[0]]
+            for i in range(1, length):
+                least = min(least, net.capacities[net.path[i]])
+            first = length
+            for i in range(length - 1, -1, -1):
+                arc = net.path[i]
+                net.capacities[arc] -= least
+                net.capacities[arc ^ 1] += least
+                if net.capacities[arc] == 0:
+                    first = i
+            flow += least
+            length = first  # go on from the first arc that is full
+            node = net.tails[net.path[first]]
+            continue
+        found = -1
+        while net.cursor[node] < net.starts[node + 1]:
+            arc = net.arcs[net.cursor[node]]
+            if net.capacities[arc] > 0 and net.level[net.heads[arc]] == net.level[node] + 1:
+                found = arc
                 break
-            else:
-                net.level[node] = -1
-                length -= 1
-                node = net.tails[net.path[length]]
+            net.cursor[node] += 1
+        if found >= 0:
+            net.path[length] = found
+            length += 1
+            node = net.heads[found]
+        elif length == 0:
+            break
+        else:
+            net.level[node] = -1
+            length -= 1
+            node = net.tails[net.path[length]]
     return flow
 
 

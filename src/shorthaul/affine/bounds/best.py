@@ -5,27 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import sympy
 
-from shorthaul.affine.bounds.choice import Fixed, combinations
+from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
 from shorthaul.affine.bounds.partition import convex_body, stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
-from shorthaul.affine.bounds.partition.merged_statements import merged
+from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.dependences import DataFlow, flow_dependences
-from shorthaul.affine.integer_sets.counting import Cardinality, card, total
-from shorthaul.affine.integer_sets.formulas import guarded
-from shorthaul.affine.integer_sets.leading_term import S, leading_term
+from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
+from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, total
+from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, symbol
 from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Proof
+from shorthaul.affine.tuning import POOL_SHARE
 from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+
+#: The formulas of a bound, as they are printed.
+FORMULAS = ("formula", "leading", "inputs", "operations", "oi_limit")
 
 
 @dataclass(frozen=True)
@@ -33,20 +38,20 @@ class AffineBound:
     """A lower bound on the words loaded by any schedule of ``program``.
 
     ``formula`` holds for all values of the parameters and of S >= 1; ``inputs`` counts the words read and
-    never written before, ``operations`` the arithmetic operations.
+    never written before, ``operations`` the arithmetic operations: None if the search ended before they were counted.
     """
 
     program: Program
     formula: sympy.Expr
     inputs: sympy.Expr
-    operations: sympy.Expr
+    operations: sympy.Expr | None
     proof: Proof
     small: tuple[str, ...] = ()
 
     @cached_property
     def leading(self) -> sympy.Expr:
         """The leading term for S small against all sizes."""
-        return sympy.simplify(leading_term(self.formula, self._large))
+        return simplified(leading_term(self.formula, self._large))
 
     @cached_property
     def simple(self) -> Simple | None:
@@ -56,9 +61,9 @@ class AffineBound:
     @cached_property
     def oi_limit(self) -> sympy.Expr:
         """The limit of operations per loaded word: leading operations over the leading bound; oo if that is 0."""
-        if self.leading == 0:
+        if self.leading == 0 or self.operations is None:
             return sympy.oo
-        return sympy.simplify(leading_term(self.operations, self._large) / self.leading)
+        return simplified(leading_term(self.operations, self._large) / self.leading)
 
     @property
     def _large(self) -> tuple[str, ...]:
@@ -71,7 +76,7 @@ class AffineBound:
 
     def latex(self) -> dict[str, str]:
         """Return every formula and the proof in LaTeX."""
-        names = ("formula", "leading", "inputs", "operations", "oi_limit")
+        names = [name for name in FORMULAS if getattr(self, name) is not None]
         return {**{name: sympy.latex(getattr(self, name)) for name in names}, "proof": self.proof.latex()}
 
     def value(self, sizes: Mapping[str, int]) -> int:
@@ -80,10 +85,19 @@ class AffineBound:
         return int(sympy.ceiling(self.formula.xreplace(at)))
 
 
-def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: DataFlow | None = None) -> AffineBound:
+def lower_bound(
+    program: Program,
+    options: BoundOptions | None = None,
+    *,
+    flow: DataFlow | None = None,
+    search: Search | None = None,
+    share: float = 1.0,
+) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
-    Raises :class:`InputError` if a parameter is called S or x0, x1, ....
+    Raises :class:`InputError` if a parameter is called S or x0, x1, .... Arguments take up to ``share`` of what
+    ``search`` has left. Where it ends early the bound is that of the arguments found so far: of the inputs alone, or 0,
+    if there are none.
 
     Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
     count as constants in the leading term.
@@ -93,52 +107,67 @@ def lower_bound(program: Program, options: BoundOptions | None = None, *, flow: 
     2*NI*NJ*NK/sqrt(S)
     """
     options = options or BoundOptions()
+    search = search or Search()
     _names_are_free(program)
-    flow = flow_dependences(program) if flow is None else flow
-    inputs = sympy.Add(*(guarded(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs)))
     small = tuple(filter(None, (name.strip() for name in (options.small or "").split(","))))
-    where = instances(small, () if small else small_sets(flow))
-    parts, sums = combinations(_pool(flow, options, where), flow, where, symmetric=options.profile == "best")
+    with charged_to(search):
+        try:
+            flow = flow_dependences(program) if flow is None else flow
+        except OutOfEffortError:
+            return AffineBound(program, sympy.Integer(0), sympy.Integer(0), None, _no_proof(), small)
+        counts = (count_formula(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs))
+        inputs = sympy.Add(*until_out_of_effort(counts))
+        operations = _operations(program)
+    search = search.part(share)
+    with charged_to(search.part(POOL_SHARE)):
+        sets = () if small else until_out_of_effort(small_sets(flow))
+        where = instances(small, sets)
+        pool = _pool(flow, options, where)
+    with charged_to(search):
+        parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
     formula = inputs + _largest(extra)
-    listed = tuple(f"{item.name}: {item.text};  {shown(item.domain, program)}" for item in program.statements)
+    listed = tuple(f"{item.name}: {item.text};  {set_text(item.domain, program)}" for item in program.statements)
     listed += tuple(
-        f"{item.reference.tag} reads {item.reference.text}: {shown(item.relation.reverse(), program)}"
+        f"{item.reference.tag} reads {item.reference.text}: {set_text(item.relation.reverse(), program)}"
         for item in flow.flows
     )
-    read = tuple(f"{name}: {shown(flow.inputs[name], program)}" for name in sorted(flow.inputs))
+    read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
     proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read)
-    return AffineBound(program, formula, inputs, _operations(program), proof, small)
+    return AffineBound(program, formula, inputs, operations, proof, small)
+
+
+#: Arguments on what is alive at a time, in the order of the proof; and in the order in which they are tried.
+_LAYERS = Family(layers.layers, layers.sub_bound)
+_WAVEFRONTS = Family(wavefront.wavefronts, wavefront.sub_bound)
+_INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
+_CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
+_PHASES = Family(phases.phases, phases.sub_bound)
+_SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
+_BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
+_LISTED = (_LAYERS, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
+_TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
+_PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 
 def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) -> list[Candidate | Fixed]:
-    """Return every argument that the profile allows."""
+    """Return every argument that the profile allows and the search finds in time; quick families are tried first."""
     symmetric = options.profile == "best"
-    at = [item.sizes(flow.program.parameters) for item in where]
-    levels = stencil_levels.stencils(flow)
-    covered = frozenset(name for item in levels if item.covers for name in item.statements)
+    count = partial(stencil_levels.sub_bound, balanced=symmetric)
+    stencils = Family(stencil_levels.stencils, count, has_value=False)
+    levels = until_out_of_effort(stencils.arguments(flow, where))
+    covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     alone = candidates(flow, where, symmetric=symmetric, without=covered)
-    pool: list[Candidate | Fixed] = [*alone, *merged(flow, alone, where)]
-    fronts = wavefront.wavefronts(flow) + (intervals.intervals(flow) if symmetric else [])
-    steps = [(item, [item.at(sizes) for sizes in at]) for item in layers.layers(flow)]
-    pool.extend(Fixed(layers.counted(item, flow), worths) for item, worths in steps if max(worths) > 0)
-    crossed = crossing_scans.crossings(flow) if symmetric else []
-    between = [*phases.phases(flow), *successive_chains.successive(flow)] if symmetric else []
-    single = [(item, [item.at(sizes) for sizes in at]) for item in fronts]
-    pool.extend(Fixed(wavefront.counted(item, flow), worths) for item, worths in single if max(worths) > 0)
-    joined = [(item, [item.at(sizes) for sizes in at]) for item in crossed]
-    pool.extend(Fixed(crossing_scans.counted(item, flow), worths) for item, worths in joined if max(worths) > 0)
-    ordered = [(item, [item.at(sizes) for sizes in at]) for item in between]
-    pool.extend(Fixed(phases.counted(item, flow), worths) for item, worths in ordered if max(worths) > 0)
-    for found in levels:
-        made = stencil_levels.counted(found, flow, balanced=symmetric)
-        values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
-        pool.append(Fixed(made, [float(made.value.subs(item)) for item in values]))
-    bodies = convex_body.convex_bodies(flow) if options.experimental else []
-    for body in (convex_body.counted(item, flow) for item in bodies):
-        values = ({symbol(name): value for name, value in sizes.items()} for sizes in at)
-        pool.append(Fixed(body, [float(body.value.subs(item)) for item in values]))
-    return pool
+    merged = merged_statements(flow, alone, where)
+    tried = [family for family in _TRIED if symmetric or family in _PUBLISHED]
+    found = {family: until_out_of_effort(family.arguments(flow, where)) for family in tried}
+    lifetimes = [item for family in _LISTED for item in found.get(family, ())]
+    bodies = until_out_of_effort(_BODIES.arguments(flow, where)) if options.experimental else []
+    return [*alone, *merged, *lifetimes, *levels, *bodies]
+
+
+def _no_proof() -> Proof:
+    return Proof(sympy.Integer(0), (), (), sympy.Integer(0))
 
 
 def _largest(sums: Sequence[sympy.Expr]) -> sympy.Expr:
@@ -162,12 +191,16 @@ def _names_are_free(program: Program) -> None:
             )
 
 
-def _operations(program: Program) -> sympy.Expr:
+def _operations(program: Program) -> sympy.Expr | None:
+    """Return the number of arithmetic operations, None if the search ends before they are counted."""
     terms: list[sympy.Expr] = []
-    for statement in program.statements:
-        if statement.operations:
-            count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
-            terms.append(guarded(count))
+    try:
+        for statement in program.statements:
+            if statement.operations:
+                count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
+                terms.append(count_formula(count))
+    except OutOfEffortError:
+        return None
     return sympy.Add(*terms)
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import EFFORT, Candidate, Instance, candidate, counted, nothing
+from shorthaul.affine.bounds.partition.candidates import EFFORT, Candidate, Instance, candidate, empty_union, sub_bound
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition, sets_of
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.effort import limited
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.proof import SubBound
 
 #: Sets in more pieces than this have formulas that nobody reads.
@@ -19,14 +22,48 @@ _MOST_PIECES = 12
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """A finished sub-bound and what it is worth at the instances."""
+    """An argument that stands as it is: none of it is left where its vertices are taken by another one.
 
-    bound: SubBound
-    worths: Sequence[float]
+    ``worths`` is its value at each instance, ``count`` gives its formulas.
+    """
+
+    item: Any
+    worths: tuple[float, ...]
+    count: Callable[[], SubBound]
+
+    @property
+    def spill(self) -> isl.UnionSet:
+        """The vertices whose loads are counted."""
+        spill: isl.UnionSet = self.item.spill
+        return spill
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``."""
         return self.worths[at]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One kind of argument: ``find`` yields all of a program, ``count`` turns one into its formulas.
+
+    ``has_value`` tells that arguments have a method ``at(sizes)``; otherwise the formula gives their value.
+    """
+
+    find: Callable[[DataFlow], Iterator[Any]]
+    count: Callable[[Any, DataFlow], SubBound]
+    has_value: bool = True
+
+    def arguments(self, flow: DataFlow, where: tuple[Instance, ...]) -> Iterator[Fixed]:
+        """Yield the arguments of a program with their values at the instances."""
+        sizes = [item.sizes(flow.program.parameters) for item in where]
+        for item in self.find(flow):
+            count = cache(partial(self.count, item, flow))
+            if self.has_value:
+                worths = [item.at(at) for at in sizes]
+            else:
+                values = ({symbol(name): value for name, value in at.items()} for at in sizes)
+                worths = [float(count().value.subs(at)) for at in values]
+            yield Fixed(item, tuple(worths), count)
 
 
 def combinations(
@@ -49,9 +86,10 @@ def combinations(
 def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symmetric: bool) -> list[SubBound]:
     """Return sub-bounds with disjoint may-spill sets: the best of the pool, then the best of what is left of the rest.
 
-    An argument that meets a chosen one is tried again without the instances that touch the vertices taken.
+    An argument that meets a chosen one is tried again without the instances that touch the vertices taken. Where the
+    search ends, the sub-bounds chosen so far are returned.
     """
-    taken = nothing()
+    taken = empty_union()
     chosen: list[SubBound] = []
     waiting = list(pool)
     while waiting:
@@ -60,34 +98,38 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
         value = item.worth(at)
         if value <= 0:
             break
-        spill = item.argument.spill if isinstance(item, Candidate) else item.bound.spill
-        if spill.intersect(taken).is_empty():
-            bound = _counted_cheaply(item.argument, flow) if isinstance(item, Candidate) else item.bound
-            if bound is None:
-                continue
-            chosen.append(bound)
-            taken = taken.union(spill).coalesce()
-        elif isinstance(item, Candidate):
-            try:
-                with limited(EFFORT):
-                    limit = item.argument.exponents.limit
-                    again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)
-            except isl.Error:
-                continue
-            if again is not None and again.spill.intersect(taken).is_empty():
-                less = candidate(again, flow, item.instances)
-                if less.worth(at) > value / 100:
+        try:
+            if item.spill.intersect(taken).is_empty():
+                bound = _counted(item, flow)
+                if bound is not None:
+                    chosen.append(bound)
+                    taken = taken.union(item.spill).coalesce()
+            elif isinstance(item, Candidate):
+                less = _remainder(item, taken, flow, symmetric=symmetric)
+                if less is not None and less.worth(at) > value / 100:
                     waiting.append(less)
+        except isl.Error:
+            continue
     return chosen
 
 
-def _counted_cheaply(argument: Partition, flow: DataFlow) -> SubBound | None:
-    """Return the counted argument, or None where its sets are in too many pieces for a formula anybody reads."""
+def _remainder(item: Candidate, taken: isl.UnionSet, flow: DataFlow, *, symmetric: bool) -> Candidate | None:
+    """Return the argument without the instances that touch ``taken``, None where it does not hold any more."""
+    with limited(EFFORT):
+        limit = item.argument.exponents.limit
+        again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)
+    if again is None or not again.spill.intersect(taken).is_empty():
+        return None
+    return candidate(again, flow, item.instances)
+
+
+def _counted(item: Candidate | Fixed, flow: DataFlow) -> SubBound | None:
+    """Return the argument as formulas, or None where its sets are in too many pieces for a formula anybody reads."""
+    if isinstance(item, Fixed):
+        return item.count()
+    argument: Partition = item.argument
     sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
     if sum(item.n_basic_set() for item in sets) > _MOST_PIECES:
         return None
-    try:
-        with limited(20 * EFFORT):
-            return counted(argument, flow)
-    except isl.Error:
-        return None
+    with limited(20 * EFFORT):
+        return sub_bound(argument, flow)

@@ -13,13 +13,21 @@ IntArray = npt.NDArray[np.int64]
 
 
 def largest_part(
-    starts: IntArray, operands: IntArray, inside: BoolArray, counted: BoolArray, budget: int, *, seconds: float = 20.0
-) -> tuple[int, bool]:
-    """Return the most counted vertices that a set with at most ``budget`` in-vertices can hold, and if it is proven.
+    starts: IntArray,
+    operands: IntArray,
+    inside: BoolArray,
+    counted: BoolArray,
+    budget: int,
+    *,
+    nodes: int = 1_000,
+    deadline_s: float = float("inf"),
+) -> tuple[int, bool, int]:
+    """Return the most counted vertices of a set with at most ``budget`` in-vertices, if it is proven, and nodes tried.
 
     P is any set of the vertices ``inside``; its in-vertices are those outside of P that a vertex of P reads. An integer
     program: maximise the sum of p_v over counted v, subject to q_u >= p_v - p_u for every edge u -> v, sum of q_u <=
-    K. Without a proof within ``seconds`` the solver's upper bound is returned, which any valid U(K) need not reach.
+    K. Without a proof within ``nodes`` nodes, or ``deadline_s`` seconds, the solver's upper bound is returned, which
+    any valid U(K) need not reach.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import coo_array
@@ -43,9 +51,10 @@ def largest_part(
         integrality=integrality,
         bounds=Bounds(0, upper),
         constraints=constraints,
-        options={"time_limit": seconds, "mip_rel_gap": 0},
+        options={"node_limit": nodes, "time_limit": deadline_s, "mip_rel_gap": 0},
     )
+    tried = int(getattr(found, "mip_node_count", None) or 1)
     if found.status == 0:
-        return round(-found.fun), True
+        return round(-found.fun), True, tried
     bound = getattr(found, "mip_dual_bound", None)
-    return (int(counted.sum()) if bound is None else int(-bound + 1e-6)), False
+    return (int(counted.sum()) if bound is None else int(-bound + 1e-6)), False, tried

@@ -10,11 +10,11 @@ import numpy as np
 
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
+from shorthaul.core.arrays import Column, is_archive
 from shorthaul.core.columns import (
     MOST_JSON_ENTRIES,
     companion,
     expect_digest,
-    is_archive,
     read_columns,
     write_columns,
     write_head,
@@ -151,18 +151,25 @@ def _is_index(value: Any) -> bool:
 
 
 def _from_columns(data: bytes, program: Program) -> Plan:
-    wanted = ("sizes", "fast_memory", "names", "statements", "iterations", "tiling")
-    sizes, capacity, names, statements, iterations, tiling = read_columns(data, PLAN_KIND, wanted).values()
-    shaped = statements.ndim == 1 and iterations.ndim == 2 and len(statements) == len(iterations)
-    if not shaped or statements.dtype.kind not in "iu" or iterations.dtype.kind not in "iu":
-        raise InputError("must be integers of equal length", place="statements, iterations", value=statements.shape)
     own = max(len(item.iterators) for item in program.statements)
+    size = 1 << 50
+    columns = {
+        "sizes": Column("U", ()),
+        "fast_memory": Column(shape=()),
+        "names": Column("U", None),
+        "statements": Column(least=0),
+        "iterations": Column(shape=(None, None), least=-size, most=size),
+        "tiling": Column("U", ()),
+    }
+    sizes, capacity, names, statements, iterations, tiling = read_columns(data, PLAN_KIND, columns).values()
+    if len(statements) != len(iterations):
+        raise InputError("must be of equal length", place="statements, iterations", value=statements.shape)
     if iterations.shape[1] != own:
         raise InputError(
             "is a plan of another program", place="iterations", value=iterations.shape[1], allowed=str(own)
         )
     listed = tuple(str(name) for name in np.atleast_1d(names).tolist())
-    if len(statements) and not 0 <= int(statements.min()) <= int(statements.max()) < len(listed):
+    if len(statements) and int(statements.max()) >= len(listed):
         raise InputError("names a statement that does not exist", place="statements", value=int(statements.max()))
     given = _sizes(parse_json(str(sizes)), program)
     return Plan(

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import islpy as isl
 
-from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.effort import limited
 
 _SET = isl.dim_type.set
 #: isl operations for one dimension.

@@ -16,7 +16,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
 
 #: Over so many values of a parameter two formulas are compared one by one.
@@ -98,6 +98,7 @@ class Cardinality:
         todo = [Piece(isl.Set.from_basic_set(item), zero) for item in rest.make_disjoint().get_basic_sets()]
         result: list[Piece] = []
         for piece in [*kept, *todo]:
+            step()
             same = next((at for at, known in enumerate(result) if _agree(piece, known.value)), None)
             if same is not None:
                 result[same] = Piece(result[same].where.union(piece.where).coalesce(), result[same].value)
@@ -129,6 +130,16 @@ class Cardinality:
             if not piece.where.intersect(box).is_empty():
                 kept.append(Piece(piece.where.gist(box), piece.value))
         return Cardinality(tuple(kept), self.disjoint).expression()
+
+
+def count_formula(value: Cardinality) -> sympy.Expr:
+    """Return the count as a formula for all parameter values: 0 where the set is empty."""
+    return value.positive().expression()
+
+
+def rational(value: Fraction) -> sympy.Rational:
+    """Return a fraction as a SymPy number."""
+    return sympy.Rational(value.numerator, value.denominator)
 
 
 def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
@@ -187,6 +198,7 @@ def _sum(points: isl.Set, weight: Polynomial, names: Sequence[str], found: list[
         found.append(Piece(points.params(), weight))
         return
     for basic in points.compute_divs().make_disjoint().get_basic_sets():
+        step()
         _sum_innermost(isl.Set.from_basic_set(basic), weight, names, found)
 
 
@@ -211,6 +223,7 @@ def _between(others: isl.Set, weight: Polynomial, names: Sequence[str], found: l
     high_pieces = others.dim_max(0).get_pieces()
     for low_where, low in others.dim_min(0).get_pieces():
         for high_where, high in high_pieces:
+            step()
             where = low_where.params().intersect(high_where.params()).coalesce()
             if where.is_empty():
                 continue
@@ -280,6 +293,7 @@ def _combined(contributions: Sequence[Piece], context: isl.Set | None) -> tuple[
             merged[same] = Piece(item.where, merged[same].value.plus(item.value))
     chambers: list[Piece] = []
     for item in merged:
+        step()
         rest = item.where
         split: list[Piece] = []
         for chamber in chambers:

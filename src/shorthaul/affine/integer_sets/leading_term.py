@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import sympy
 
+from shorthaul.affine.effort import OutOfEffortError, step
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 
 #: The fast memory in words.
@@ -29,6 +30,25 @@ def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Exp
     return sympy.Add(*terms)
 
 
+def simplified(value: sympy.Expr) -> sympy.Expr:
+    """Return ``sympy.simplify`` of a formula; the formula itself where the search ends before.
+
+    >>> simplified(symbol("N") ** 2 / symbol("N"))
+    N
+    """
+    try:
+        step()
+        return sympy.simplify(value, measure=_size)
+    except OutOfEffortError:
+        return value
+
+
+def _size(value: sympy.Expr) -> int:
+    """Return what ``sympy.simplify`` makes as small as it can, a step of work each time it asks."""
+    step()
+    return int(value.count_ops(visual=False))
+
+
 def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr]:
     """Return the total degree of a monomial in the sizes, and its power of S."""
     powers = term.as_powers_dict()
@@ -37,9 +57,16 @@ def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, 
 
 def _plain(expression: sympy.Expr) -> sympy.Expr:
     """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch."""
-    result = expression.replace(sympy.floor, lambda inner: inner)
-    result = result.replace(lambda item: isinstance(item, sympy.Piecewise), _branch)
-    return result.replace(lambda item: item.is_Pow and item.base.is_Add and item.base.free_symbols == {S}, _top)
+    if isinstance(expression, sympy.Piecewise):
+        return _plain(_branch(expression))
+    if isinstance(expression, sympy.floor):
+        return _plain(expression.args[0])
+    if not expression.args:
+        return expression
+    inner = tuple(_plain(item) for item in expression.args)
+    result = expression if inner == expression.args else expression.func(*inner)
+    is_power = result.is_Pow and result.base.is_Add and result.base.free_symbols == {S}
+    return _top(result) if is_power else result
 
 
 def _top(power: sympy.Pow) -> sympy.Expr:
@@ -49,18 +76,14 @@ def _top(power: sympy.Pow) -> sympy.Expr:
 
 
 def _branch(item: sympy.Piecewise) -> sympy.Expr:
-    best = item.args[0][0]
-    for value, where in item.args:
-        if _holds_for_large(where):
-            return value
-        del value
-    return best
+    return next((value for value, where in item.args if _holds_for_large(where)), item.args[0][0])
 
 
 def _holds_for_large(where: sympy.Basic) -> bool:
     """True if the condition holds where every size is the same large number and S is small beside it."""
     if where in (sympy.true, True):
         return True
+    where = where.replace(sympy.floor, lambda inner: inner)
     values = {name: 10**9 + 7 * at for at, name in enumerate(sorted(where.free_symbols, key=str))}
     values.update({S: 10**4} if S in values else {})
     return bool(where.subs(values) == sympy.true)

@@ -9,6 +9,8 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.effort import step
+from shorthaul.affine.tuning import POINT_STEPS
 from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
@@ -50,6 +52,7 @@ def _scan(basic: isl.BasicSet) -> IntArray:
     whole = isl.Set.from_basic_set(basic)
     rows = np.zeros((1, 0), dtype=np.int64)
     for position in range(width):
+        step(1 + len(rows) * POINT_STEPS)
         shadow = basic.project_out(_SET, position + 1, width - position - 1).remove_divs()
         low = np.full(len(rows), whole.dim_min_val(position).to_python(), dtype=np.int64)
         high = np.full(len(rows), whole.dim_max_val(position).to_python(), dtype=np.int64)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
-from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.leading_term import S
 
 _PARAM = isl.dim_type.param

@@ -18,7 +18,7 @@ from itertools import combinations
 import islpy as isl
 
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.orders.placement import Placement, Read, Signs, placed
+from shorthaul.affine.orders.placement import Placement, Read, Signs, placement_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Distances:
         for item in flow.flows:
             if item.source is not None and item.source in placement and item.sink in placement:
                 ends = [
-                    placed(name, len(program.by_name[name].iterators), placement[name], program.parameters)
+                    placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
                     for name in (item.source, item.sink)
                 ]
                 self.maps.append(item.relation.apply_domain(ends[0]).apply_range(ends[1]))
@@ -103,7 +103,7 @@ def restricted(read: Read, flow: DataFlow, placement: Placement, where: isl.Set)
     """Return ``read`` for the instances placed in ``where``; None if there are none."""
     rows = placement[read.sink]
     program = flow.program
-    place = placed(read.sink, len(program.by_name[read.sink].iterators), rows, program.parameters)
+    place = placement_map(read.sink, len(program.by_name[read.sink].iterators), rows, program.parameters)
     kept = read.function.intersect_domain(place.intersect_range(where).domain()).coalesce()
     return None if kept.is_empty() else replace(read, function=kept, domain=kept.domain())
 
@@ -114,7 +114,7 @@ def is_private(read: Read, flow: DataFlow, placement: Placement, plane: Sequence
         return False
     program = flow.program
     ends = [
-        placed(name, len(program.by_name[name].iterators), placement[name], program.parameters)
+        placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
         for name in (read.source, read.sink)
     ]
     steps = read.function.apply_range(ends[0]).reverse().apply_range(ends[1]).deltas()

@@ -14,6 +14,7 @@ from itertools import islice, permutations, product
 
 import islpy as isl
 
+from shorthaul.affine import effort
 from shorthaul.affine.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
@@ -96,7 +97,7 @@ class Read:
         known = (*self.rows, *self.zeros)
         if not known:
             return None
-        factors = solved(tuple(item.factors for item in known), row.factors)
+        factors = integer_solution(tuple(item.factors for item in known), row.factors)
         if factors is None:
             return None
         return factors[: len(self.rows)], row.plus(Row(factors).after(known), -1)
@@ -155,7 +156,7 @@ def _row(affine: isl.Aff) -> Row | None:
 
 
 @lru_cache(maxsize=1 << 14)
-def placed(name: str, width: int, rows: tuple[Row, ...], parameters: tuple[str, ...]) -> isl.Map:
+def placement_map(name: str, width: int, rows: tuple[Row, ...], parameters: tuple[str, ...]) -> isl.Map:
     """Return the map from the instances of a statement (or any tuple of ``width`` values) to their coordinates."""
     inner = [f"v{at}" for at in range(width)]
     values = ", ".join(row.text(inner) for row in rows)
@@ -164,10 +165,10 @@ def placed(name: str, width: int, rows: tuple[Row, ...], parameters: tuple[str, 
 
 
 @lru_cache(maxsize=1 << 16)
-def solved(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[int, ...] | None:
+def integer_solution(matrix: tuple[tuple[int, ...], ...], goal: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return integers x with x . matrix = goal, or None.
 
-    >>> solved(((1, 0, 0), (0, 0, 1)), (2, 0, -1))
+    >>> integer_solution(((1, 0, 0), (0, 0, 1)), (2, 0, -1))
     (2, -1)
     """
     count = len(matrix)
@@ -315,7 +316,7 @@ def _first_use(flow: DataFlow, statement: Statement, partial: Placement, at: int
     for item in flow.out_of(statement.name):
         if item.sink in partial:
             sink = program.by_name[item.sink]
-            row = placed(sink.name, len(sink.iterators), (partial[item.sink][at],), program.parameters)
+            row = placement_map(sink.name, len(sink.iterators), (partial[item.sink][at],), program.parameters)
             uses = item.relation.apply_range(row)
             where = uses if where is None else where.union(uses)
     if where is None:
@@ -361,7 +362,7 @@ class Distances:
     def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
         program = self.flow.program
         ends = [
-            placed(name, len(program.by_name[name].iterators), rows, program.parameters)
+            placement_map(name, len(program.by_name[name].iterators), rows, program.parameters)
             for name, rows in ((item.source or "", source), (item.sink, sink))
         ]
         found = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
@@ -371,6 +372,7 @@ class Distances:
 
 
 def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:
+    effort.step()
     if distances.is_empty():
         return
     at = len(prefix)

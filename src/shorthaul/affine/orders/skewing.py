@@ -22,7 +22,7 @@ _MOST_COVECTORS = 40
 _LARGEST_ENTRY = {2: 2, 3: 2, 4: 1}
 
 
-def skewed(placement: Placement, reads: Sequence[Read]) -> Iterator[Placement]:
+def skewed_placements(placement: Placement, reads: Sequence[Read]) -> Iterator[Placement]:
     """Return ``placement`` in the best skewed coordinates for the uniform dependences among its statements."""
     width = len(next(iter(placement.values())))
     distances = uniform_distances(placement, reads)

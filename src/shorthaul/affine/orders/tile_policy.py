@@ -18,9 +18,9 @@ from typing import Any
 import islpy as isl
 import sympy
 
+from shorthaul.affine import effort
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import Cardinality, card
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
 
@@ -32,6 +32,8 @@ COMPARED_SMALL = 8
 #: Sizes of panels and zones, between S and the sizes.
 COMPARED_PANEL, COMPARED_ZONE = 10**9, 10**9
 _NEGLIGIBLE = 1e-4
+#: Steps of work for an order of loops that may not be legal: a hundredth of those for its loads.
+_STEPS_PER_ORDER = 0.01
 
 
 class Counts:
@@ -71,7 +73,7 @@ class Counts:
     def formula(self, item: Counted, context: isl.Set | None = None) -> sympy.Expr:
         """Return the total as a formula; with ``context`` for these parameters only."""
         if context is None:
-            return sympy.Add(*(guarded(found) for found in self.cards(item)))
+            return sympy.Add(*(count_formula(found) for found in self.cards(item)))
         return sympy.Add(*(found.positive().within(context).expression() for found in self.cards(item)))
 
     def at(self, sizes: Mapping[str, int]) -> Callable[[Counted], int]:
@@ -177,6 +179,7 @@ class Rates:
 
     def of(self, policy: Policy) -> float:
         """Return the loads of ``policy``."""
+        effort.step()
         shape = policy.order, policy.weights
         lives, loads = self._live.setdefault(shape, {}), self._loads.setdefault(shape, {})
         live = [1.0 + self.words] + [0.0] * len(policy.order.tiled)
@@ -253,6 +256,7 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
     width = len(next(iter(phase.placement.values())))
     best: tuple[float, Policy] | None = None
     for order in all_loops(width):
+        effort.step(_STEPS_PER_ORDER)
         if not legal(order) or not _useful(order, phase):
             continue
         policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))

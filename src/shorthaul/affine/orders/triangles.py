@@ -19,7 +19,7 @@ import sympy
 
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.orders.panels import Panels, is_private
-from shorthaul.affine.orders.placement import Loops, Placement, Read, placed
+from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map
 from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_size import Edge, edge_formula
 from shorthaul.affine.orders.triangle_blocks import largest_gap, zone_size
@@ -190,7 +190,7 @@ def _coordinates(flow: DataFlow, placement: Placement, reads: Sequence[Read]) ->
 
 def _place(flow: DataFlow, placement: Placement, name: str, only: Sequence[int] | None) -> isl.Map:
     rows = placement[name] if only is None else tuple(placement[name][at] for at in only)
-    return placed(name, len(flow.program.by_name[name].iterators), rows, flow.program.parameters)
+    return placement_map(name, len(flow.program.by_name[name].iterators), rows, flow.program.parameters)
 
 
 def _all(lines: isl.Set, condition: str) -> bool:

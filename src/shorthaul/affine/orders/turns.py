@@ -16,8 +16,9 @@ from itertools import combinations, product
 
 import sympy
 
+from shorthaul.affine import effort
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placed, placements, reads_of
+from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase
 from shorthaul.affine.orders.tile_size import Edge
@@ -165,8 +166,9 @@ class _Groups:
             found = []
             for item in self.parts.flow.flows:
                 if (item.source, item.sink) == key:
+                    effort.step()
                     ends = [
-                        placed(name, len(program.by_name[name].iterators), loops(program.by_name[name])[:1], ())
+                        placement_map(name, len(program.by_name[name].iterators), loops(program.by_name[name])[:1], ())
                         for name in key
                     ]
                     steps = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()

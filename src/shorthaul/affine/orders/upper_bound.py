@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -17,18 +18,19 @@ import islpy as isl
 import numpy as np
 import sympy
 
+from shorthaul.affine import effort
 from shorthaul.affine.dependences import DataFlow, flow_dependences
-from shorthaul.affine.integer_sets.effort import limited
-from shorthaul.affine.integer_sets.leading_term import S, leading_term
+from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.panel_policy import POOR, PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
-from shorthaul.affine.orders.skewing import skewed
+from shorthaul.affine.orders.skewing import skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
+from shorthaul.core.search import Search
 
 #: Uses and savings of less than this part of all loads do not matter where candidates are compared.
 _NEGLIGIBLE = 1e-4
@@ -79,7 +81,7 @@ class UpperBound:
         constants = {symbol(name): S for item in self.steps for name in (item.counts.panel, item.counts.gap)}
         whole = whole.subs(constants)  # B is free to choose, g depends on S alone
         large = [name for name in self.program.parameters if name not in self.small]
-        return sympy.simplify(leading_term(whole, large))
+        return simplified(leading_term(whole, large))
 
     def value(self, sizes: Mapping[str, int]) -> float:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
@@ -93,47 +95,66 @@ class UpperBound:
         return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
 
 
-def upper_bound(program: Program, *, flow: DataFlow | None = None, small: tuple[str, ...] = ()) -> UpperBound:
+def upper_bound(
+    program: Program,
+    *,
+    flow: DataFlow | None = None,
+    small: tuple[str, ...] = (),
+    search: Search | None = None,
+) -> UpperBound:
     """Return a tiled order of ``program`` with its loads as a formula.
 
-    It is chosen for S small against all sizes; parameters in ``small`` are constants, small against S.
+    It is chosen for S small against all sizes; parameters in ``small`` are constants, small against S. Where ``search``
+    ends early, what is not tiled yet runs in program order and keeps nothing.
+    Raises :class:`OutOfEffortError` if it ends before the uses of values are counted.
 
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> upper_bound(kernel("gemm")).leading
     2*NI*NJ*NK/sqrt(S)
     """
-    flow = flow_dependences(program) if flow is None else flow
-    reads = {item.name: reads_of(flow, item.name) for item in program.statements}
-    counts = Counts(flow, small)
-    turning = Turning(flow, small)
-    known: dict[frozenset[str], AnyStep] = {}
+    with effort.charged_to(search or Search()):
+        flow = flow_dependences(program) if flow is None else flow
+        reads = {item.name: reads_of(flow, item.name) for item in program.statements}
+        counts = Counts(flow, small)
+        turning = Turning(flow, small)
+        known: dict[frozenset[str], AnyStep] = {}
 
-    def step(names: Iterable[str]) -> AnyStep:
-        key = frozenset(names)
-        if key not in known:
-            known[key] = _step(flow, [item.name for item in program.statements if item.name in key], reads, counts)
-            known[key] = _in_turns(known[key], turning)
-        return known[key]
+        def best_step(names: Iterable[str]) -> AnyStep:
+            key = frozenset(names)
+            if key not in known:
+                ordered = [item.name for item in program.statements if item.name in key]
+                known[key] = untiled = _untiled(ordered, reads, counts)
+                with suppress(effort.OutOfEffortError):
+                    known[key] = _in_turns(_tiled(flow, untiled, reads), turning)
+            return known[key]
 
-    steps = [step(names) for names in _components(flow)]
-    steps = _fused(flow, steps, step)
+        components = _components(flow)
+        for names in components:
+            _untiled(names, reads, counts)  # counts what it needs, which is remembered
+        steps = _fused(flow, [best_step(names) for names in components], best_step)
     return UpperBound(program, tuple(_in_order(flow, steps)), small)
 
 
-def _step(flow: DataFlow, names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> AnyStep:
+def _untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
+    """Return the statements in program order, every use loaded."""
     mine = tuple(item for name in names for item in reads[name])
+    return Step(tuple(names), None, None, sum(counts.number((item.domain,)) for item in mine), counts, mine)
+
+
+def _tiled(flow: DataFlow, untiled: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
+    """Return the statements in the best tiled order, panels included."""
+    names, counts, mine = untiled.names, untiled.counts, untiled.reads
     best: tuple[float, Phase, Policy] | None = None
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
-        turned: Iterable[Placement] = skewed(placement, mine) if first.only_chains else ()
+        turned: Iterable[Placement] = skewed_placements(placement, mine) if first.only_chains else ()
         for phase in (first, *(make_phase(flow, names, item, reads, counts) for item in turned)):
             found = _tried(phase)
             if found is not None and (best is None or found[1] < best[0] * (1 - 1e-9)):
                 best = (found[1], phase, found[0])
     if best is None:
-        total = sum(counts.number((item.domain,)) for item in mine)
-        return Step(tuple(names), None, None, total, counts, mine)
-    return _in_panels(Step(tuple(names), best[1], best[2], best[0], counts, mine), best[1])
+        return untiled
+    return _in_panels(Step(names, best[1], best[2], best[0], counts, mine), best[1])
 
 
 def _in_panels(step: Step, phase: Phase) -> AnyStep:
@@ -142,7 +163,7 @@ def _in_panels(step: Step, phase: Phase) -> AnyStep:
     if len(next(iter(phase.placement.values()))) > _MOST_COORDINATES:
         return step
     try:
-        with limited(_MOST_OPERATIONS):
+        with effort.limited(_MOST_OPERATIONS):
             for plan in panel_plans(phase, step.reads, step.rate):
                 made = PanelStep(step, plan)
                 if made.rate < result.rate * (1 - _NEGLIGIBLE):
@@ -157,7 +178,7 @@ def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
     if not isinstance(step, Step) or step.rate <= POOR * step.counts.number(step.every_use):
         return step
     try:
-        with limited(_MOST_OPERATIONS):
+        with effort.limited(_MOST_OPERATIONS):
             found = turning.turned(step)
     except isl.Error:
         return step
@@ -167,7 +188,7 @@ def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
 def _tried(phase: Phase) -> tuple[Policy, float] | None:
     """Return the best policy, or None if there is none or finding it costs isl too much."""
     try:
-        with limited(_MOST_OPERATIONS):
+        with effort.limited(_MOST_OPERATIONS):
             return best_policy(phase)
     except isl.Error:
         return None
@@ -186,23 +207,24 @@ def _components(flow: DataFlow) -> list[list[str]]:
     return [[name for at, name in enumerate(names) if label[at] == part] for part in range(count)]
 
 
-def _fused(flow: DataFlow, steps: list[AnyStep], step: Callable[[Iterable[str]], AnyStep]) -> list[AnyStep]:
-    """Join phases that share values, as long as that saves loads."""
+def _fused(flow: DataFlow, steps: list[AnyStep], best_step: Callable[[Iterable[str]], AnyStep]) -> list[AnyStep]:
+    """Join phases that share values, as long as that saves loads and the search goes on."""
     refused: set[frozenset[str]] = set()
-    while True:
+    while not effort.is_out_of_effort():
         total = sum(item.rate for item in steps)
         for first, second in _partners(steps, total):
             joined = _closed(flow, steps, first, second)
             parts = [item for item in steps if set(item.names) <= joined]
             if joined in refused:
                 continue
-            made = step(joined)
+            made = best_step(joined)
             if made.phase is not None and made.rate < sum(item.rate for item in parts) - _NEGLIGIBLE * total:
                 steps = [*(item for item in steps if item not in parts), made]
                 break
             refused.add(joined)
         else:
-            return steps
+            break
+    return steps
 
 
 def _partners(steps: Sequence[AnyStep], total: float) -> Iterator[tuple[AnyStep, AnyStep]]:

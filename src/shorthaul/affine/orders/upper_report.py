@@ -15,7 +15,7 @@ from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
-from shorthaul.affine.proofs.proof import shortened
+from shorthaul.affine.proofs.proof import shorten
 
 #: Where two leading terms are compared: all sizes equal and far above S, S large.
 _SIZE, _CAPACITY, _SMALL = 10**15, 10**6, 8
@@ -64,10 +64,10 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
     return round(float(quotient.subs(values)), 6)
 
 
-def shown_upper(document: Mapping[str, Any]) -> str:
+def upper_text(document: Mapping[str, Any]) -> str:
     """Return an upper bound for the terminal."""
     tiles = ", ".join(f"{name} = {text}" for name, text in document["tiles"].items())
-    lines = [f"upper:       {shortened(document['formula'])}"]
+    lines = [f"upper:       {shorten(document['formula'])}"]
     lines.append(f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})")
     lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]

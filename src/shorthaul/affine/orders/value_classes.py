@@ -25,7 +25,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.integer_sets.subspaces import span
-from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, placed, solved
+from shorthaul.affine.orders.placement import Loops, Placement, Read, Row, integer_solution, placement_map
 
 _SET, _DIV = isl.dim_type.set, isl.dim_type.div
 INFINITE = float("inf")
@@ -194,7 +194,7 @@ class ValueClass:
     def _image(self, read: Read) -> isl.Set:
         rows = tuple(self.placement[read.sink][at] for at in sorted(self.free))
         width = read.function.dim(isl.dim_type.in_)
-        free = placed(read.sink, width, rows, self.parameters)
+        free = placement_map(read.sink, width, rows, self.parameters)
         values = read.function.set_tuple_name(isl.dim_type.out, "")
         return values.flat_range_product(free).range().coalesce()
 
@@ -343,7 +343,7 @@ def _apart(first: Sequence[Row], second: Sequence[Row]) -> bool:
     """True if rows of equal factors never have equal values."""
     columns = tuple(zip(*(row.factors for row in first), strict=True))
     goal = tuple(a.constant - b.constant for a, b in zip(first, second, strict=True))
-    return solved(columns, goal) is None and all(
+    return integer_solution(columns, goal) is None and all(
         a.parameters == b.parameters for a, b in zip(first, second, strict=True)
     )
 

@@ -9,13 +9,13 @@ from shorthaul.affine.model import Program
 _SET, _IN, _OUT = isl.dim_type.set, isl.dim_type.in_, isl.dim_type.out
 
 
-def shown(points: isl.UnionSet | isl.Set | isl.UnionMap | isl.Map, program: Program) -> str:
+def set_text(points: isl.UnionSet | isl.Set | isl.UnionMap | isl.Map, program: Program) -> str:
     """Return a set or a map as text: instances with the names of their loops, array elements with a0, a1, ...
 
     Parameters are not listed again, as every proof names them once.
 
     >>> from shorthaul.affine.workloads.cases import kernel
-    >>> shown(isl.UnionSet("[N] -> { S0[x, y] : x < N }"), kernel("matmul"))
+    >>> set_text(isl.UnionSet("[N] -> { S0[x, y] : x < N }"), kernel("matmul"))
     '{ S0[i, j] : i < N }'
     """
     if isinstance(points, isl.Set):

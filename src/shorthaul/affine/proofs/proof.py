@@ -107,7 +107,7 @@ class SubBound:
 LONGEST_SHOWN = 600
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a formula as text, or how long it is where nobody would read it."""
     return text if len(text) <= LONGEST_SHOWN else f"({len(text)} characters, in full in the JSON document)"
 
@@ -119,9 +119,9 @@ def _shown_value(value: sympy.Expr) -> str:
         return text
     low, high = simple_bound(value), simple_bound(-value)
     if low is None or high is None:
-        return shortened(text)
+        return shorten(text)
     where = " and ".join(dict.fromkeys([*low.where, *high.where])) or "all sizes"
-    return f"{shortened(text)}; for {where} at least {low.formula} and at most {-high.formula}"
+    return f"{shorten(text)}; for {where} at least {low.formula} and at most {-high.formula}"
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Proof:
         inputs = [f"Inputs, each loaded at least once: {_shown_value(self.inputs)}"]
         inputs += [f"  {line}" for line in self.counted_inputs]
         lemmas = [item.text() for item in self.lemmas]
-        return "\n".join([*head, *inputs, *parts, self.sum, f"Q >= {shortened(str(self.formula))}", *lemmas])
+        return "\n".join([*head, *inputs, *parts, self.sum, f"Q >= {shorten(str(self.formula))}", *lemmas])
 
     def latex(self) -> str:
         """Return the proof in LaTeX."""

@@ -15,6 +15,7 @@ from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.replay.cdag import ConcreteCdag
 from shorthaul.affine.replay.panel_order import panel_keys, step_keys
+from shorthaul.affine.tuning import REPLAYED_PER_EFFORT
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
@@ -118,6 +119,7 @@ def best_origin(
     for number, origin in enumerate(_origins(bound, sizes, search)):
         order = tiled_order(bound, cdag, sizes, origin)
         loads = int(belady_loads(order, cdag.starts, cdag.operands, capacity).sum())
+        search.spend(cdag.n / REPLAYED_PER_EFFORT)
         if best is None or loads < best[1]:
             best = order, loads
             search.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")

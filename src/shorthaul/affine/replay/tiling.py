@@ -18,6 +18,7 @@ import numpy.typing as npt
 from shorthaul.affine.integer_sets.points import pairs
 from shorthaul.affine.model import Program
 from shorthaul.affine.replay.cdag import ConcreteCdag
+from shorthaul.affine.tuning import REPLAYED_PER_EFFORT
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.graphs.replay import belady_loads
@@ -170,6 +171,7 @@ def best_tiling(
         if candidate not in seen:
             seen.add(candidate)
             loads = space.loads(candidate, capacity)
+            search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least = candidate, loads
             search.report(best=least, bound=floor or None, what=space.describe(best))
@@ -183,6 +185,7 @@ def best_tiling(
                 continue
             seen.add(candidate)
             loads = space.loads(candidate, capacity)
+            search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least, improved = candidate, loads, True
                 search.report(best=least, bound=floor or None, what=space.describe(best))

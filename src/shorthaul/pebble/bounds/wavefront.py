@@ -7,19 +7,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.bounds import wavefront_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
 
-_COMPILE_S = 10
 #: Graphs above this many nodes are not cut into parts, and wavefronts are taken at some nodes only.
 _MOST_PARTED = 400
 _MOST_CHOSEN = 64
 #: Above this many nodes no minimum cuts are computed at all.
 _MOST_NODES = 5_000
 _PIECES = 12
+#: Arcs of the network, times phases of its flow, per effort.
+_ARCS_PER_EFFORT = 2e7
+_NOTHING = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,6 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     """
     if cdag.n > _MOST_NODES:
         return Found(0, ())
-    announce("shorthaul.pebble.bounds.wavefront_kernels", _COMPILE_S)
     if cdag.n > _MOST_PARTED:
         best = _sampled(cdag, budget, search)
         return Found(best, ((np.arange(cdag.n), best),) if best else ())
@@ -64,12 +64,11 @@ def turning(cdag: Cdag, budget: int, *, search: Search) -> int:
     >>> turning(fft(n=16, word=1), 6, search=Search())
     22
     """
-    announce("shorthaul.pebble.bounds.wavefront_kernels", _COMPILE_S)
-    best = 0
+    best, cut, rooms = 0, _wavefront(cdag, np.arange(cdag.n)), (budget - cdag.needs()).tolist()
     for group in _groups(cdag):
         for is_first in (True, False):
             for times in (2, 1):
-                best = max(best, _least_among(cdag, budget, group, is_first, times, best, search))
+                best = max(best, _least_among(cut, group, is_first, times, rooms, best, search))
     return best
 
 
@@ -88,41 +87,57 @@ def _groups(cdag: Cdag) -> Iterator[IntArray]:
 
 
 def _least_among(
-    cdag: Cdag, budget: int, group: IntArray, is_first: bool, times: int, beaten: int, search: Search
-) -> int:
+    cut: kernels.Wavefront, group: IntArray, is_first: bool, times: int, rooms: list[int], beaten: int, search: Search
+) -> int:  # fmt: skip
     """Return the least excess over the nodes that may be first or last of a group; 0 if it does not exceed another."""
-    needs = cdag.needs()
+    late, early = (group, _NOTHING) if is_first else (_NOTHING, group)
     least = 2**59 if len(group) else 0
     for node in group.tolist():
         if search.expired():
             return 0
-        found = kernels.wavefront_among(
-            node, group, is_first, times, cdag.weights, int(needs[node]), cdag.parents.starts, cdag.parents.targets,
-            budget, least,
-        )  # fmt: skip
-        least = min(least, int(found))
+        kernels.begin(cut, node, times, late, early)
+        least = min(least, _excess(cut, times * rooms[node], least, search))
         if least <= beaten:
             return 0
     return least
 
 
-def _best(cdag: Cdag, budget: int, part: IntArray, chosen: IntArray) -> int:
-    value, _ = kernels.best_wavefront(
-        part, chosen, cdag.weights, cdag.needs(), cdag.parents.starts, cdag.parents.targets, budget
-    )
-    return int(value)
+def _wavefront(cdag: Cdag, part: IntArray) -> kernels.Wavefront:
+    return kernels.Wavefront(part, cdag.weights, cdag.parents.starts, cdag.parents.targets)
+
+
+def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> int:
+    """Return the excess that a wavefront proves, or ``enough`` if it is more; 0 if time is up.
+
+    While its node is computed, the room that is left (budget less the need) holds some of what is live. A live value
+    elsewhere is charged its weight if it is an input, twice that if not; so the room ``saved`` at most twice its size,
+    or at most its size where all values are charged once.
+    """
+    while kernels.grow(cut, enough + saved):
+        search.spend(cut.arcs / _ARCS_PER_EFFORT)
+        if search.expired():
+            return 0
+    return min(int(cut.flow) - saved, enough)
+
+
+def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search: Search) -> int:
+    """Return the largest excess that a wavefront at a node of ``chosen`` proves within ``part``."""
+    cut, best = _wavefront(cdag, part), 0
+    for node in chosen.tolist():
+        if cdag.parents.starts[node + 1] > cdag.parents.starts[node]:
+            for times in (1, 2):
+                kernels.begin(cut, node, times, _NOTHING, _NOTHING)
+                best = max(best, _excess(cut, times * rooms[node], 2**59, search))
+                if search.expired():
+                    return best
+    return best
 
 
 def _sampled(cdag: Cdag, budget: int, search: Search) -> int:
     everything = np.arange(cdag.n, dtype=np.int64)
     nodes = np.flatnonzero(~cdag.is_input())
     chosen = search.generator().permutation(nodes)[:_MOST_CHOSEN]
-    best = 0
-    for node in chosen:
-        if search.expired():
-            break
-        best = max(best, _best(cdag, budget, everything, np.array([node])))
-    return best
+    return _best(cdag, everything, chosen, (budget - cdag.needs()).tolist(), search)
 
 
 def _orders(cdag: Cdag) -> list[IntArray]:
@@ -141,13 +156,13 @@ def _orders(cdag: Cdag) -> list[IntArray]:
 
 def _runs(cdag: Cdag, budget: int, order: IntArray, ends: list[int], search: Search) -> dict[tuple[int, int], int]:
     """Return the bounds of all runs of the pieces of ``order`` that end at ``ends``, by (first piece, last + 1)."""
-    values = {}
+    values, rooms = {}, (budget - cdag.needs()).tolist()
     for stop in range(1, len(ends)):
         for start in range(stop):
             if search.expired():
                 break
             part = order[ends[start] : ends[stop]]
-            values[start, stop] = _best(cdag, budget, part, part)
+            values[start, stop] = _best(cdag, part, part, rooms, search)
     return values
 
 

@@ -2,156 +2,171 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.graphs.mincut_kernels import Network, group_arcs, push_phase
 
-from shorthaul.core.jit import kernel, subroutine
-from shorthaul.graphs.mincut_kernels import max_flow
-
-IntArray = npt.NDArray[np.int64]
+_ENDLESS = cython.declare(cython.longlong, 1 << 60)
 
 
-@subroutine
-def wavefront(
-    node: int,
-    part: IntArray,
-    inside: IntArray,
-    starts: IntArray,
-    parents: IntArray,
-    charges: IntArray,
-    late: IntArray,
-    early: IntArray,
-    most: int,
-) -> int:
-    """Return the least charge of values computed before ``node``, read after it and no operands of it.
+@cython.final
+@cython.cclass
+class Wavefront:
+    """The least charge of values computed before a node, read after it and no operands of it: a minimum cut.
 
-    None of the nodes ``late`` is computed before ``node``, but all of the nodes ``early`` are.
-
-    Only the nodes of ``part`` count, and the reads among them; ``inside`` gives their positions in it (-1 elsewhere).
-    ``charges`` (shape (n,)) are counted where a value is live. The least is over all closed sets that hold the
-    ancestors of ``node`` and none of its descendants: a minimum cut. It stops at ``most``.
+    Only the nodes of ``part`` count, and the reads among them. The least is over all closed sets that hold the
+    ancestors of the node and none of its descendants.
     """
-    size = len(part)
-    arcs = len(late) + len(early)
-    for u in part:
-        arcs += 2 * (starts[u + 1] - starts[u]) + 3
-    tails = np.empty(2 * arcs, dtype=np.int64)
-    heads = np.empty(2 * arcs, dtype=np.int64)
-    capacities = np.zeros(2 * arcs, dtype=np.int64)
-    source, sink = 2 * size, 2 * size + 1
-    endless = np.int64(2**60)
-    count = 0
+
+    part: cython.const_longlong[::1]
+    inside: cython.longlong[::1]  # positions in the part, -1 elsewhere
+    weights: cython.const_longlong[::1]
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    tails: cython.longlong[::1]
+    heads: cython.longlong[::1]
+    edges: cython.longlong
+    arcs = cython.declare(cython.longlong, visibility="readonly")
+    net: Network
+    flow = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(
+        self,
+        part: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+        starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+    ) -> None:
+        self.part = part
+        self.inside = np.full(weights.shape[0], -1, np.int64)
+        self.weights = weights
+        self.starts = starts
+        self.parents = parents
+        self.edges = _count_edges(self)
+        self.arcs = 4 * self.edges + 6 * part.shape[0]
+        self.tails = np.empty(self.arcs, np.int64)
+        self.heads = np.empty(self.arcs, np.int64)
+        self.flow = 0
+        _link(self)
+        self.net = Network(2 * part.shape[0] + 2, self.tails, self.heads, np.empty(self.arcs, np.int64))
+        group_arcs(self.net)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count_edges(cut: Wavefront) -> cython.longlong:
+    edges: cython.longlong = 0
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    for i in range(cut.part.shape[0]):
+        cut.inside[cut.part[i]] = i
+    for i in range(cut.part.shape[0]):
+        for e in range(cut.starts[cut.part[i]], cut.starts[cut.part[i] + 1]):
+            edges += cut.inside[cut.parents[e]] >= 0
+    return edges
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _connect(cut: Wavefront, arc: cython.longlong, tail: cython.longlong, head: cython.longlong) -> cython.void:
+    cut.tails[arc] = tail
+    cut.heads[arc] = head
+    cut.tails[arc + 1] = head
+    cut.heads[arc + 1] = tail
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _link(cut: Wavefront) -> cython.void:
+    """Connect every node i of the part, whose value is node ``size`` + i, the source, and the sink."""
+    size: cython.longlong = cut.part.shape[0]
+    arc: cython.longlong = 0
+    p: cython.longlong
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
     for i in range(size):
-        child = part[i]
-        for e in range(starts[child], starts[child + 1]):
-            p = inside[parents[e]]
-            if p < 0:
-                continue
-            # A computed child has computed parents; a value with a child to come is live.
-            tails[count], heads[count], capacities[count] = i, p, endless
-            tails[count + 1], heads[count + 1] = p, i
-            count += 2
-            if child != node:
-                tails[count], heads[count], capacities[count] = size + p, i, endless
-                tails[count + 1], heads[count + 1] = i, size + p
-                count += 2
-            else:
-                tails[count], heads[count], capacities[count] = source, p, endless
-                tails[count + 1], heads[count + 1] = p, source
-                count += 2
-    is_operand = np.zeros(size, dtype=np.bool_)  # of the node: in fast memory, whatever follows
-    for e in range(starts[node], starts[node + 1]):
-        if inside[parents[e]] >= 0:
-            is_operand[inside[parents[e]]] = True
+        for e in range(cut.starts[cut.part[i]], cut.starts[cut.part[i] + 1]):
+            p = cut.inside[cut.parents[e]]
+            if p >= 0:  # a computed child has computed parents; a value with a child to come is live
+                _connect(cut, arc, i, p)
+                _connect(cut, arc + 2, size + p, i)
+                arc += 4
     for i in range(size):
-        if part[i] != node:
-            charge = np.int64(0) if is_operand[i] else charges[part[i]]
-            tails[count], heads[count], capacities[count] = i, size + i, charge
-            tails[count + 1], heads[count + 1] = size + i, i
-            count += 2
-    own = inside[node]
-    tails[count], heads[count], capacities[count] = own, sink, endless
-    tails[count + 1], heads[count + 1] = sink, own
-    count += 2
-    for other in late:
-        if other != node and inside[other] >= 0:
-            tails[count], heads[count], capacities[count] = inside[other], sink, endless
-            tails[count + 1], heads[count + 1] = sink, inside[other]
-            count += 2
-    for other in early:
-        if other != node and inside[other] >= 0:
-            tails[count], heads[count], capacities[count] = source, inside[other], endless
-            tails[count + 1], heads[count + 1] = inside[other], source
-            count += 2
-    return max_flow(2 * size + 2, tails[:count], heads[:count], capacities[:count], source, sink, most)
+        _connect(cut, arc, i, size + i)
+        _connect(cut, arc + 2, 2 * size, i)
+        _connect(cut, arc + 4, i, 2 * size + 1)
+        arc += 6
 
 
-@subroutine
-def _charges(weights: IntArray, starts: IntArray) -> IntArray:
-    """Return what each value is charged where it is live and not in fast memory, shape (n,)."""
-    charges = np.empty(len(weights), dtype=np.int64)
-    for v in range(len(weights)):
-        charges[v] = weights[v] if starts[v + 1] == starts[v] else 2 * weights[v]
-    return charges
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin(
+    cut: Wavefront,
+    node: cython.longlong,
+    times: cython.longlong,
+    late: cython.const_longlong[::1],
+    early: cython.const_longlong[::1],
+) -> cython.void:
+    size: cython.longlong = cut.part.shape[0]
+    nodes: cython.longlong = 4 * cut.edges  # where the arcs of the nodes begin
+    own: cython.longlong = cut.inside[node]
+    v: cython.longlong
+    p: cython.longlong
+    arc: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    cut.flow = 0
+    for arc in range(cut.tails.shape[0]):
+        cut.net.capacities[arc] = 0
+    for arc in range(0, nodes, 4):
+        cut.net.capacities[arc] = _ENDLESS
+        if cut.heads[arc + 2] != own:
+            cut.net.capacities[arc + 2] = _ENDLESS
+    for i in range(size):
+        v = cut.part[i]
+        if i != own:
+            cut.net.capacities[nodes + 6 * i] = cut.weights[v]
+            if times == 2 and cut.starts[v + 1] > cut.starts[v]:
+                cut.net.capacities[nodes + 6 * i] += cut.weights[v]
+    for e in range(cut.starts[node], cut.starts[node + 1]):
+        p = cut.inside[cut.parents[e]]
+        if p >= 0:  # in fast memory, whatever follows
+            cut.net.capacities[nodes + 6 * p] = 0
+            cut.net.capacities[nodes + 6 * p + 2] = _ENDLESS
+    cut.net.capacities[nodes + 6 * own + 4] = _ENDLESS
+    for i in range(late.shape[0]):
+        if cut.inside[late[i]] >= 0:
+            cut.net.capacities[nodes + 6 * cut.inside[late[i]] + 4] = _ENDLESS
+    for i in range(early.shape[0]):
+        if early[i] != node and cut.inside[early[i]] >= 0:
+            cut.net.capacities[nodes + 6 * cut.inside[early[i]] + 2] = _ENDLESS
 
 
-@kernel
-def wavefront_among(
-    node: int,
-    group: IntArray,
-    is_first: bool,
-    times: int,
-    weights: IntArray,
-    need: int,
-    starts: IntArray,
-    parents: IntArray,
-    budget: int,
-    most: int,
-) -> int:
-    """Return the excess that a wavefront at ``node`` proves if it is the first, or the last, of ``group`` computed.
+def begin(
+    cut: Wavefront,
+    node: cython.longlong,
+    times: cython.longlong,
+    late: cython.const_longlong[::1],
+    early: cython.const_longlong[::1],
+) -> None:
+    """Begin with ``node``. None of the nodes ``late`` is computed before it, but all of the nodes ``early`` are.
 
-    ``times`` is how often the room that is left saves its size: once where every value is charged once, else twice.
-    What reaches ``most`` need not be exact.
+    A live value is charged its weight, or, with ``times`` 2, twice that if it is no input.
     """
-    everything = np.arange(len(weights))
-    nothing = np.empty(0, dtype=np.int64)
-    late = group if is_first else nothing
-    early = nothing if is_first else group
-    prices = weights if times == 1 else _charges(weights, starts)
-    saved = times * (budget - need)
-    return wavefront(node, everything, everything, starts, parents, prices, late, early, most + saved) - saved
+    with cython.nogil:
+        _begin(cut, node, times, late, early)
 
 
-@kernel
-def best_wavefront(
-    part: IntArray,
-    chosen: IntArray,
-    weights: IntArray,
-    needs: IntArray,
-    starts: IntArray,
-    parents: IntArray,
-    budget: int,
-) -> tuple[int, int]:
-    """Return the largest excess that a wavefront at a node of ``chosen`` proves within ``part``, and the node (-1: 0).
-
-    While the node is computed, budget minus its need is left for what is live. A live value elsewhere is charged its
-    weight if it is an input, twice that if not; so the room saves at most twice its size, or at most its size where
-    all values are charged once.
-    """
-    n = len(weights)
-    inside = np.full(n, -1, dtype=np.int64)
-    for i in range(len(part)):
-        inside[part[i]] = i
-    charges = _charges(weights, starts)
-    nothing = np.empty(0, dtype=np.int64)
-    best, where = 0, -1
-    for node in chosen:
-        if inside[node] < 0 or starts[node + 1] == starts[node]:
-            continue
-        room = budget - needs[node]
-        for times in range(1, 3):
-            prices = weights if times == 1 else charges
-            bound = wavefront(node, part, inside, starts, parents, prices, nothing, nothing, 2**59) - times * room
-            if bound > best:
-                best, where = bound, node
-    return best, where
+def grow(cut: Wavefront, enough: cython.longlong) -> bool:
+    """Let the flow grow by a phase; False if it has reached ``enough`` or its maximum, the charge."""
+    pushed: cython.longlong = 0
+    size: cython.longlong = cut.part.shape[0]
+    with cython.nogil:
+        if cut.flow < enough:
+            pushed = push_phase(cut.net, 2 * size, 2 * size + 1, enough - cut.flow)
+            cut.flow += pushed
+    return bool(pushed > 0)

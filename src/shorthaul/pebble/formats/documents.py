@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from shorthaul.core.arrays import Column, is_archive
 from shorthaul.core.columns import (
     MOST_JSON_ENTRIES,
     companion,
     expect_digest,
-    is_archive,
     read_columns,
     write_columns,
     write_head,
@@ -133,7 +133,7 @@ def _expect_cdag(document: Any) -> Any:
             cure=f'add "kind": "{CDAG_KIND}", "version": 1',
         )
     if document["kind"] != CDAG_KIND:
-        is_plan = document["kind"] in {PLAN_KIND, "shorthaul/pebble-result"}
+        is_plan = document["kind"] in [PLAN_KIND, "shorthaul/pebble-result"]
         raise InputError(
             "is of another kind",
             place="kind",
@@ -272,15 +272,14 @@ def _plan_from_moves(moves: Any, cdag: Cdag) -> Plan:
 
 
 def _plan_from_columns(data: bytes, cdag: Cdag) -> Plan:
-    moves, nodes, ids = read_columns(data, PLAN_KIND, ("moves", "nodes", "ids")).values()
-    if moves.ndim != 1 or moves.shape != nodes.shape or moves.dtype.kind not in "iu" or nodes.dtype.kind not in "iu":
-        raise InputError("must be integers of equal length", place="moves, nodes", value=(moves.shape, nodes.shape))
+    columns = {"moves": Column(least=0, most=len(Move) - 1), "nodes": Column(least=0), "ids": Column("iuU")}
+    moves, nodes, ids = read_columns(data, PLAN_KIND, columns).values()
+    if moves.shape != nodes.shape:
+        raise InputError("must be of equal length", place="moves, nodes", value=(moves.shape, nodes.shape))
     own = np.arange(cdag.n) if cdag.ids is None else _id_array(cdag.ids)
     if ids.shape != own.shape or ids.dtype.kind != own.dtype.kind or not bool((ids == own).all()):
         raise InputError("is a plan of another graph", place="ids", cure="give the plan of this graph")
-    if len(moves) and (moves.min() < 0 or moves.max() >= len(Move)):
-        raise InputError("unknown move", place="moves", value=int(moves.max()), allowed="0 to 3")
-    if len(nodes) and (nodes.min() < 0 or nodes.max() >= cdag.n):
+    if len(nodes) and nodes.max() >= cdag.n:
         raise InputError("names a node that does not exist", place="nodes", value=int(nodes.max()))
     return Plan(moves.astype(np.uint8), nodes.astype(np.int64))
 

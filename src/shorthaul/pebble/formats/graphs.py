@@ -17,7 +17,7 @@ from shorthaul.pebble.model import Cdag, NodeId, build
 IntArray = npt.NDArray[np.int64]
 
 #: The most nodes and edges read from a file.
-MOST_ENTRIES = 2**27
+MOST_ENTRIES = 4_000_000
 
 
 def read_hyperdag(text: str, *, file: str | Path | None = None) -> Cdag:

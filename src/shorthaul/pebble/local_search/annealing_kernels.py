@@ -2,106 +2,173 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import kernel, subroutine
-from shorthaul.pebble.local_search.incremental_replay_kernels import CHANGED, POSITION, State, accept, attempt
-from shorthaul.pebble.local_search.recomputing_kernels import moved
-
-IntArray = npt.NDArray[np.int64]
+import cython
+from cython.cimports.libc.math import exp
+from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.pebble.local_search.incremental_replay_kernels import State, accept, attempt
+from cython.cimports.shorthaul.pebble.local_search.order_moves_kernels import (
+    Cooling,
+    Mover,
+    allowance,
+    goes_on,
+    moves_run,
+)
 
 #: The longest stretch that one move may change.
-LONGEST = 1000
+LONGEST = cython.declare(cython.longlong, 1000)
+#: Logarithms of the longest run, and of the longest way, that are drawn from a wide range.
+_LONGEST_RUN = cython.declare(cython.double, 4.852)
+_FARTHEST = cython.declare(cython.double, 5.545)
 
 
-@subroutine
-def proposed(state: State, held: IntArray, mark: IntArray, step: int) -> tuple[int, int]:
-    """Write a changed order to ``state.changed``; return where it begins and ends to differ, (0, 0) if it does not."""
-    order, changed, nodes = state.order, state.changed, state.node
-    count = len(order)
-    first = np.random.randint(0, count)
-    length = 1
-    kind = np.random.random()
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _run(state: State, random: Random) -> tuple[cython.longlong, cython.longlong]:
+    """Draw a run of the order: return (its first place, its length)."""
+    count: cython.longlong = state.order.shape[0]
+    first: cython.longlong = random.below(count)
+    length: cython.longlong = 1
+    kind: cython.double = random.real()
+    before: cython.longlong
+    reader: cython.longlong
     if kind < 0.3:  # a node and what only it needs
         while first > 0:
-            before = order[first - 1]
-            alone = state.child_starts[before + 1] - state.child_starts[before] == 1
-            reader = nodes[state.children[state.child_starts[before]], POSITION] if alone else -1
+            before = state.order[first - 1]
+            reader = -1
+            if state.child_starts[before + 1] - state.child_starts[before] == 1:
+                reader = state.position[state.children[state.child_starts[before]]]
             if not first <= reader < first + length:
                 break
             first -= 1
             length += 1
     elif kind < 0.35:
-        length = min(count - first, int(2.0 ** (7.0 * np.random.random())))
+        length = min(count - first, cython.cast(cython.longlong, exp(_LONGEST_RUN * random.real())))
     else:
-        while first + length < count and length < 12 and np.random.random() < 0.4:
+        while first + length < count and length < 12 and random.real() < 0.4:
             length += 1
-    node = order[first + np.random.randint(0, length)]
-    kind = np.random.random()
-    target = first
+    return first, length
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _operand(state: State, random: Random, node: cython.longlong) -> cython.longlong:
+    """Draw an operand of ``node``."""
+    return state.parents[state.starts[node] + random.below(state.starts[node + 1] - state.starts[node])]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _reader(state: State, random: Random, node: cython.longlong) -> cython.longlong:
+    """Draw a reader of ``node``, which has some."""
+    count: cython.longlong = state.child_starts[node + 1] - state.child_starts[node]
+    return state.children[state.child_starts[node] + random.below(count)]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _target(
+    state: State, random: Random, first: cython.longlong, length: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    """Draw where the run of ``length`` from ``first`` goes."""
+    node: cython.longlong = state.order[first + random.below(length)]
+    kind: cython.double = random.real()
+    target: cython.longlong = first
+    far: cython.longlong
     if kind < 0.25:  # a short way
-        target = first + np.random.randint(-6, 7)
+        target = first + random.below(13) - 6
     elif kind < 0.4:
-        far = int(2.0 ** (8.0 * np.random.random()))
-        target = first + (far if np.random.random() < 0.5 else -far)
+        far = cython.cast(cython.longlong, exp(_FARTHEST * random.real()))
+        target = first + far if random.real() < 0.5 else first - far
     elif kind < 0.75:  # beside another reader of an operand
-        parent = state.parents[np.random.randint(state.starts[node], state.starts[node + 1])]
-        child = state.children[np.random.randint(state.child_starts[parent], state.child_starts[parent + 1])]
-        target = nodes[child, POSITION]
-        if target < first:
-            target += np.random.randint(0, 2)
-        else:
-            target -= length - 1
+        target = state.position[_reader(state, random, _operand(state, random, node))]
+        target = target + random.below(2) if target < first else target - length + 1
     elif kind < 0.88:  # behind an operand
-        target = nodes[state.parents[np.random.randint(state.starts[node], state.starts[node + 1])], POSITION] + 1
+        target = state.position[_operand(state, random, node)] + 1
     elif state.child_starts[node] < state.child_starts[node + 1]:  # before a reader
-        child = state.children[np.random.randint(state.child_starts[node], state.child_starts[node + 1])]
-        target = nodes[child, POSITION] - length
-    target = min(count - length, max(0, target))
-    low, high = min(first, target), max(first, target) + length
+        target = state.position[_reader(state, random, node)] - length
+    return min(state.order.shape[0] - length, max(0, target))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _propose(state: State, mover: Mover, random: Random) -> tuple[cython.longlong, cython.longlong]:
+    """Write a changed order; return where it begins and ends to differ, (0, 0) if it does not."""
+    run: tuple[cython.longlong, cython.longlong] = _run(state, random)
+    first: cython.longlong = run[0]
+    length: cython.longlong = run[1]
+    target: cython.longlong = _target(state, random, first, length)
+    low: cython.longlong = min(first, target)
+    high: cython.longlong = max(first, target) + length
+    place: cython.Py_ssize_t
+    state.work += 16
     if target == first or high - low > LONGEST:
         return 0, 0
-    if not moved(order, first, length, target, state.starts, state.parents, mark, step, held, changed):
+    state.work += high - low
+    if not moves_run(mover, first, length, target):
         for place in range(low, high):
-            changed[place] = order[place]
+            state.changed[place] = state.order[place]
         return 0, 0
-    while order[low] == changed[low]:
+    while state.order[low] == state.changed[low]:
         low += 1
-    while order[high - 1] == changed[high - 1]:
+    while state.order[high - 1] == state.changed[high - 1]:
         high -= 1
     return low, high
 
 
-@kernel
-def anneal(
-    state: State, held: IntArray, mark: IntArray, budget: int, penalty: float, steps: int, hot: float, cold: float,
-    seed: int,
-) -> int:  # fmt: skip
-    """Anneal the schedule in place by so many moves; return by how much weight it moves more.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _try_move(state: State, mover: Mover, cooling: Cooling) -> cython.longlong:
+    """Try one move; return the change in traffic."""
+    stretch: tuple[cython.longlong, cython.longlong] = _propose(state, mover, cooling.random)
+    low: cython.longlong = stretch[0]
+    high: cython.longlong = stretch[1]
+    limit: cython.longlong
+    outcome: tuple[cython.longlong, cython.longlong]
+    time: cython.Py_ssize_t
+    if high == 0:
+        return 0
+    for time in range(low, high):
+        state.changed_position[state.changed[time]] = time
+    limit = allowance(cooling)
+    outcome = attempt(state, low, high, cooling.penalty, limit)
+    if outcome[1] >= 0 and outcome[0] <= limit:
+        accept(state, high, outcome[1])
+        return outcome[0]
+    for time in range(low, high):
+        state.changed[time] = state.order[time]
+        state.changed_position[state.order[time]] = time
+    return 0
 
-    The temperature falls geometrically from ``hot`` to ``cold``, in weights.
+
+def anneal(state: State, mover: Mover, cooling: Cooling, most_work: cython.longlong) -> int:
+    """Anneal in place until the round ends or ``most_work`` is done; return the change in traffic (negative: better).
+
+    ``mover`` moves runs of the order of ``state`` itself.
     """
-    np.random.seed(seed)
-    total = 0
-    for value in range(len(mark)):
-        mark[value] = -1
-    for step in range(steps):
-        heat = hot * (cold / hot) ** (step / steps)
-        low, high = proposed(state, held, mark, step)
-        if high == 0:
-            continue
-        for time in range(low, high):
-            state.node[state.changed[time], CHANGED] = time
-        limit = int(heat * -math.log(1.0 - np.random.random()))
-        change, end = attempt(state, low, high, budget, penalty, limit)
-        if end >= 0 and change <= limit:
-            accept(state, high, end)
-            total += change
-        else:
-            for time in range(low, high):
-                state.changed[time] = state.order[time]
-                state.node[state.order[time], CHANGED] = time
+    change: cython.longlong
+    with cython.nogil:
+        change = _anneal(state, mover, cooling, most_work)
+    return int(change)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _anneal(
+    state: State, mover: Mover, cooling: Cooling, most_work: cython.longlong
+) -> cython.longlong:  # fmt: skip
+    total: cython.longlong = 0
+    first: cython.longlong = cooling.work
+    before: cython.longlong
+    while goes_on(cooling) and cooling.work < first + most_work:
+        before = state.work
+        total += _try_move(state, mover, cooling)
+        cooling.work += state.work - before
+        cooling.step += 1
     return total

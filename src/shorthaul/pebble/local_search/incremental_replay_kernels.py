@@ -8,449 +8,501 @@ same again as in the schedule before.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import cython
 import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import kernel, subroutine
-
-IntArray = npt.NDArray[np.int64]
+from cython.cimports.shorthaul.pebble.local_search.order_moves_kernels import Graph
 
 #: The next use of a value that is not used again; the step at which a value is stored that never is.
-NEVER = 1 << 62
+NEVER = cython.declare(cython.longlong, 1 << 62)
 
 
-class State(NamedTuple):
-    """A CDAG, a schedule of it, and the trial of a changed one beside it. Few arrays, for calls cost by the array."""
+@cython.final
+@cython.cclass
+class State:
+    """A CDAG, a schedule of it (old), and the trial of a changed one (new)."""
 
-    starts: IntArray
-    parents: IntArray
-    child_starts: IntArray
-    children: IntArray
-    node: IntArray  # a row for every node, see below
-    order: IntArray
-    changed: IntArray  # the order in trial
-    head: IntArray  # for each step, the first entry of its list of values that give way, -1 if there is none
-    entries: IntArray  # (value, next entry of the same list or of the list of free entries)
-    victims: IntArray  # values that give way in the trial, step by step
-    until: IntArray  # for each step, the end of its part of victims
-    red: IntArray  # what is in fast memory, in the schedule and in the trial
-    touched: IntArray  # values stored in either since the stretch began
-    points: IntArray  # what is in fast memory before every so many steps, in the schedule and in the trial
-    sizes: IntArray
-    counters: IntArray
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    budget: cython.longlong
+    order: cython.longlong[::1]
+    changed: cython.longlong[::1]  # the order in trial
+    position: cython.longlong[::1]  # step of each node in the order, -1 for inputs
+    changed_position: cython.longlong[::1]
+    head: cython.longlong[::1]  # for each step, the first entry of its list of values that give way, -1: there is none
+    entry_value: cython.longlong[::1]
+    entry_next: cython.longlong[::1]  # the next entry of the same list, or of the list of free entries
+    free: cython.longlong
+    stored: cython.longlong[::1]  # the step before which the schedule stores the value, -1 for inputs
+    victims: cython.longlong[::1]  # values that give way in the trial, step by step
+    until: cython.longlong[::1]  # for each step, the end of its part of victims
+    victim_count: cython.longlong
+    red_old: cython.longlong[::1]  # what is in fast memory
+    red_new: cython.longlong[::1]
+    place_old: cython.longlong[::1]  # the place of each value in these lists, -1: it is not in fast memory
+    place_new: cython.longlong[::1]
+    size_old: cython.longlong
+    size_new: cython.longlong
+    room: cython.longlong  # left in the trial
+    upcoming: cython.longlong[::1]  # the next use in the trial, where it lies ahead
+    pinned: cython.longlong[::1]  # the clock when the value was an operand last
+    clock: cython.longlong
+    stored_old: cython.longlong[::1]  # the number of the trial in which the value was stored last
+    stored_new: cython.longlong[::1]
+    step_new: cython.longlong[::1]  # and the step
+    dead: cython.longlong[::1]  # the number of the trial in which the value was read last
+    touched: cython.longlong[::1]  # values stored in either since the stretch began
+    touched_count: cython.longlong
+    points_old: cython.longlong[:, ::1]  # what is in fast memory before every step that is a multiple of spacing
+    points_new: cython.longlong[:, ::1]
+    point_size_old: cython.longlong[::1]
+    point_size_new: cython.longlong[::1]
+    spacing: cython.longlong
+    number: cython.longlong  # of the trial
+    begin: cython.longlong  # where its stretch begins
+    more: cython.longlong  # weight in fast memory in the trial only
+    less: cython.longlong  # in the schedule only
+    ahead: cython.longlong  # weight stored in the trial only
+    behind: cython.longlong
+    work: cython.longlong  # nodes, edges and values looked at
+
+    def __init__(
+        self,
+        graph: Graph,
+        budget: cython.longlong,
+        order: cython.longlong[::1],
+        position: cython.longlong[::1],
+        head: cython.longlong[::1],
+        entry_value: cython.longlong[::1],
+        entry_next: cython.longlong[::1],
+        free: cython.longlong,
+        width: cython.longlong,
+    ) -> None:
+        """Take a schedule; ``width`` is the most values in fast memory at once."""
+        n = graph.weights.shape[0]
+        steps = order.shape[0]
+        self.starts = graph.starts
+        self.parents = graph.parents
+        self.child_starts = graph.child_starts
+        self.children = graph.children
+        self.weights = graph.weights
+        self.budget = budget
+        self.order = order
+        self.changed = np.array(order)
+        self.position = position
+        self.changed_position = np.array(position)
+        self.head = head
+        self.entry_value = entry_value
+        self.entry_next = entry_next
+        self.free = free
+        self.stored = np.where(np.asarray(position) >= 0, NEVER, -1)
+        self.victims = np.empty(entry_value.shape[0], np.int64)
+        self.until = np.empty(steps, np.int64)
+        self.victim_count = 0
+        self.red_old = np.empty(n, np.int64)
+        self.red_new = np.empty(n, np.int64)
+        self.place_old = np.full(n, -1, np.int64)
+        self.place_new = np.full(n, -1, np.int64)
+        self.size_old = self.size_new = 0
+        self.room = budget
+        self.upcoming = np.full(n, -1, np.int64)
+        self.pinned = np.full(n, -1, np.int64)
+        self.clock = 0
+        self.stored_old = np.full(n, -1, np.int64)
+        self.stored_new = np.full(n, -1, np.int64)
+        self.step_new = np.full(n, -1, np.int64)
+        self.dead = np.full(n, -1, np.int64)
+        self.touched = np.empty(2 * n, np.int64)
+        self.touched_count = 0
+        self.spacing = max(16, width // 4)
+        rows = steps // self.spacing + 1
+        self.points_old = np.empty((rows, width), np.int64)
+        self.points_new = np.empty((rows, width), np.int64)
+        self.point_size_old = np.zeros(rows, np.int64)
+        self.point_size_new = np.zeros(rows, np.int64)
+        self.number = self.begin = self.work = 0
+        self.more = self.less = self.ahead = self.behind = 0
 
 
-#: Columns of State.node: weight, step in the order and in the changed one (-1 for inputs), place in the lists of what
-#: is in fast memory (-1: it is not), next use in the trial, clock of the last pin.
-WEIGHT, POSITION, CHANGED, PLACE, NEW_PLACE, UPCOMING, PINNED = range(7)
-#: The trial in which the schedule stored the value, that in which the changed one did, and the step; the trial in which
-#: it died; the step before which the schedule stores it (-1 for inputs).
-STORED_OLD, STORED_NEW, STEP_NEW, DEAD, STORED = range(7, 12)
-COLUMNS = 12
-#: Columns of State.entries, red, points and sizes.
-VALUE, FOLLOWING = 0, 1
-OLD, NEW = 0, 1
-#: Places in State.counters: number of the trial, where its stretch begins, victims and touched values so far, a clock
-#: for pins, weights in fast memory in the trial only and in the schedule only, weights stored in one only, the first
-#: free entry, steps from one row of points to the next, length of the lists of red values, room in the trial.
-NUMBER, BEGIN, VICTIMS, TOUCHED, CLOCK, MORE, LESS, AHEAD, BEHIND, FREE, SPACING, SIZE, NEW_SIZE, ROOM = range(14)
-COUNTERS = 14
-
-
-@subroutine
-def put_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def put_old(state: State, value: cython.longlong) -> cython.void:
     """Put ``value`` into the fast memory of the schedule."""
-    size = counters[SIZE]
-    red[size, OLD] = value
-    node[value, PLACE] = size
-    counters[SIZE] = size + 1
-    if node[value, NEW_PLACE] >= 0:
-        counters[MORE] -= node[value, WEIGHT]
+    state.red_old[state.size_old] = value
+    state.place_old[value] = state.size_old
+    state.size_old += 1
+    if state.place_new[value] >= 0:
+        state.more -= state.weights[value]
     else:
-        counters[LESS] += node[value, WEIGHT]
+        state.less += state.weights[value]
 
 
-@subroutine
-def drop_old(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def drop_old(state: State, value: cython.longlong) -> cython.void:
     """Take ``value`` out of the fast memory of the schedule."""
-    size = counters[SIZE] - 1
-    last = red[size, OLD]
-    place = node[value, PLACE]
-    red[place, OLD] = last
-    node[last, PLACE] = place
-    node[value, PLACE] = -1
-    counters[SIZE] = size
-    if node[value, NEW_PLACE] >= 0:
-        counters[MORE] += node[value, WEIGHT]
+    last: cython.longlong
+    place: cython.longlong = state.place_old[value]
+    state.size_old -= 1
+    last = state.red_old[state.size_old]
+    state.red_old[place] = last
+    state.place_old[last] = place
+    state.place_old[value] = -1
+    if state.place_new[value] >= 0:
+        state.more += state.weights[value]
     else:
-        counters[LESS] -= node[value, WEIGHT]
+        state.less -= state.weights[value]
 
 
-@subroutine
-def put_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def put_new(state: State, value: cython.longlong) -> cython.void:
     """Put ``value`` into the fast memory of the trial."""
-    size = counters[NEW_SIZE]
-    red[size, NEW] = value
-    node[value, NEW_PLACE] = size
-    counters[NEW_SIZE] = size + 1
-    counters[ROOM] -= node[value, WEIGHT]
-    if node[value, PLACE] >= 0:
-        counters[LESS] -= node[value, WEIGHT]
+    state.red_new[state.size_new] = value
+    state.place_new[value] = state.size_new
+    state.size_new += 1
+    state.room -= state.weights[value]
+    if state.place_old[value] >= 0:
+        state.less -= state.weights[value]
     else:
-        counters[MORE] += node[value, WEIGHT]
+        state.more += state.weights[value]
 
 
-@subroutine
-def drop_new(node: IntArray, red: IntArray, counters: IntArray, value: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def drop_new(state: State, value: cython.longlong) -> cython.void:
     """Take ``value`` out of the fast memory of the trial."""
-    size = counters[NEW_SIZE] - 1
-    last = red[size, NEW]
-    place = node[value, NEW_PLACE]
-    red[place, NEW] = last
-    node[last, NEW_PLACE] = place
-    node[value, NEW_PLACE] = -1
-    counters[NEW_SIZE] = size
-    counters[ROOM] += node[value, WEIGHT]
-    if node[value, PLACE] >= 0:
-        counters[LESS] += node[value, WEIGHT]
+    last: cython.longlong
+    place: cython.longlong = state.place_new[value]
+    state.size_new -= 1
+    last = state.red_new[state.size_new]
+    state.red_new[place] = last
+    state.place_new[last] = place
+    state.place_new[value] = -1
+    state.room += state.weights[value]
+    if state.place_old[value] >= 0:
+        state.less += state.weights[value]
     else:
-        counters[MORE] -= node[value, WEIGHT]
+        state.more -= state.weights[value]
 
 
-@subroutine
-def is_saved(node: IntArray, counters: IntArray, value: int, which: int) -> bool:
-    """True if ``value`` is in slow memory by now, in the schedule (STORED_OLD) or in the trial (STORED_NEW)."""
-    saved: bool = node[value, STORED] < counters[BEGIN] or node[value, which] == counters[NUMBER]
-    return saved
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_saved_old(state: State, value: cython.longlong) -> cython.bint:
+    """True if the schedule has ``value`` in slow memory by now."""
+    return state.stored[value] < state.begin or state.stored_old[value] == state.number
 
 
-@subroutine
-def next_use(
-    child_starts: IntArray, children: IntArray, node: IntArray, value: int, time: int
-) -> int:  # fmt: skip
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_saved_new(state: State, value: cython.longlong) -> cython.bint:
+    """True if the trial has ``value`` in slow memory by now."""
+    return state.stored[value] < state.begin or state.stored_new[value] == state.number
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def next_use(state: State, value: cython.longlong, time: cython.longlong) -> cython.longlong:
     """Return the first step of the trial after ``time`` that reads ``value``."""
-    nearest = NEVER
-    for edge in range(child_starts[value], child_starts[value + 1]):
-        use = node[children[edge], CHANGED]
+    nearest: cython.longlong = NEVER
+    use: cython.longlong
+    edge: cython.Py_ssize_t
+    state.work += state.child_starts[value + 1] - state.child_starts[value]
+    for edge in range(state.child_starts[value], state.child_starts[value + 1]):
+        use = state.changed_position[state.children[edge]]
         if time < use < nearest:
             nearest = use
     return nearest
 
 
-@subroutine
-def is_read_after(child_starts: IntArray, children: IntArray, node: IntArray, value: int, time: int) -> bool:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def is_read_after(state: State, value: cython.longlong, time: cython.longlong) -> cython.bint:
     """True if some step of the schedule after ``time`` reads ``value``."""
-    for edge in range(child_starts[value + 1] - 1, child_starts[value] - 1, -1):
-        if node[children[edge], POSITION] > time:
+    edge: cython.Py_ssize_t
+    last: cython.Py_ssize_t = state.child_starts[value + 1] - 1
+    for edge in range(last, state.child_starts[value] - 1, -1):
+        if state.position[state.children[edge]] > time:
+            state.work += last - edge
             return True
+    state.work += last - state.child_starts[value]
     return False
 
 
-@subroutine
-def old_step(state: State, time: int) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def old_step(state: State, time: cython.longlong) -> cython.longlong:
     """Take one step of the schedule; return the weight loaded and stored."""
-    starts, parents, child_starts, children = state.starts, state.parents, state.child_starts, state.children
-    node, red, counters = state.node, state.red, state.counters
-    cost = 0
-    number = counters[NUMBER]
-    entry = state.head[time]
+    cost: cython.longlong = 0
+    entry: cython.longlong = state.head[time]
+    here: cython.longlong = state.order[time]
+    value: cython.longlong
+    edge: cython.Py_ssize_t
+    state.work += 4 + state.starts[here + 1] - state.starts[here]
     while entry >= 0:
-        value = state.entries[entry, VALUE]
-        if node[value, PLACE] >= 0:
-            drop_old(node, red, counters, value)
-            if not is_saved(node, counters, value, STORED_OLD):
-                node[value, STORED_OLD] = number
-                cost += node[value, WEIGHT]
-                state.touched[counters[TOUCHED]] = value
-                counters[TOUCHED] += 1
-                if node[value, DEAD] != number:
-                    if node[value, STORED_NEW] == number:
-                        counters[AHEAD] -= node[value, WEIGHT]
+        value = state.entry_value[entry]
+        if state.place_old[value] >= 0:
+            drop_old(state, value)
+            if not is_saved_old(state, value):
+                state.stored_old[value] = state.number
+                cost += state.weights[value]
+                state.touched[state.touched_count] = value
+                state.touched_count += 1
+                if state.dead[value] != state.number:
+                    if state.stored_new[value] == state.number:
+                        state.ahead -= state.weights[value]
                     else:
-                        counters[BEHIND] += node[value, WEIGHT]
-        entry = state.entries[entry, FOLLOWING]
-    here = state.order[time]
-    for edge in range(starts[here], starts[here + 1]):
-        parent = parents[edge]
-        if node[parent, PLACE] < 0:
-            cost += node[parent, WEIGHT]
-            put_old(node, red, counters, parent)
-    for edge in range(starts[here], starts[here + 1]):
-        parent = parents[edge]
-        if not is_read_after(child_starts, children, node, parent, time):
-            drop_old(node, red, counters, parent)
-    if child_starts[here] < child_starts[here + 1]:
-        put_old(node, red, counters, here)
+                        state.behind += state.weights[value]
+        entry = state.entry_next[entry]
+    for edge in range(state.starts[here], state.starts[here + 1]):
+        value = state.parents[edge]
+        if state.place_old[value] < 0:
+            cost += state.weights[value]
+            put_old(state, value)
+    for edge in range(state.starts[here], state.starts[here + 1]):
+        value = state.parents[edge]
+        if not is_read_after(state, value, time):
+            drop_old(state, value)
+    if state.child_starts[here] < state.child_starts[here + 1]:
+        put_old(state, here)
     return cost
 
 
-@subroutine
-def farthest_used(state: State, penalty: float, time: int) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def farthest_used(state: State, penalty: cython.double, time: cython.longlong) -> cython.longlong:
     """Return the value in the trial's fast memory whose next use is farthest; not saved ones count as nearer."""
-    node, red, counters = state.node, state.red, state.counters
-    child_starts, children = state.child_starts, state.children
-    victim = -1
-    is_dirty = False
-    farthest = -1.0
-    for place in range(counters[NEW_SIZE]):
-        other = red[place, NEW]
-        if node[other, PINNED] == counters[CLOCK]:
+    victim: cython.longlong = -1
+    other: cython.longlong
+    upcoming: cython.longlong
+    far: cython.double
+    farthest: cython.double = -1.0
+    is_dirty: cython.bint = False
+    dirty: cython.bint
+    place: cython.Py_ssize_t
+    state.work += state.size_new
+    for place in range(state.size_new):
+        other = state.red_new[place]
+        if state.pinned[other] == state.clock:
             continue
-        upcoming = node[other, UPCOMING]
+        upcoming = state.upcoming[other]
         if upcoming < time:
-            upcoming = next_use(child_starts, children, node, other, time)
-            node[other, UPCOMING] = upcoming
-        far = float(upcoming - time)
+            upcoming = next_use(state, other, time)
+            state.upcoming[other] = upcoming
+        far = cython.cast(cython.double, upcoming - time)
         if far < farthest:
             continue
-        dirty = not is_saved(node, counters, other, STORED_NEW)
+        dirty = not is_saved_new(state, other)
         if dirty:
             far /= penalty
         # of equals those in slow memory first, then by index
-        if far > farthest or (far == farthest and (dirty, other) < (is_dirty, victim)):
+        if far > farthest or (far == farthest and (is_dirty if dirty != is_dirty else other < victim)):
             farthest = far
             victim = other
             is_dirty = dirty
     return victim
 
 
-@subroutine
-def make_room(state: State, need: int, penalty: float, time: int) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def make_room(
+    state: State, need: cython.longlong, penalty: cython.double, time: cython.longlong
+) -> cython.longlong:  # fmt: skip
     """Let values give way in the trial until ``need`` fits; return the weight stored."""
-    node, red, counters = state.node, state.red, state.counters
-    victims = state.victims
-    first = counters[VICTIMS]
-    count = first
-    while counters[ROOM] < need:
+    cost: cython.longlong = 0
+    first: cython.longlong = state.victim_count
+    count: cython.longlong = first
+    kept: cython.longlong = first
+    victim: cython.longlong
+    place: cython.Py_ssize_t
+    while state.room < need:
         victim = farthest_used(state, penalty, time)
-        drop_new(node, red, counters, victim)
-        victims[count] = victim
+        drop_new(state, victim)
+        state.victims[count] = victim
         count += 1
     # those used soonest stay after all, if the others make enough room
     for place in range(count - 1, first - 1, -1):
-        victim = victims[place]
-        if counters[ROOM] - node[victim, WEIGHT] >= need:
-            put_new(node, red, counters, victim)
-            victims[place] = -1
-    cost = 0
-    kept = first
+        victim = state.victims[place]
+        if state.room - state.weights[victim] >= need:
+            put_new(state, victim)
+            state.victims[place] = -1
     for place in range(first, count):
-        victim = victims[place]
+        victim = state.victims[place]
         if victim < 0:
             continue
-        victims[kept] = victim
+        state.victims[kept] = victim
         kept += 1
-        if not is_saved(node, counters, victim, STORED_NEW):
-            node[victim, STORED_NEW] = counters[NUMBER]
-            node[victim, STEP_NEW] = time
-            cost += node[victim, WEIGHT]
-            state.touched[counters[TOUCHED]] = victim
-            counters[TOUCHED] += 1
-            if node[victim, STORED_OLD] == counters[NUMBER]:
-                counters[BEHIND] -= node[victim, WEIGHT]
+        if not is_saved_new(state, victim):
+            state.stored_new[victim] = state.number
+            state.step_new[victim] = time
+            cost += state.weights[victim]
+            state.touched[state.touched_count] = victim
+            state.touched_count += 1
+            if state.stored_old[victim] == state.number:
+                state.behind -= state.weights[victim]
             else:
-                counters[AHEAD] += node[victim, WEIGHT]
-    counters[VICTIMS] = kept
+                state.ahead += state.weights[victim]
+    state.victim_count = kept
     return cost
 
 
-@subroutine
-def new_step(state: State, penalty: float, time: int) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def new_step(state: State, penalty: cython.double, time: cython.longlong) -> cython.longlong:
     """Take one step of the trial; return the weight loaded and stored."""
-    starts, parents, child_starts, children = state.starts, state.parents, state.child_starts, state.children
-    node, red, counters = state.node, state.red, state.counters
-    here = state.changed[time]
-    counters[CLOCK] += 1
-    cost = 0
-    for edge in range(starts[here], starts[here + 1]):
-        parent = parents[edge]
-        node[parent, PINNED] = counters[CLOCK]
-        if node[parent, NEW_PLACE] < 0:
-            cost += node[parent, WEIGHT]
-    need = cost + node[here, WEIGHT]
-    if counters[ROOM] < need:
+    here: cython.longlong = state.changed[time]
+    cost: cython.longlong = 0
+    need: cython.longlong
+    parent: cython.longlong
+    upcoming: cython.longlong
+    before: cython.bint
+    after: cython.bint
+    edge: cython.Py_ssize_t
+    state.work += 4 + state.starts[here + 1] - state.starts[here]
+    state.clock += 1
+    for edge in range(state.starts[here], state.starts[here + 1]):
+        parent = state.parents[edge]
+        state.pinned[parent] = state.clock
+        if state.place_new[parent] < 0:
+            cost += state.weights[parent]
+    need = cost + state.weights[here]
+    if state.room < need:
         cost += make_room(state, need, penalty, time)
-    state.until[time] = counters[VICTIMS]
-    for edge in range(starts[here], starts[here + 1]):
-        parent = parents[edge]
-        upcoming = next_use(child_starts, children, node, parent, time)
-        node[parent, UPCOMING] = upcoming
-        is_red = node[parent, NEW_PLACE] >= 0
+    state.until[time] = state.victim_count
+    for edge in range(state.starts[here], state.starts[here + 1]):
+        parent = state.parents[edge]
+        upcoming = next_use(state, parent, time)
+        state.upcoming[parent] = upcoming
         if upcoming < NEVER:
-            if not is_red:
-                put_new(node, red, counters, parent)
+            if state.place_new[parent] < 0:
+                put_new(state, parent)
             continue
-        if is_red:
-            drop_new(node, red, counters, parent)
-        before = is_saved(node, counters, parent, STORED_OLD)
-        after = is_saved(node, counters, parent, STORED_NEW)
+        if state.place_new[parent] >= 0:
+            drop_new(state, parent)
+        before = is_saved_old(state, parent)
+        after = is_saved_new(state, parent)
         if after and not before:
-            counters[AHEAD] -= node[parent, WEIGHT]
+            state.ahead -= state.weights[parent]
         if before and not after:
-            counters[BEHIND] -= node[parent, WEIGHT]
-        node[parent, DEAD] = counters[NUMBER]
-    if child_starts[here] < child_starts[here + 1]:
-        node[here, UPCOMING] = -1
-        put_new(node, red, counters, here)
+            state.behind -= state.weights[parent]
+        state.dead[parent] = state.number
+    if state.child_starts[here] < state.child_starts[here + 1]:
+        state.upcoming[here] = -1
+        put_new(state, here)
     return cost
 
 
-@subroutine
-def begin(state: State, first: int, budget: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def begin_trial(state: State, first: cython.longlong) -> cython.void:
     """Bring schedule and trial to where step ``first`` begins."""
-    node, red, counters = state.node, state.red, state.counters
-    for place in range(counters[SIZE]):
-        node[red[place, OLD], PLACE] = -1
-    for place in range(counters[NEW_SIZE]):
-        node[red[place, NEW], NEW_PLACE] = -1
-    counters[SIZE] = 0
-    counters[NEW_SIZE] = 0
-    counters[ROOM] = budget
-    counters[NUMBER] += 1
-    counters[BEGIN] = first
-    row = first // counters[SPACING]
-    for place in range(state.sizes[row, OLD]):
-        put_old(node, red, counters, state.points[row, place, OLD])
-    for time in range(row * counters[SPACING], first):
+    place: cython.Py_ssize_t
+    time: cython.Py_ssize_t
+    row: cython.longlong = first // state.spacing
+    for place in range(state.size_old):
+        state.place_old[state.red_old[place]] = -1
+    for place in range(state.size_new):
+        state.place_new[state.red_new[place]] = -1
+    state.work += state.size_old + state.point_size_old[row] + 8
+    state.size_old = state.size_new = 0
+    state.room = state.budget
+    state.number += 1
+    state.begin = first
+    for place in range(state.point_size_old[row]):
+        put_old(state, state.points_old[row, place])
+    for time in range(row * state.spacing, first):
         old_step(state, time)
-    for place in range(counters[SIZE]):
-        value = red[place, OLD]
-        put_new(node, red, counters, value)
-        node[value, UPCOMING] = -1
-    counters[VICTIMS] = 0
-    counters[TOUCHED] = 0
-    counters[MORE] = 0
-    counters[LESS] = 0
-    counters[AHEAD] = 0
-    counters[BEHIND] = 0
+    for place in range(state.size_old):
+        put_new(state, state.red_old[place])
+        state.upcoming[state.red_old[place]] = -1
+    state.victim_count = state.touched_count = 0
+    state.more = state.less = state.ahead = state.behind = 0
 
 
-@subroutine
-def attempt(state: State, first: int, stop: int, budget: int, penalty: float, limit: int) -> tuple[int, int]:
+@cython.ccall
+@cython.nogil
+@cython.exceptval(check=False)
+def attempt(
+    state: State, first: cython.longlong, stop: cython.longlong, penalty: cython.double, limit: cython.longlong
+) -> tuple[cython.longlong, cython.longlong]:
     """Return (weight moved more by the changed order, the step from which the schedules are one again).
 
     The orders differ from ``first`` to ``stop`` - 1 at most. The step is -1 if more than ``limit`` seems sure.
     """
-    begin(state, first, budget)
-    counters = state.counters
-    change = 0
+    change: cython.longlong = 0
+    time: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    steps: cython.Py_ssize_t = state.order.shape[0]
+    begin_trial(state, first)
     for time in range(first, stop):
         change -= old_step(state, time)
-    spacing = counters[SPACING]
-    for time in range(first, len(state.order)):
-        if time % spacing == 0 and time > first:
-            row = time // spacing
-            state.sizes[row, NEW] = counters[NEW_SIZE]
-            for place in range(counters[NEW_SIZE]):
-                state.points[row, place, NEW] = state.red[place, NEW]
+    for time in range(first, steps):
+        if time % state.spacing == 0 and time > first:
+            row = time // state.spacing
+            state.point_size_new[row] = state.size_new
+            for place in range(state.size_new):
+                state.points_new[row, place] = state.red_new[place]
         change += new_step(state, penalty, time)
         if time >= stop:
             change -= old_step(state, time)
         if time + 1 >= stop:
-            if counters[MORE] == 0 and counters[LESS] == 0 and counters[AHEAD] == 0 and counters[BEHIND] == 0:
+            if state.more == 0 and state.less == 0 and state.ahead == 0 and state.behind == 0:
                 return change, time + 1
-            if change - counters[MORE] - counters[AHEAD] > limit:
+            if change - state.more - state.ahead > limit:
                 return change, -1
-    return change, len(state.order)
+    return change, steps
 
 
-@subroutine
-def accept(state: State, stop: int, end: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def accept(state: State, stop: cython.longlong, end: cython.longlong) -> cython.void:
     """Let the trial be the schedule: orders differ up to ``stop`` - 1, what gives way up to ``end`` - 1."""
-    node, entries, counters = state.node, state.entries, state.counters
-    first = counters[BEGIN]
-    for time in range(first, stop):
+    time: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    victim: cython.Py_ssize_t = 0
+    entry: cython.longlong
+    following: cython.longlong
+    value: cython.longlong
+    for time in range(state.begin, stop):
         state.order[time] = state.changed[time]
-        node[state.changed[time], POSITION] = time
-    place = 0
-    for time in range(first, end):
+        state.position[state.changed[time]] = time
+    for time in range(state.begin, end):
         entry = state.head[time]
         while entry >= 0:
-            following = entries[entry, FOLLOWING]
-            entries[entry, FOLLOWING] = counters[FREE]
-            counters[FREE] = entry
+            following = state.entry_next[entry]
+            state.entry_next[entry] = state.free
+            state.free = entry
             entry = following
         state.head[time] = -1
-        while place < state.until[time]:
-            entry = counters[FREE]
-            counters[FREE] = entries[entry, FOLLOWING]
-            entries[entry, VALUE] = state.victims[place]
-            entries[entry, FOLLOWING] = state.head[time]
+        while victim < state.until[time]:
+            entry = state.free
+            state.free = state.entry_next[entry]
+            state.entry_value[entry] = state.victims[victim]
+            state.entry_next[entry] = state.head[time]
             state.head[time] = entry
-            place += 1
-    for place in range(counters[TOUCHED]):
+            victim += 1
+    for place in range(state.touched_count):
         value = state.touched[place]
-        is_stored = node[value, STORED_NEW] == counters[NUMBER]
-        node[value, STORED] = node[value, STEP_NEW] if is_stored else NEVER
-    spacing = counters[SPACING]
-    for row in range(first // spacing + 1, (end - 1) // spacing + 1):
-        state.sizes[row, OLD] = state.sizes[row, NEW]
-        for place in range(state.sizes[row, OLD]):
-            state.points[row, place, OLD] = state.points[row, place, NEW]
-
-
-@kernel
-def set_up(state: State, budget: int) -> int:
-    """Note what the order and the lists of the schedule imply; return what it moves beside its outputs."""
-    counters = state.counters
-    state.sizes[0, OLD] = 0
-    begin(state, 0, budget)
-    cost = 0
-    known = 0
-    for time in range(len(state.order)):
-        if time % counters[SPACING] == 0:
-            row = time // counters[SPACING]
-            state.sizes[row, OLD] = counters[SIZE]
-            for place in range(counters[SIZE]):
-                state.points[row, place, OLD] = state.red[place, OLD]
-        cost += old_step(state, time)
-        for place in range(known, counters[TOUCHED]):
-            state.node[state.touched[place], STORED] = time
-        known = counters[TOUCHED]
-    return cost
-
-
-@kernel
-def moves_of(state: State, budget: int) -> tuple[npt.NDArray[np.uint8], IntArray]:
-    """Return the moves (kinds, nodes) of the schedule."""
-    node, red, counters = state.node, state.red, state.counters
-    most = 4 * len(state.order) + 3 * len(state.parents) + 2 * len(state.entries)
-    kinds = np.empty(most, np.uint8)
-    nodes = np.empty(most, np.int64)
-    count = 0
-    begin(state, 0, budget)
-    for time in range(len(state.order)):
-        here = state.order[time]
-        entry = state.head[time]
-        while entry >= 0:
-            value = state.entries[entry, VALUE]
-            if node[value, PLACE] >= 0:
-                if node[value, STORED] == time:
-                    kinds[count], nodes[count] = 1, value
-                    count += 1
-                kinds[count], nodes[count] = 3, value
-                count += 1
-                drop_old(node, red, counters, value)
-            entry = state.entries[entry, FOLLOWING]
-        for edge in range(state.starts[here], state.starts[here + 1]):
-            parent = state.parents[edge]
-            if node[parent, PLACE] < 0:
-                kinds[count], nodes[count] = 0, parent
-                count += 1
-                put_old(node, red, counters, parent)
-        kinds[count], nodes[count] = 2, here
-        count += 1
-        for edge in range(state.starts[here], state.starts[here + 1]):
-            parent = state.parents[edge]
-            if not is_read_after(state.child_starts, state.children, node, parent, time):
-                kinds[count], nodes[count] = 3, parent
-                count += 1
-                drop_old(node, red, counters, parent)
-        if state.child_starts[here] < state.child_starts[here + 1]:
-            put_old(node, red, counters, here)
-        else:
-            kinds[count], nodes[count], kinds[count + 1], nodes[count + 1] = 1, here, 3, here
-            count += 2
-    return kinds[:count], nodes[:count]
+        state.stored[value] = state.step_new[value] if state.stored_new[value] == state.number else NEVER
+    for row in range(state.begin // state.spacing + 1, (end - 1) // state.spacing + 1):
+        state.point_size_old[row] = state.point_size_new[row]
+        for place in range(state.point_size_old[row]):
+            state.points_old[row, place] = state.points_new[row, place]

@@ -21,9 +21,9 @@ def computed_again(cdag: Cdag, plan: Plan, budget: int) -> Plan:
     >>> [kind.name for kind, _ in computed_again(chain, plan_of(moves), 9)]
     ['LOAD', 'COMPUTE', 'COMPUTE', 'DELETE', 'COMPUTE', 'COMPUTE', 'STORE']
     """
-    kinds, nodes = np.empty(3 * len(plan), dtype=np.uint8), np.empty(3 * len(plan), dtype=np.int64)
-    count = kernels.compute_again(
-        plan.kinds, plan.nodes, cdag.weights, cdag.parents.starts, cdag.parents.targets, budget, kinds, nodes
-    )
-    keep = kernels.needed(kinds[:count], nodes[:count], cdag.is_output())
-    return Plan(kinds[:count][keep], nodes[:count][keep])
+    moves = kernels.Moves(plan.kinds, plan.nodes, cdag.n)
+    kernels.compute_again(moves, cdag.weights, cdag.parents.starts, cdag.parents.targets, budget)
+    kinds, nodes = np.asarray(moves.new_kinds)[: moves.count], np.asarray(moves.new_nodes)[: moves.count]
+    keep = np.zeros(moves.count, np.bool_)
+    kernels.needed(kinds, nodes, cdag.is_output().view(np.uint8), keep.view(np.uint8))
+    return Plan(kinds[keep], nodes[keep])

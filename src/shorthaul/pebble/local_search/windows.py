@@ -6,10 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.graphs.csr import Csr, from_arrays
-from shorthaul.pebble.local_search import recomputing_kernels as kernels
+from shorthaul.graphs.csr import from_arrays
+from shorthaul.pebble.local_search.annealing import graph_of
+from shorthaul.pebble.local_search.order_moves_kernels import Graph
+from shorthaul.pebble.local_search.recomputing_replay_kernels import Frame, upcoming_reads
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan
+
+#: What upcoming_reads gives for a value that is not read again.
+_NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,15 +22,13 @@ class Window:
     """A stretch of an order, in numbers of its own.
 
     ``nodes`` are the nodes that matter by their local number: those computed, their operands, and what is in fast
-    memory before. ``order`` is the stretch, ``frame`` what lies around it (see :mod:`recomputing_kernels`).
+    memory before. ``order`` is the stretch, ``frame`` what lies around it.
     """
 
     nodes: IntArray
     order: IntArray
-    parents: Csr
-    children: Csr
-    weights: IntArray
-    frame: IntArray
+    graph: Graph
+    frame: Frame
 
 
 def whole(cdag: Cdag, order: IntArray) -> Window:
@@ -36,10 +39,9 @@ def whole(cdag: Cdag, order: IntArray) -> Window:
     >>> whole(cdag, cdag.order[~cdag.is_input()]).order.tolist()
     [3, 4, 5]
     """
-    frame = np.zeros((kernels.FRAME_ROWS, cdag.n), dtype=np.int64)
-    frame[kernels.FIRST_STATE] = 2 * cdag.is_input()
-    frame[kernels.AFTER] = kernels.NEVER
-    return Window(np.arange(cdag.n), order, cdag.parents, cdag.children, cdag.weights, frame)
+    none = np.zeros(cdag.n, np.int64)
+    frame = Frame(2 * cdag.is_input().astype(np.int64), none, np.full(cdag.n, _NEVER), none, none)
+    return Window(np.arange(cdag.n), order, graph_of(cdag), frame)
 
 
 def window(cdag: Cdag, plan: Plan, first: int, stop: int) -> Window:
@@ -50,33 +52,29 @@ def window(cdag: Cdag, plan: Plan, first: int, stop: int) -> Window:
     begin = 0 if first == 0 else int(computations[first - 1]) + 1
     end = int(computations[stop - 1]) + 1
     parents = cdag.parents
-    upcoming = kernels.upcoming_reads(order, first, parents.starts, parents.targets)
-    after = kernels.upcoming_reads(order, stop, parents.starts, parents.targets)
+    upcoming = upcoming_reads(order, first, parents.starts, parents.targets)
+    after = upcoming_reads(order, stop, parents.starts, parents.targets)
     red_before, state = _memory(cdag, plan, begin)
     red_after, state_after = _memory(cdag, plan, end)
     computed = np.unique(stretch)
     counts = parents.starts[computed + 1] - parents.starts[computed]
     inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     operands = parents.targets[np.repeat(parents.starts[computed], counts) + inside]
-    waiting = np.flatnonzero(red_before & (upcoming < kernels.NEVER))
+    waiting = np.flatnonzero(red_before & (upcoming < _NEVER))
     nodes = np.unique(np.concatenate([computed, operands, waiting]))
     sources = np.searchsorted(nodes, operands)
     targets = np.repeat(np.searchsorted(nodes, computed), counts)
-    live = after[nodes] < kernels.NEVER
-    frame = np.empty((kernels.FRAME_ROWS, len(nodes)), dtype=np.int64)
-    frame[kernels.FIRST_STATE] = state[nodes]
-    frame[kernels.FIRST_RED] = red_before[nodes]
-    frame[kernels.AFTER] = after[nodes]
-    frame[kernels.LAST_RED] = red_after[nodes] & live
-    frame[kernels.LAST_SAVED] = (state_after[nodes] == 1) & live
-    return Window(
-        nodes,
-        np.searchsorted(nodes, stretch),
-        from_arrays(len(nodes), targets, sources),
-        from_arrays(len(nodes), sources, targets),
-        cdag.weights[nodes],
-        frame,
+    live = after[nodes] < _NEVER
+    frame = Frame(
+        state[nodes],
+        red_before[nodes].astype(np.int64),
+        after[nodes],
+        (red_after[nodes] & live).astype(np.int64),
+        ((state_after[nodes] == 1) & live).astype(np.int64),
     )
+    parents, children = from_arrays(len(nodes), targets, sources), from_arrays(len(nodes), sources, targets)
+    graph = Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights[nodes])
+    return Window(nodes, np.searchsorted(nodes, stretch), graph, frame)
 
 
 def _memory(cdag: Cdag, plan: Plan, moves: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], IntArray]:

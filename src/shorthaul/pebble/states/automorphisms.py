@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.states import automorphism_kernels as kernels
@@ -19,8 +18,6 @@ from shorthaul.pebble.states.automorphism_kernels import Group
 
 WordArray = npt.NDArray[np.uint64]
 
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 3
 #: At most this many automorphisms are used.
 _MOST = 96
 #: Nodes tried as images before an automorphism is given up.
@@ -39,9 +36,7 @@ def automorphisms(cdag: Cdag, *, search: Search) -> IntArray:
     >>> automorphisms(pyramid(n=2), search=Search()).tolist()
     [[2, 1, 0, 4, 3, 5]]
     """
-    announce("shorthaul.pebble.states.automorphism_kernels", COMPILE_S)
-    finder = _Finder(cdag, search)
-    return finder.found()
+    return _Finder(cdag, search).found()
 
 
 @dataclass(slots=True)
@@ -55,6 +50,8 @@ class _Finder:
         sources, targets = cdag.edge_arrays()
         self._edges = np.sort(sources * cdag.n + targets)
         self._ends = (sources, targets)
+        parents, children = cdag.parents, cdag.children
+        self._graph = kernels.Refinement(parents.starts, parents.targets, children.starts, children.targets)
 
     def found(self) -> IntArray:
         n = self._cdag.n
@@ -77,9 +74,8 @@ class _Finder:
         return np.array(rows, dtype=np.int64).reshape(len(rows), n)
 
     def _refined(self, colours: WordArray) -> WordArray:
-        parents, children = self._cdag.parents, self._cdag.children
         refined = colours.copy()
-        kernels.refine(refined, parents.starts, parents.targets, children.starts, children.targets)
+        kernels.refine(self._graph, refined)
         return refined
 
     def _told_apart(self, colours: WordArray, node: int) -> WordArray:

@@ -12,24 +12,21 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import DefectError
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import layered_search_kernels as kernels
-from shorthaul.pebble.states.automorphism_kernels import Group, make_small
+from shorthaul.pebble.states.automorphism_kernels import Group, turn
 from shorthaul.pebble.states.automorphisms import NO_GROUP, group_of
 from shorthaul.pebble.states.dominance_kernels import (
-    COLUMNS,
-    COST,
-    NODE,
-    ORIGIN,
-    WHOLE,
+    Comparison,
+    States,
     group_hashes,
     insert_all,
     release_charges,
     undominated,
 )
+from shorthaul.pebble.states.layer_constants import COLUMNS, COST, NODE, ORIGIN, WHOLE
 from shorthaul.pebble.states.pattern_database_kernels import Patterns
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
 from shorthaul.pebble.states.potential_kernels import Potential
@@ -37,8 +34,6 @@ from shorthaul.pebble.states.potentials import NO_POTENTIAL
 
 WordArray = npt.NDArray[np.uint64]
 
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 8
 #: A layer may hold at most this many bytes of states before it counts as too large to complete.
 LARGEST_LAYER = 600 * 2**20
 #: All layers together may hold this many bytes.
@@ -48,11 +43,11 @@ _COMPARED = 200
 _CHUNK = 4096
 #: States that are sorted, compared or entered in one go, between two looks at the clock.
 _BATCH = 2**19
+#: Sets of values to let go that an effort of 1 looks at.
+_WORK_PER_EFFORT = 1e7
 #: Sets of values to let go that are looked at per state and node; a beam looks at few, cheapest first.
-_EFFORT = 2**24
-_BEAM_EFFORT = 256
-#: Automorphisms applied to one state that can be told.
-_TRAIL = 10_000
+_MOST_STEPS = 2**24
+_MOST_STEPS_OF_BEAM = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +65,7 @@ class Tables:
     children: WordArray
     later: WordArray
     computed: WordArray
+    graph: kernels.Graph
 
     @property
     def words(self) -> int:
@@ -85,14 +81,12 @@ def tables(cdag: Cdag) -> Tables:
     for v in cdag.order[::-1].tolist():
         for w in cdag.children.neighbours(v).tolist():
             later[v] |= later[w]
-    return Tables(
-        unit,
-        cdag.weights // unit,
-        _rows(cdag.n, targets, sources, cdag.n),
-        _rows(cdag.n, sources, targets, cdag.n),
-        later,
-        _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0],
-    )
+    weights = cdag.weights // unit
+    parents = _rows(cdag.n, targets, sources, cdag.n)
+    children = _rows(cdag.n, sources, targets, cdag.n)
+    computed = _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0]
+    graph = kernels.Graph(weights, parents.ravel(), children.ravel(), later.ravel(), computed)
+    return Tables(unit, weights, parents, children, later, computed, graph)
 
 
 def _rows(rows: int, row: IntArray, member: IntArray, n: int, only: BoolArray | None = None) -> WordArray:
@@ -194,7 +188,6 @@ class Layers:
         potential: Potential = NO_POTENTIAL,
         automorphisms: IntArray | None = None,
     ) -> None:
-        announce("shorthaul.pebble.states.layered_search_kernels", COMPILE_S)
         self._cdag, self._sets, self._cut, self._order = cdag, sets, cut, order
         self._patterns, self._potential = patterns, potential
         self._automorphisms = np.zeros((0, cdag.n), dtype=np.int64) if automorphisms is None else automorphisms
@@ -276,15 +269,15 @@ class Layers:
     def _turned(self, source: _Layer, origin: int, layer: _Layer, row: int) -> IntArray:
         """Return which node of the successor as it was made each node of the state at ``row`` was."""
         single = _Layer(source.sets[origin : origin + 1], source.numbers[origin : origin + 1])
-        growth = _Growth(self._sets, single, self._room, None, int(layer.numbers[row, NODE]))
+        node = int(layer.numbers[row, NODE])
+        growth = _Growth(self._sets, single, self._room, None, node, NO_PATTERNS, NO_POTENTIAL, NO_GROUP)
         growth.run(int(layer.numbers[row, COST]) + 1, Search())
-        image, trail = np.empty_like(layer.sets[row]), np.empty(_TRAIL, dtype=np.int64)
         for state, cost in zip(growth.layer().sets, growth.layer().numbers[:, COST], strict=True):
             small = state.copy()
-            steps = make_small(self._group, small, self._sets.words, image, trail)
+            trail = turn(self._group, small)
             if cost == layer.numbers[row, COST] and (small == layer.sets[row]).all():
                 turned = np.arange(self._cdag.n)
-                for number in trail[:steps].tolist():
+                for number in trail:
                     turned = turned[np.argsort(self._automorphisms[number])]
                 return turned
         raise DefectError("no successor is the state that was reached")
@@ -321,53 +314,56 @@ class _Growth:
         budget: int,
         width: int | None,
         only: int,
-        patterns: Patterns = NO_PATTERNS,
-        potential: Potential = NO_POTENTIAL,
-        group: Group = NO_GROUP,
+        patterns: Patterns,
+        potential: Potential,
+        group: Group,
     ) -> None:
-        self._sets, self._source, self._budget, self._width = sets, layer, budget, width
-        self._only, self._patterns, self._potential, self._group = only, patterns, potential, group
+        self._sets, self._source, self._width = sets, layer, width
+        most_steps = _MOST_STEPS if width is None else _MOST_STEPS_OF_BEAM
+        self._expansion = kernels.Expansion(
+            sets.graph, layer.sets.ravel(), layer.numbers, budget, only, most_steps, patterns, potential, group
+        )
         self._most = LARGEST_LAYER // (3 * sets.words * 8 + 8 * COLUMNS + 16)
         room = min(self._most, max(8 * _CHUNK, (64 if width is None else 16) * len(layer.sets)))
         self._resize(room if width is None else min(self._most, max(room, 8 * width)))
-        self._filled = self._position = 0
-        self._stuck = self._full = False
-        self.is_cut = self.outgrown = False
+        self._stuck = self._full = self._is_narrowed = False
+        self.outgrown = False
+
+    @property
+    def is_cut(self) -> bool:
+        """True if not all successors were looked at or kept."""
+        return self._is_narrowed or bool(self._expansion.is_cut)
 
     def layer(self) -> _Layer:
         """Return the states made so far."""
-        return _Layer(self._next[: self._filled], self._numbers[: self._filled])
+        filled = self._states.filled
+        return _Layer(self._next[:filled], self._numbers[:filled])
 
     def least_whole(self, limit: int) -> int:
         """Return the least cost of a plan through any state made or still to be expanded."""
-        made = self._numbers[: self._filled, WHOLE].min(initial=limit)
-        return int(self._source.numbers[self._position :, WHOLE].min(initial=made))
+        made = self._numbers[: self._states.filled, WHOLE].min(initial=limit)
+        return int(self._source.numbers[self._expansion.position :, WHOLE].min(initial=made))
 
     def _resize(self, room: int) -> None:
         self._next = np.empty((room, 3 * self._sets.words), dtype=np.uint64)
         self._numbers = np.empty((room, COLUMNS), dtype=np.int64)
-        self._table = np.full(_table_size(room), -1, dtype=np.int64)
+        table = np.full(1 << (2 * room - 1).bit_length(), -1, dtype=np.int64)
+        self._states = States(self._next.reshape(-1), self._numbers, table)
 
     def run(self, limit: int, search: Search) -> bool:
         """Expand what is left of the layer; False if time or memory ran out."""
-        sets, source = self._sets, self._source
-        effort = _EFFORT if self._width is None else _BEAM_EFFORT
-        while self._position < len(source.sets):
+        expansion, count = self._expansion, len(self._source.sets)
+        while expansion.position < count:
             if search.expired() or (self._full and not self._make_room(search)):
                 return False
-            stop = min(len(source.sets), self._position + _CHUNK)
-            reached, self._filled, unseen, full = kernels.expand(
-                source.sets[:stop], source.numbers[:stop], self._position, limit, self._budget, sets.weights,
-                sets.parents, sets.children, sets.later, sets.computed, self._next, self._numbers, self._table,
-                self._filled, self._only, effort, self._patterns, self._potential, self._group,
-            )  # fmt: skip
-            self.is_cut = self.is_cut or unseen > 0
-            if full:
-                if self._stuck and reached == self._position:
-                    self.outgrown = True  # one state fills all the room
-                    return False
-                self._stuck = reached == self._position
-            self._position, self._full = reached, full
+            reached = expansion.position
+            work, is_done = kernels.expand(expansion, self._states, min(count, reached + _CHUNK), limit)
+            search.spend(work / _WORK_PER_EFFORT)
+            self._full = not is_done
+            if self._full and self._stuck and reached == expansion.position:
+                self.outgrown = True  # one state fills all the room
+                return False
+            self._stuck = self._full and reached == expansion.position
         return True
 
     def _make_room(self, search: Search) -> bool:
@@ -377,19 +373,15 @@ class _Growth:
             return False
         if self._width is not None and len(small.sets) > len(self._next) // 4:
             small = _cut_down(self._sets, small, Cut(min(self._width, len(self._next) // 4)))
-            self.is_cut = True
+            self._is_narrowed = True
         kept, room = len(small.sets), len(self._next)
         self.outgrown = kept > 0.9 * self._most
         self._resize(min(self._most, 4 * room) if kept > 0.5 * room else room)
         self._next[:kept], self._numbers[:kept] = small.sets, small.numbers
-        self._filled, self._full = kept, False
+        self._full = False
         for first in range(0, kept, _BATCH):
-            insert_all(self._next, self._numbers, self._table, first, min(kept, first + _BATCH))
+            insert_all(self._states, min(kept, first + _BATCH))
         return not self.outgrown
-
-
-def _table_size(room: int) -> int:
-    return 1 << (2 * room - 1).bit_length()
 
 
 def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
@@ -398,7 +390,8 @@ def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     Large layers are taken apart by hash first, so that Ctrl-C and the time limit are heard.
     """
     count = len(layer.sets)
-    hashes = group_hashes(layer.sets, sets.words, count)
+    hashes = _group_hashes(sets, layer)
+    states = Comparison(layer.sets.ravel(), layer.numbers, hashes, sets.weights, sets.words, _COMPARED)
     if count <= _BATCH:
         batches = [np.arange(count)]
     else:
@@ -408,7 +401,8 @@ def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     kept: list[IntArray] = []
     for batch in batches:
         order = batch[np.lexsort((layer.numbers[batch, COST], hashes[batch]))]
-        keep = undominated(layer.sets, layer.numbers, order, hashes, sets.weights, sets.words, _COMPARED)
+        keep = np.empty(len(order), dtype=np.bool_)
+        undominated(states, order, keep.view(np.uint8))
         kept.append(order[keep])
         if search.expired() and len(batches) > 1:
             return None
@@ -416,14 +410,22 @@ def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     return _Layer(layer.sets[rows], layer.numbers[rows])
 
 
+def _group_hashes(sets: Tables, layer: _Layer) -> WordArray:
+    hashes = np.empty(len(layer.sets), dtype=np.uint64)
+    group_hashes(layer.sets.ravel(), layer.sets.shape[1], sets.words, hashes)
+    return hashes
+
+
 def _cut_down(sets: Tables, layer: _Layer, cut: Cut) -> _Layer:
     key = layer.numbers[:, WHOLE if cut.is_guided else COST].astype(np.float64)
     if cut.greed:
-        key += cut.greed * release_charges(layer.sets, sets.weights, sets.words)
+        charges = np.empty(len(key), dtype=np.int64)
+        release_charges(layer.sets.ravel(), sets.weights, sets.words, charges)
+        key += cut.greed * charges
     if cut.noise and cut.generator is not None:
         key += cut.noise / sets.unit * cut.generator.random(len(key))
     if cut.per_set:
-        hashes = group_hashes(layer.sets, sets.words, len(layer.sets))
+        hashes = _group_hashes(sets, layer)
         order = np.lexsort((key, hashes))
         first = np.concatenate([[True], hashes[order][1:] != hashes[order][:-1]])
         start = np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))

@@ -8,385 +8,594 @@ to come, and its store if it is unsaved. Loads are then free, and an input never
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.core.bits import add, bit, complement, has, lowest, members, remove, within
+from cython.cimports.shorthaul.pebble.states.automorphism_kernels import Group, first_of_orbits, make_small
+from cython.cimports.shorthaul.pebble.states.dominance_kernels import States, insert
+from cython.cimports.shorthaul.pebble.states.layer_constants import COST, NODE, OCCUPANCY, ORIGIN, WHOLE
+from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import Lookup, Patterns, let_go, locate, relocate
+from cython.cimports.shorthaul.pebble.states.potential_kernels import Potential, held_by, rank_of
 
-from shorthaul.core.jit import kernel
-from shorthaul.pebble.states.automorphism_kernels import Group, first_of_orbits, make_small
-from shorthaul.pebble.states.bitset_kernels import flip, has, inside, members
-from shorthaul.pebble.states.dominance_kernels import COST, NODE, OCCUPANCY, ORIGIN, WHOLE, insert
-from shorthaul.pebble.states.pattern_database_kernels import Patterns, add_up, excess_of, let_go, locate_all, relocate
-from shorthaul.pebble.states.potential_kernels import Potential, potential_of, rank_of
+#: Units of work (see :func:`expand`) after which an expansion returns to look at the clock.
+_MOST_WORK = cython.declare(cython.longlong, 2_000_000)
 
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
-
-#: Sets of values looked at after which an expansion returns to look at the clock.
-_MOST_WORK = 2_000_000
+#: What computing a node in a state counts as.
+_NODE_WORK = cython.declare(cython.longlong, 4)
 
 #: A limit further away than this is none, so that shares of it stay exact.
-_MOST_SLACK = 2**38
-
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
+_MOST_SLACK = cython.declare(cython.longlong, 1 << 38)
 
 
-@kernel
-def _is_safe(
-    state: WordArray,
-    node: int,
-    occupancy: int,
-    budget: int,
-    weights: IntArray,
-    parents: WordArray,
-    children: WordArray,
-    scratch: IntArray,
-) -> bool:
+@cython.final
+@cython.cclass
+class Graph:
+    """A graph as bit sets, rows of ``words`` words: ``parents``, ``children``, and ``later``, nodes with descendants.
+
+    ``computed`` is the set of the nodes that are no inputs.
+    """
+
+    weights: cython.const_longlong[::1]
+    parents: cython.const_ulonglong[::1]
+    children: cython.const_ulonglong[::1]
+    later: cython.const_ulonglong[::1]
+    computed: cython.const_ulonglong[::1]
+    n: cython.longlong
+    words: cython.longlong
+
+    def __init__(
+        self,
+        weights: cython.const_longlong[::1],
+        parents: cython.const_ulonglong[::1],
+        children: cython.const_ulonglong[::1],
+        later: cython.const_ulonglong[::1],
+        computed: cython.const_ulonglong[::1],
+    ) -> None:
+        self.weights = weights
+        self.parents = parents
+        self.children = children
+        self.later = later
+        self.computed = computed
+        self.n = weights.shape[0]
+        self.words = computed.shape[0]
+
+
+@cython.final
+@cython.cclass
+class Expansion:
+    """The successors of one layer, as far as they are made, with room to work in.
+
+    ``sets`` has a row (done, red, unsaved) per state of the layer, ``numbers`` what goes with it; ``states`` gets the
+    successors. ``only`` is the node to compute, -1 for any. At most ``most_steps`` sets of values to let go are looked
+    at per state and node.
+    """
+
+    graph: Graph
+    sets: cython.const_ulonglong[::1]
+    numbers: cython.const_longlong[:, ::1]
+    states: States
+    potential: Potential
+    group: Group
+    lookup: Lookup
+    budget: cython.longlong
+    only: cython.longlong
+    most_steps: cython.longlong
+    limit: cython.longlong
+    position = cython.declare(cython.longlong, visibility="readonly")  # the state whose turn it is
+    is_cut = cython.declare(cython.bint, visibility="readonly")  # True once some state and node took too many steps
+    work: cython.longlong
+    is_open: cython.bint  # some of the nodes that are ready in this state were computed
+    start: cython.longlong  # the first row of its successors
+    ready: cython.longlong[::1]
+    ready_count: cython.longlong
+    turn: cython.longlong  # which of them is next
+    cost: cython.longlong
+    slack: cython.longlong  # what a plan may still cost
+    # The state after computing a node, before values are let go; ``total`` is what it then takes.
+    base: cython.ulonglong[::1]
+    operands: cython.longlong[::1]
+    operand_count: cython.longlong
+    total: cython.longlong
+    released: cython.longlong
+    excess: cython.longlong
+    largest: cython.longlong  # what tables say of it
+    held: cython.longlong  # what the potential says of it
+    own: cython.longlong[::1]  # prices of holding values
+    # Values that may be let go, by how much letting them go exceeds their price.
+    size: cython.longlong
+    candidates: cython.longlong[::1]
+    rises: cython.longlong[::1]
+    sizes: cython.longlong[::1]
+    digits: cython.longlong[::1]  # their charges in sizes
+    suffix: cython.longlong[::1]  # sums of sizes from here on
+    covered: cython.ulonglong[::1]  # the readers to come, with their descendants
+    is_covered: cython.uchar[::1]
+    leaders: cython.ulonglong[::1]  # which others leave first
+    has_leaders: cython.uchar[::1]
+    chosen: cython.longlong[::1]
+    taken: cython.ulonglong[::1]
+
+    def __init__(
+        self,
+        graph: Graph,
+        sets: cython.const_ulonglong[::1],
+        numbers: cython.const_longlong[:, ::1],
+        budget: cython.longlong,
+        only: cython.longlong,
+        most_steps: cython.longlong,
+        patterns: Patterns,
+        potential: Potential,
+        group: Group,
+    ) -> None:
+        n = graph.n
+        words = graph.words
+        self.graph = graph
+        self.sets = sets
+        self.numbers = numbers
+        self.potential = potential
+        self.group = group
+        self.lookup = Lookup(patterns, words)
+        self.budget = budget
+        self.only = only
+        self.most_steps = most_steps
+        self.limit = 0
+        self.position = 0
+        self.is_cut = False
+        self.work = 0
+        self.is_open = False
+        self.start = 0
+        self.ready = np.empty(n, np.int64)
+        self.ready_count = 0
+        self.turn = 0
+        self.cost = 0
+        self.slack = 0
+        self.base = np.empty(3 * words, np.uint64)
+        self.operands = np.empty(n, np.int64)
+        self.operand_count = 0
+        self.total = 0
+        self.released = 0
+        self.excess = 0
+        self.largest = 0
+        self.held = 0
+        self.own = np.zeros(n, np.int64)
+        self.size = 0
+        self.candidates = np.empty(n, np.int64)
+        self.rises = np.empty(n, np.int64)
+        self.sizes = np.empty(n, np.int64)
+        self.digits = np.empty(n, np.int64)
+        self.suffix = np.empty(n + 1, np.int64)
+        self.covered = np.empty(n * words, np.uint64)
+        self.is_covered = np.empty(n, np.uint8)
+        self.leaders = np.empty(n * words, np.uint64)
+        self.has_leaders = np.empty(n, np.uint8)
+        self.chosen = np.empty(n + 1, np.int64)
+        self.taken = np.empty(words, np.uint64)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
     """True if some optimal continuation computes ``node`` next: it fits as things are and nothing is gained by waiting.
 
     The operands that die with it must be those that are not red, and the red ones D that die must outweigh the
     result even when they would have been spilled instead: for any part of D that leaves less room to the result than
     it takes, the charge has to cover spilling the result.
     """
-    words = parents.shape[1]
-    count = members(parents[node], scratch)
-    extra = np.int64(0)
-    freed = np.int64(0)
-    charge = np.int64(0)
-    dying = 0
-    for i in range(count):
-        p = scratch[i]
-        left = False
-        for k in range(words):
-            rest = children[p, k] & ~state[k]
-            if k == node >> 6:
-                rest &= ~(_ONE << np.uint64(node & 63))
-            if rest != _ZERO:
-                left = True
-                break
-        red = has(state[words : 2 * words], p)
-        if not red:
-            if left:
-                return False
-            extra += weights[p]
-        elif not left:
-            dying += 1
-            freed += weights[p]
-            charge += weights[p] * (2 if has(state[2 * words : 3 * words], p) else 1)
-    if occupancy + extra + weights[node] > budget:
-        return False
-    empty = True
+    words: cython.longlong = e.graph.words
+    first: cython.longlong = e.position * 3 * words
+    weight: cython.longlong = e.graph.weights[node]
+    occupancy: cython.longlong = e.numbers[e.position, OCCUPANCY] + weight
+    freed: cython.longlong = 0
+    charge: cython.longlong = 0
+    dying: cython.longlong = 0
+    p: cython.longlong
+    least: cython.longlong
+    word: cython.ulonglong
+    rest: cython.ulonglong
+    is_read: cython.bint
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
     for k in range(words):
-        if children[node, k] != _ZERO:
-            empty = False
-    if empty:
+        word = e.graph.parents[node * words + k]
+        while word:
+            p = 64 * k + lowest(word)
+            word &= word - 1
+            is_read = False
+            for j in range(words):
+                rest = e.graph.children[p * words + j] & complement(e.sets[first + j])
+                if j == node >> 6:
+                    rest &= complement(bit(node & 63))
+                is_read = is_read or rest != 0
+            if not has(e.sets, first + words, p):
+                if is_read:
+                    return False
+                occupancy += e.graph.weights[p]
+                if occupancy > e.budget:
+                    return False
+            elif not is_read:
+                dying += 1
+                freed += e.graph.weights[p]
+                charge += e.graph.weights[p] * (2 if has(e.sets, first + 2 * words, p) else 1)
+    if occupancy > e.budget:
+        return False
+    rest = 0
+    for k in range(words):
+        rest |= e.graph.children[node * words + k]
+    if rest == 0:
         return True
-    if dying == 0 or freed < weights[node]:
+    if dying == 0 or freed < weight:
         return False
     if dying == 1:
-        return bool(charge >= 2 * weights[node])
+        return charge >= 2 * weight
     # If a part Q of the dying operands is spilled and the rest weighs less than the result, then w(Q) is at least
     # this, and Q is charged that once, or twice if all of it is unsaved.
-    least = freed - weights[node] + 1
-    return bool(least >= 2 * weights[node] or (least >= weights[node] and charge == 2 * freed))
+    least = freed - weight + 1
+    return least >= 2 * weight or (least >= weight and charge == 2 * freed)
 
 
-@kernel
-def expand(
-    source_sets: WordArray,
-    source_numbers: IntArray,
-    position: int,
-    limit: int,
-    budget: int,
-    weights: IntArray,
-    parents: WordArray,
-    children: WordArray,
-    later: WordArray,
-    computed: WordArray,
-    sets: WordArray,
-    numbers: IntArray,
-    table: IntArray,
-    filled: int,
-    only: int,
-    effort: int,
-    patterns: Patterns,
-    potential: Potential,
-    group: Group,
-) -> tuple[int, int, int, bool]:
-    """Add the successors of the states from ``position`` on whose cost, with what is to come, is below ``limit``.
-
-    What is to come at least ``patterns`` and ``potential`` tell; both may be empty.
-
-    ``sets`` has a row (done, red, unsaved) per state, ``numbers`` its cost, occupancy, origin, last node and least
-    cost of a plan. ``table`` is the hash table of the rows in ``sets``. ``only`` is the node to compute, -1 for any.
-    Row v of ``later`` is the set of v and its descendants. States are turned into a small form by the automorphisms of
-    ``group``. At most ``effort`` sets of values to let go are looked at per state and node. Returns where it stopped,
-    how many rows are filled, how often the effort did not suffice, and whether it stopped for want of room (otherwise
-    at the end, or after much work).
-    """
-    words = parents.shape[1]
-    n = len(weights)
-    scratch = np.empty(n, dtype=np.int64)
-    candidates = np.empty(n, dtype=np.int64)
-    charges = np.empty(n, dtype=np.int64)
-    own = np.zeros(n, dtype=np.int64)  # prices of holding values, and by how much letting one go exceeds its price
-    rises = np.empty(n, dtype=np.int64)
-    suffix = np.empty(n + 1, dtype=np.int64)
-    before = np.empty((n, n), dtype=np.bool_)
-    covered = np.empty((n, words), dtype=np.uint64)
-    chosen = np.zeros(n + 1, dtype=np.int64)
-    taken = np.zeros(n, dtype=np.bool_)
-    ready = np.empty(n, dtype=np.int64)
-    rest_a = np.empty(words, dtype=np.uint64)
-    base = np.empty(3 * words, dtype=np.uint64)
-    parts = len(patterns.first) - 1
-    source_rank, source_index = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
-    rank, index_of = np.empty(parts, dtype=np.int64), np.empty(parts, dtype=np.int64)
-    sums = np.zeros(len(patterns.shares), dtype=np.int64)
-    image, trail = np.empty(3 * words, dtype=np.uint64), np.empty(0, dtype=np.int64)
-    room = len(sets)
-    cut = 0
-    work = 0
-    while position < len(source_sets):
-        state = source_sets[position]
-        cost = source_numbers[position, COST]
-        occupancy = source_numbers[position, OCCUPANCY]
-        ready_count = 0
-        safe = np.int64(-1)
-        if only >= 0:
-            ready[0] = only
-            ready_count = 1
-        else:
-            for k in range(words):
-                rest_a[k] = computed[k] & ~state[k]
-            unfinished = members(rest_a, candidates)
-            for i in range(unfinished):
-                v = candidates[i]
-                fits = True
-                for k in range(words):
-                    if parents[v, k] & computed[k] & ~state[k] != _ZERO:
-                        fits = False
-                        break
-                if fits:
-                    ready[ready_count] = v
-                    ready_count += 1
-            for i in range(ready_count):
-                if _is_safe(state, ready[i], occupancy, budget, weights, parents, children, scratch):
-                    safe = ready[i]
-                    break
-            if safe >= 0:
-                ready[0] = safe
-                ready_count = 1
-            elif len(group.rows) > 0:
-                ready_count = first_of_orbits(group, state, words, ready, ready_count, image)
-        start = filled
-        locate_all(patterns, state, words, source_rank, source_index)
-        slack = min(limit - 1 - cost, _MOST_SLACK)
-        most_held = slack * potential.whole
-        for r in range(ready_count):
-            v = ready[r]
-            # The state after computing v, before anything leaves.
-            for k in range(words):
-                base[k] = state[k]
-                base[words + k] = state[words + k] | parents[v, k]
-                base[2 * words + k] = state[2 * words + k]
-            flip(base[:words], v)
-            total = occupancy + weights[v]
-            released = np.int64(0)
-            count = members(parents[v], scratch)
-            for i in range(count):
-                p = scratch[i]
-                if not has(state[words : 2 * words], p):
-                    total += weights[p]
-                if inside(children[p], base[:words]):
-                    flip(base[words : 2 * words], p)
-                    if has(base[2 * words :], p):
-                        flip(base[2 * words :], p)
-                    released += weights[p]
-            alive = False
-            for k in range(words):
-                if children[v, k] != _ZERO:
-                    alive = True
-            if alive:
-                flip(base[words : 2 * words], v)
-                flip(base[2 * words :], v)
-            else:
-                released += weights[v]
-            rank[:] = source_rank
-            index_of[:] = source_index
-            relocate(patterns, base, words, v, scratch[:count], rank, index_of)
-            add_up(patterns, index_of, sums)
-            if excess_of(sums) > slack * patterns.whole:
-                continue
-            held = np.int64(0)
-            if len(potential.ranks) > 0:
-                reached = rank_of(potential, base[0])
-                if reached < 0:
-                    continue
-                held = np.int64(potential_of(potential, base, words, reached, own))
-                if held > most_held:
-                    continue
-            excess = total - budget
-            size = 0
-            if excess > 0:
-                for k in range(words):
-                    rest_a[k] = state[words + k] & ~parents[v, k]
-                size = members(rest_a, candidates)
-                for i in range(size):
-                    a = candidates[i]
-                    charges[i] = weights[a] * (2 if has(state[2 * words :], a) else 1)
-                    rises[i] = charges[i] * potential.whole - own[a]
-                for i in range(size):  # by what the cost of a plan rises, least first
-                    j = i
-                    while j > 0 and rises[j - 1] > rises[j]:
-                        rises[j - 1], rises[j] = rises[j], rises[j - 1]
-                        charges[j - 1], charges[j] = charges[j], charges[j - 1]
-                        candidates[j - 1], candidates[j] = candidates[j], candidates[j - 1]
-                        j -= 1
-                suffix[size] = 0
-                for i in range(size - 1, -1, -1):
-                    suffix[i] = suffix[i + 1] + weights[candidates[i]]
-                if suffix[0] < excess:
-                    continue
-                for i in range(size):
-                    _cover(children[candidates[i]], base, later, covered[i], scratch)
-                for i in range(size):
-                    for j in range(size):
-                        before[i, j] = i != j and _goes_first(
-                            candidates[i], candidates[j], charges[i], charges[j], covered[i], covered[j], base,
-                            weights, children,
-                        )  # fmt: skip
-            # Depth first over the inclusion-minimal sets of candidates that make room.
-            depth = 0
-            index = 0
-            weight = 0
-            charge = 0
-            steps = 0
-            while True:
-                steps += 1
-                if steps > effort:
-                    cut += 1
-                    for d in range(depth):
-                        taken[chosen[d]] = False
-                    break
-                if weight >= excess:
-                    if cost + charge < limit and _is_minimal(
-                        depth, chosen, candidates, weights, weight, excess, taken, before, size
-                    ):
-                        if filled == room:
-                            return position, start, cut, True
-                        for k in range(3 * words):
-                            sets[filled, k] = base[k]
-                        for d in range(depth):
-                            a = candidates[chosen[d]]
-                            flip(sets[filled, words : 2 * words], a)
-                            if has(sets[filled, 2 * words :], a):
-                                flip(sets[filled, 2 * words :], a)
-                        numbers[filled, COST] = cost + charge
-                        numbers[filled, OCCUPANCY] = total - released - weight
-                        numbers[filled, ORIGIN] = position
-                        numbers[filled, NODE] = v
-                        numbers[filled, WHOLE] = cost + max(
-                            charge - (-excess_of(sums) // patterns.whole), -(-held // potential.whole)
-                        )
-                        make_small(group, sets[filled], words, image, trail)
-                        if insert(sets, numbers, table, filled):
-                            filled += 1
-                    index = size
-                elif index < size and weight + suffix[index] >= excess and held + rises[index] <= most_held:
-                    a = candidates[index]
-                    chosen[depth] = index
-                    taken[index] = True
-                    weight += weights[a]
-                    charge += charges[index]
-                    held += rises[index]
-                    let_go(patterns, a, charges[index] // weights[a], rank, index_of, sums)
-                    depth += 1
-                    if excess_of(sums) <= (slack - charge) * patterns.whole:
-                        index += 1
-                        continue
-                if depth == 0:
-                    break
-                depth -= 1
-                index = chosen[depth]
-                a = candidates[index]
-                taken[index] = False
-                weight -= weights[a]
-                charge -= charges[index]
-                held -= rises[index]
-                let_go(patterns, a, -(charges[index] // weights[a]), rank, index_of, sums)
-                index += 1
-            work += steps
-        position += 1
-        if work > _MOST_WORK:
-            break
-    return position, filled, cut, False
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _open(e: Expansion) -> cython.void:
+    """Begin with the state whose turn it is: find the nodes to compute next."""
+    words: cython.longlong = e.graph.words
+    first: cython.longlong = e.position * 3 * words
+    v: cython.longlong
+    word: cython.ulonglong
+    rest: cython.ulonglong
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    e.is_open = True
+    e.start = e.states.filled
+    e.turn = 0
+    e.cost = e.numbers[e.position, COST]
+    if e.lookup.rank.shape[0] > 0:
+        locate(e.lookup, e.sets, first)
+    if e.only >= 0:
+        e.ready[0] = e.only
+        e.ready_count = 1
+        return
+    e.ready_count = 0
+    for k in range(words):
+        word = e.graph.computed[k] & complement(e.sets[first + k])
+        while word:
+            v = 64 * k + lowest(word)
+            word &= word - 1
+            rest = 0
+            for j in range(words):
+                rest |= e.graph.parents[v * words + j] & e.graph.computed[j] & complement(e.sets[first + j])
+            if rest == 0:
+                e.ready[e.ready_count] = v
+                e.ready_count += 1
+    for k in range(e.ready_count):
+        if _is_safe(e, e.ready[k]):
+            e.ready[0] = e.ready[k]
+            e.ready_count = 1
+            return
+    if e.group.rows.shape[0] > 0:
+        e.ready_count = first_of_orbits(e.group, e.sets, first, e.ready, e.ready_count)
 
 
-@kernel
-def _cover(readers: WordArray, done: WordArray, later: WordArray, covered: WordArray, scratch: IntArray) -> None:
-    """Write the readers not done yet with all their descendants into ``covered``."""
-    for k in range(len(readers)):
-        covered[k] = readers[k] & ~done[k]
-    for i in range(members(covered, scratch)):
-        for k in range(len(readers)):
-            covered[k] |= later[scratch[i], k]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compute(e: Expansion, v: cython.longlong) -> cython.void:
+    """Make the state after computing v, before anything but what is not read any more leaves."""
+    words: cython.longlong = e.graph.words
+    first: cython.longlong = e.position * 3 * words
+    p: cython.longlong
+    alive: cython.ulonglong = 0
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    for k in range(words):
+        e.base[k] = e.sets[first + k]
+        e.base[words + k] = e.sets[first + words + k] | e.graph.parents[v * words + k]
+        e.base[2 * words + k] = e.sets[first + 2 * words + k]
+        alive |= e.graph.children[v * words + k]
+    add(e.base, 0, v)
+    e.total = e.numbers[e.position, OCCUPANCY] + e.graph.weights[v]
+    e.released = 0
+    e.operand_count = members(e.graph.parents, v * words, words, e.operands)
+    for i in range(e.operand_count):
+        p = e.operands[i]
+        if not has(e.sets, first + words, p):
+            e.total += e.graph.weights[p]
+        if within(e.graph.children, p * words, e.base, 0, words):
+            remove(e.base, words, p)
+            remove(e.base, 2 * words, p)
+            e.released += e.graph.weights[p]
+    if alive:
+        add(e.base, words, v)
+        add(e.base, 2 * words, v)
+    else:
+        e.released += e.graph.weights[v]
+    e.excess = e.total - e.budget
 
 
-@kernel
-def _goes_first(
-    a: int, b: int, charge_a: int, charge_b: int, covered_a: WordArray, covered_b: WordArray, base: WordArray,
-    weights: IntArray, children: WordArray,
-) -> bool:  # fmt: skip
-    """True if ``a`` leaves before ``b`` in some optimal continuation: as heavy, no dearer, not read before b.
-
-    Belady's exchange: until b is read, keep it where the continuation keeps a. Where both are unsaved, b would go on
-    unsaved in place of a: so it must have one reader left, or the same ones as a. Equals leave by index.
-    """
-    if not _may_wait(a, b, charge_a, charge_b, covered_b, base, weights, children):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_lead_on(e: Expansion, v: cython.longlong) -> cython.bint:
+    """False if tables or potential say that no plan below the limit goes on from there."""
+    rank: cython.longlong
+    e.largest = 0
+    e.held = 0
+    e.slack = min(e.limit - 1 - e.cost, _MOST_SLACK)
+    if e.lookup.rank.shape[0] > 0:
+        e.largest = relocate(e.lookup, e.base, v, e.operands, e.operand_count)
+    if e.largest > e.slack * e.lookup.patterns.whole:
         return False
-    return a < b or not _may_wait(b, a, charge_b, charge_a, covered_a, base, weights, children)
+    if e.potential.table.ranks.shape[0] > 0:
+        rank = rank_of(e.potential, e.base[0])
+        if rank < 0:
+            return False
+        e.held = held_by(e.potential, e.base, e.graph.words, rank, e.own)
+        if e.held > e.slack * e.potential.whole:
+            return False
+    return True
 
 
-@kernel
-def _may_wait(
-    a: int, b: int, charge_a: int, charge_b: int, covered_b: WordArray, base: WordArray, weights: IntArray,
-    children: WordArray,
-) -> bool:  # fmt: skip
-    if weights[a] != weights[b] or charge_a > charge_b:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _list_candidates(e: Expansion, v: cython.longlong) -> cython.bint:
+    """List the values that may be let go, those first that make a plan least dearer; False if they are too few."""
+    words: cython.longlong = e.graph.words
+    red: cython.longlong = (3 * e.position + 1) * words
+    a: cython.longlong
+    rise: cython.longlong
+    word: cython.ulonglong
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    e.size = 0
+    if e.excess <= 0:
+        return True
+    for k in range(words):
+        word = e.sets[red + k] & complement(e.graph.parents[v * words + k])
+        while word:
+            a = 64 * k + lowest(word)
+            word &= word - 1
+            rise = e.graph.weights[a] * (2 if has(e.sets, red + words, a) else 1) * e.potential.whole - e.own[a]
+            j = e.size
+            while j > 0 and e.rises[j - 1] > rise:
+                e.rises[j] = e.rises[j - 1]
+                e.candidates[j] = e.candidates[j - 1]
+                j -= 1
+            e.rises[j] = rise
+            e.candidates[j] = a
+            e.size += 1
+    e.suffix[e.size] = 0
+    for i in range(e.size - 1, -1, -1):
+        a = e.candidates[i]
+        e.sizes[i] = e.graph.weights[a]
+        e.digits[i] = 2 if has(e.sets, red + words, a) else 1
+        e.suffix[i] = e.suffix[i + 1] + e.sizes[i]
+        e.is_covered[i] = False
+        e.has_leaders[i] = False
+    for k in range(words):
+        e.taken[k] = 0
+    return e.suffix[0] >= e.excess
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cover(e: Expansion, number: cython.longlong) -> cython.void:
+    """Find the readers of a candidate that are not computed yet, with all their descendants."""
+    words: cython.longlong = e.graph.words
+    a: cython.longlong = e.candidates[number]
+    v: cython.longlong
+    word: cython.ulonglong
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    if e.is_covered[number]:
+        return
+    e.is_covered[number] = True
+    for k in range(words):
+        e.covered[number * words + k] = 0
+    for k in range(words):
+        word = e.graph.children[a * words + k] & complement(e.base[k])
+        while word:
+            v = 64 * k + lowest(word)
+            word &= word - 1
+            for j in range(words):
+                e.covered[number * words + j] |= e.graph.later[v * words + j]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_wait(e: Expansion, one: cython.longlong, other: cython.longlong) -> cython.bint:
+    """True if in some optimal continuation candidate ``one`` leaves if ``other`` does: as heavy, no dearer, read later.
+
+    Belady's exchange: until the other is read, keep it where the continuation keeps the one. Where both are unsaved,
+    the other would go on unsaved in its place: so it must have one reader left, or the same ones.
+    """
+    words: cython.longlong = e.graph.words
+    a: cython.longlong = e.candidates[one] * words
+    b: cython.longlong = e.candidates[other] * words
+    same: cython.bint = True
+    readers: cython.longlong = 0
+    rest_a: cython.ulonglong
+    rest_b: cython.ulonglong
+    k: cython.Py_ssize_t
+    if e.sizes[one] != e.sizes[other] or e.digits[one] > e.digits[other]:
         return False
-    same = True
-    single = True
-    found = False
-    for k in range(children.shape[1]):
-        rest_a = children[a, k] & ~base[k]
-        rest_b = children[b, k] & ~base[k]
-        if rest_a & ~covered_b[k] != _ZERO:
+    _cover(e, other)
+    for k in range(words):
+        rest_a = e.graph.children[a + k] & complement(e.base[k])
+        rest_b = e.graph.children[b + k] & complement(e.base[k])
+        if rest_a & complement(e.covered[other * words + k]):
             return False
         same = same and rest_a == rest_b
-        if rest_b != _ZERO:
-            single = single and not found and rest_b & (rest_b - _ONE) == _ZERO
-            found = True
-    return bool(charge_a == weights[a] or same or single)
+        if rest_b:
+            readers += 1 if rest_b & (rest_b - 1) == 0 else 2
+    return e.digits[one] == 1 or same or readers <= 1
 
 
-@kernel
-def _is_minimal(
-    depth: int,
-    chosen: IntArray,
-    candidates: IntArray,
-    weights: IntArray,
-    weight: int,
-    excess: int,
-    taken: npt.NDArray[np.bool_],
-    before: npt.NDArray[np.bool_],
-    size: int,
-) -> bool:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_leaders(e: Expansion, b: cython.longlong) -> cython.void:
+    """Find the candidates that leave before candidate ``b`` in some optimal continuation; equals leave by index."""
+    words: cython.longlong = e.graph.words
+    a: cython.longlong
+    if e.has_leaders[b]:
+        return
+    e.has_leaders[b] = True
+    for a in range(words):
+        e.leaders[b * words + a] = 0
+    for a in range(e.size):
+        if a != b and _may_wait(e, a, b) and (e.candidates[a] < e.candidates[b] or not _may_wait(e, b, a)):
+            add(e.leaders, b * words, a)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_minimal(e: Expansion, depth: cython.longlong, weight: cython.longlong) -> cython.bint:
+    words: cython.longlong = e.graph.words
+    b: cython.longlong
+    d: cython.Py_ssize_t
     for d in range(depth):
-        b = chosen[d]
-        if weight - weights[candidates[b]] >= excess:
+        if weight - e.sizes[e.chosen[d]] >= e.excess:
             return False
-        for a in range(size):
-            if before[a, b] and not taken[a]:
-                return False
+    for d in range(depth):
+        b = e.chosen[d]
+        _find_leaders(e, b)
+        if not within(e.leaders, b * words, e.taken, 0, words):
+            return False
     return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enter(
+    e: Expansion,
+    depth: cython.longlong,
+    weight: cython.longlong,
+    charge: cython.longlong,
+    largest: cython.longlong,
+    held: cython.longlong,
+) -> cython.void:
+    """Add the state after the chosen values have left."""
+    words: cython.longlong = e.graph.words
+    row: cython.longlong = e.states.filled
+    first: cython.longlong = 3 * words * row
+    a: cython.longlong
+    k: cython.Py_ssize_t
+    d: cython.Py_ssize_t
+    for k in range(3 * words):
+        e.states.sets[first + k] = e.base[k]
+    for d in range(depth):
+        a = e.candidates[e.chosen[d]]
+        remove(e.states.sets, first + words, a)
+        remove(e.states.sets, first + 2 * words, a)
+    largest = (largest + e.lookup.patterns.whole - 1) // e.lookup.patterns.whole
+    e.states.numbers[row, COST] = e.cost + charge
+    e.states.numbers[row, OCCUPANCY] = e.total - e.released - weight
+    e.states.numbers[row, ORIGIN] = e.position
+    e.states.numbers[row, NODE] = e.ready[e.turn]
+    e.states.numbers[row, WHOLE] = e.cost + charge + largest
+    if held > (charge + largest) * e.potential.whole:
+        e.states.numbers[row, WHOLE] = e.cost + (held + e.potential.whole - 1) // e.potential.whole
+    if e.group.rows.shape[0] > 0:
+        make_small(e.group, e.states.sets, first)
+    insert(e.states)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _release(e: Expansion) -> cython.bint:
+    """Add a state for every inclusion-minimal set of candidates that makes room, depth first; False if it is full."""
+    room: cython.longlong = e.states.numbers.shape[0]
+    largest: cython.longlong = e.largest
+    held: cython.longlong = e.held
+    most_held: cython.longlong = e.slack * e.potential.whole
+    with_tables: cython.bint = e.lookup.rank.shape[0] > 0
+    depth: cython.longlong = 0
+    index: cython.longlong = 0
+    weight: cython.longlong = 0
+    charge: cython.longlong = 0
+    steps: cython.longlong = 0
+    while True:
+        steps += 1
+        if steps > e.most_steps:
+            e.is_cut = True
+            break
+        if weight >= e.excess:
+            if e.cost + charge < e.limit and _is_minimal(e, depth, weight):
+                if e.states.filled == room:
+                    e.work += steps
+                    return False
+                _enter(e, depth, weight, charge, largest, held)
+            index = e.size
+        elif (
+            index < e.size and weight + e.suffix[index] >= e.excess and held + e.rises[index] <= most_held
+        ):  # fmt: skip
+            e.chosen[depth] = index
+            depth += 1
+            add(e.taken, 0, index)
+            weight += e.sizes[index]
+            charge += e.digits[index] * e.sizes[index]
+            held += e.rises[index]
+            if with_tables:
+                largest = let_go(e.lookup, e.candidates[index], e.digits[index])
+            if largest <= (e.slack - charge) * e.lookup.patterns.whole:
+                index += 1
+                continue
+        if depth == 0:
+            break
+        depth -= 1
+        index = e.chosen[depth]
+        remove(e.taken, 0, index)
+        weight -= e.sizes[index]
+        charge -= e.digits[index] * e.sizes[index]
+        held -= e.rises[index]
+        if with_tables:
+            largest = let_go(e.lookup, e.candidates[index], -e.digits[index])
+        index += 1
+    e.work += steps
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _expand(e: Expansion, stop: cython.longlong) -> cython.bint:
+    v: cython.longlong
+    while e.position < stop and e.work <= _MOST_WORK:
+        if not e.is_open:
+            _open(e)
+        while e.turn < e.ready_count and e.work <= _MOST_WORK:
+            v = e.ready[e.turn]
+            _compute(e, v)
+            e.work += _NODE_WORK
+            if _may_lead_on(e, v) and _list_candidates(e, v) and not _release(e):
+                e.is_open = False
+                e.states.filled = e.start
+                return False
+            e.turn += 1
+        if e.turn == e.ready_count:
+            e.is_open = False
+            e.position += 1
+    return True
+
+
+def expand(e: Expansion, states: States, stop: cython.longlong, limit: cython.longlong) -> tuple[int, bool]:
+    """Add successors to ``states``, of those before ``stop`` whose cost, with what is to come, is below ``limit``.
+
+    Returns the work done, in sets of values looked at, and False if it stopped for want of room: then the successors
+    of the state whose turn it is are taken out again.
+    """
+    is_done: cython.bint
+    e.states = states
+    e.limit = limit
+    e.work = 0
+    with cython.nogil:
+        is_done = _expand(e, stop)
+    return int(e.work), bool(is_done)

@@ -6,273 +6,461 @@ fast memory, and saved or not. The nodes of a part are numbered along a topologi
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.core.bits import bit, complement, has, wrapped_product
 
-from shorthaul.core.jit import kernel
-
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
-BoolArray = npt.NDArray[np.bool_]
-
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
+#: More than any state of a part costs.
+_DEAR = cython.declare(cython.longlong, 1 << 30)
 
 
-class Patterns(NamedTuple):
-    """The tables of some parts, one after another, and how their costs add up.
+@cython.final
+@cython.cclass
+class SetTable:
+    """A hash table of computed sets: ``keys``, and their ``ranks``, -1 where a slot is free."""
 
-    Part p has the nodes ``members[first[p]:first[p + 1]]``, those of the bits ``given[p]`` are inputs. Its hash table
-    of computed sets lies in ``keys`` and ``ranks`` from ``hash_first[p]`` on; states of set r (over all parts) have
-    their costs to come in ``costs`` from ``offsets[r]`` on, a red node counting ``steps[r, place]``. Each row of
-    ``shares`` says how much of each part's cost counts, in parts of ``whole``, such that no node is counted more than
-    once. ``node_parts`` and ``node_places`` from ``node_first[v]`` on say of which parts node v is which.
-    """
+    keys: cython.ulonglong[::1]
+    ranks: cython.longlong[::1]
 
-    first: IntArray
-    members: IntArray
-    given: WordArray
-    hash_first: IntArray
-    keys: WordArray
-    ranks: IntArray
-    offsets: IntArray
-    steps: npt.NDArray[np.int32]
-    costs: npt.NDArray[np.int32]
-    shares: IntArray
-    whole: int
-    node_first: IntArray
-    node_parts: IntArray
-    node_places: IntArray
+    def __init__(self, keys: cython.ulonglong[::1], ranks: cython.longlong[::1]) -> None:
+        self.keys = keys
+        self.ranks = ranks
 
 
-@kernel
-def slot_of(keys: WordArray, ranks: IntArray, first: int, size: int, mask: np.uint64) -> int:
-    """Return the slot of ``mask`` in the hash table of ``size`` slots from ``first``, or the free one where it goes."""
-    value = mask * np.uint64(0x9E3779B97F4A7C15)
-    value ^= value >> np.uint64(32)
-    slot = np.int64(value & np.uint64(size - 1))
-    while ranks[first + slot] >= 0 and keys[first + slot] != mask:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def slot_of(
+    table: SetTable, first: cython.longlong, size: cython.longlong, mask: cython.ulonglong
+) -> cython.longlong:  # fmt: skip
+    """Return the slot of ``mask`` among the ``size`` slots from ``first``, or the free one where it goes."""
+    value: cython.ulonglong = wrapped_product(mask, 0x9E37_79B9_7F4A_7C15)
+    slot: cython.longlong
+    value ^= value >> 32
+    slot = value & (size - 1)
+    while table.ranks[first + slot] >= 0 and table.keys[first + slot] != mask:
         slot = (slot + 1) & (size - 1)
-    return int(first + slot)
+    return first + slot
 
 
-@kernel
-def enumerate_sets(
-    parents: WordArray,
-    children: WordArray,
-    given: BoolArray,
-    most_entries: int,
-    sets: WordArray,
-    keys: WordArray,
-    ranks: IntArray,
-    offsets: IntArray,
-    steps: IntArray,
-) -> int:
-    """Write the sets that can have been computed, small ones first; return how many, -1 if they are too many.
+def enter_all(table: SetTable, keys: cython.const_ulonglong[::1], ranks: cython.const_longlong[::1]) -> None:
+    """Enter computed sets with their ranks into an empty hash table."""
+    slot: cython.longlong
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(keys.shape[0]):
+            slot = slot_of(table, 0, table.keys.shape[0], keys[i])
+            table.keys[slot] = keys[i]
+            table.ranks[slot] = ranks[i]
 
-    ``keys`` and ``ranks`` become their hash table. States of set r have the numbers from ``offsets[r]`` on; a node that
-    is red counts ``steps[r, node]`` there, twice that if it is unsaved, and has 0 if nothing of the part reads it any
-    more.
+
+@cython.final
+@cython.cclass
+class Part:
+    """One part while its table is made; a row of ``parents`` and ``children`` is a set.
+
+    ``outside`` is the weight of what a node reads from outside the part. States of set r have the numbers from
+    ``offsets[r]`` on; a node that is red counts ``steps[r, node]`` there, twice that if it is unsaved, and has 0 if
+    nothing of the part reads it any more.
     """
-    size = len(parents)
-    start = _ZERO
-    for v in range(size):
-        if given[v]:
-            start |= _ONE << np.uint64(v)
-    sets[0] = start
-    slot = slot_of(keys, ranks, 0, len(keys), start)
-    keys[slot], ranks[slot] = start, 0
-    count = 1
-    entries = np.int64(0)
-    rank = 0
+
+    parents: cython.const_ulonglong[::1]
+    children: cython.const_ulonglong[::1]
+    given: cython.const_uchar[::1]
+    weights: cython.const_longlong[::1]
+    outside: cython.const_longlong[::1]
+    sets: cython.ulonglong[::1]
+    table: SetTable
+    offsets: cython.longlong[::1]
+    steps: cython.int[:, ::1]
+    live: cython.longlong[::1]
+    digits: cython.longlong[::1]
+    ready: cython.longlong[::1]
+    following: cython.longlong[::1]
+
+    def __init__(
+        self,
+        parents: cython.const_ulonglong[::1],
+        children: cython.const_ulonglong[::1],
+        given: cython.const_uchar[::1],
+        weights: cython.const_longlong[::1],
+        outside: cython.const_longlong[::1],
+        sets: cython.ulonglong[::1],
+        table: SetTable,
+        offsets: cython.longlong[::1],
+        steps: cython.int[:, ::1],
+    ) -> None:
+        size = parents.shape[0]
+        self.parents = parents
+        self.children = children
+        self.given = given
+        self.weights = weights
+        self.outside = outside
+        self.sets = sets
+        self.table = table
+        self.offsets = offsets
+        self.steps = steps
+        self.live = np.empty(size, np.int64)
+        self.digits = np.empty(size, np.int64)
+        self.ready = np.empty(size, np.int64)
+        self.following = np.empty(size, np.int64)
+
+
+def enumerate_sets(part: Part, most_entries: cython.longlong) -> int:
+    """Write the sets that can have been computed, small ones first; return how many, -1 if they are too many."""
+    count: cython.longlong
+    with cython.nogil:
+        count = _enumerate(part, most_entries)
+    return int(count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enumerate(part: Part, most_entries: cython.longlong) -> cython.longlong:
+    slots: cython.longlong = part.table.keys.shape[0]
+    done: cython.ulonglong = 0
+    slot: cython.longlong
+    states: cython.longlong
+    entries: cython.longlong = 0
+    count: cython.longlong = 1
+    rank: cython.longlong = 0
+    v: cython.Py_ssize_t
+    for v in range(part.parents.shape[0]):
+        if part.given[v]:
+            done |= bit(v)
+    part.sets[0] = done
+    slot = slot_of(part.table, 0, slots, done)
+    part.table.keys[slot] = done
+    part.table.ranks[slot] = 0
     while rank < count:
-        done = sets[rank]
-        offsets[rank] = entries
-        states = np.int64(1)
-        for v in range(size):
-            own = _ONE << np.uint64(v)
-            if done & own == _ZERO:
-                if parents[v] & ~done == _ZERO:
-                    grown = done | own
-                    slot = slot_of(keys, ranks, 0, len(keys), grown)
-                    if ranks[slot] < 0:
-                        if count == len(sets) or 2 * count > len(keys):
+        done = part.sets[rank]
+        part.offsets[rank] = entries
+        states = 1
+        for v in range(part.parents.shape[0]):
+            if not done & bit(v):
+                if not part.parents[v] & complement(done):
+                    slot = slot_of(part.table, 0, slots, done | bit(v))
+                    if part.table.ranks[slot] < 0:
+                        if count == part.sets.shape[0] or 2 * count > slots:
                             return -1
-                        keys[slot], ranks[slot] = grown, count
-                        sets[count] = grown
+                        part.table.keys[slot] = done | bit(v)
+                        part.table.ranks[slot] = count
+                        part.sets[count] = done | bit(v)
                         count += 1
-            elif children[v] & ~done != _ZERO:
-                steps[rank, v] = states
-                states *= 2 if given[v] else 3
+            elif part.children[v] & complement(done):
+                part.steps[rank, v] = cython.cast(cython.int, states)
+                states *= 2 if part.given[v] else 3
                 if states > most_entries:
                     return -1
         entries += states
         if entries > most_entries:
             return -1
         rank += 1
-    offsets[count] = entries
+    part.offsets[count] = entries
     return count
 
 
-@kernel
-def tabulate(
-    count: int,
-    parents: WordArray,
-    given: BoolArray,
-    weights: IntArray,
-    outside: IntArray,
-    budget: int,
-    sets: WordArray,
-    keys: WordArray,
-    ranks: IntArray,
-    offsets: IntArray,
-    steps: IntArray,
-    costs: npt.NDArray[np.int32],
-) -> None:
-    """Write the least charges to come of every state into ``costs``, largest sets first.
+def tabulate(part: Part, count: cython.longlong, budget: cython.longlong, costs: cython.int[::1]) -> None:
+    """Write the least charges to come of every state of ``count`` sets into ``costs``, largest sets first.
 
-    ``outside`` is the weight of what a node reads from outside the part. Letting a value go is charged as in
-    :mod:`layered_search_kernels`; what is computed finds its operands, and room for them, itself and what
-    it reads outside.
+    Letting a value go is charged as in :mod:`layered_search_kernels`; what is computed finds its operands, and room
+    for them, itself and what it reads outside.
     """
-    size = len(parents)
-    digits = np.zeros(size, dtype=np.int64)
-    live = np.empty(size, dtype=np.int64)
-    ready = np.empty(size, dtype=np.int64)
-    following = np.empty(size, dtype=np.int64)
-    for rank in range(count - 1, -1, -1):
-        done = sets[rank]
-        alive = open_nodes = 0
-        for v in range(size):
-            own = _ONE << np.uint64(v)
-            if steps[rank, v] > 0:
-                live[alive] = v
-                alive += 1
-            if done & own == _ZERO and parents[v] & ~done == _ZERO:
-                ready[open_nodes] = v
-                following[open_nodes] = ranks[slot_of(keys, ranks, 0, len(keys), done | own)]
-                open_nodes += 1
-        first = offsets[rank]
-        digits[:] = 0
-        held = np.int64(0)
-        for index in range(offsets[rank + 1] - first):
-            if open_nodes == 0:
-                costs[first + index] = 0
-                continue
-            best = np.int64(2**30)
-            for i in range(alive):
-                a = live[i]
-                if digits[a] > 0:
-                    other = costs[first + index - digits[a] * steps[rank, a]] + digits[a] * weights[a]
-                    best = min(best, other)
-            for r in range(open_nodes):
-                v = ready[r]
-                occupied = held + weights[v] + outside[v]
-                new = following[r]
-                target = offsets[new] + 2 * steps[new, v]
-                for i in range(alive):
-                    a = live[i]
-                    digit = digits[a]
-                    if digit == 0 and parents[v] >> np.uint64(a) & _ONE != _ZERO:
-                        occupied += weights[a]
-                        digit = 1
-                    target += digit * steps[new, a]
-                if occupied <= budget:
-                    best = min(best, np.int64(costs[target]))
-            costs[first + index] = best
-            for i in range(alive):  # the next state: count up
-                a = live[i]
-                if digits[a] == 0:
-                    held += weights[a]
-                digits[a] += 1
-                if digits[a] < (2 if given[a] else 3):
-                    break
-                digits[a] = 0
-                held -= weights[a]
+    rank: cython.longlong
+    with cython.nogil:
+        for rank in range(count - 1, -1, -1):
+            _tabulate(part, rank, budget, costs)
 
 
-@kernel
-def locate(patterns: Patterns, part: int, state: WordArray, words: int, rank: IntArray, index: IntArray) -> None:
-    """Write where a part's share of ``state`` stands: the number of its computed set, and its entry in the costs."""
-    first, stop = patterns.first[part], patterns.first[part + 1]
-    mask = patterns.given[part]
-    for j in range(first, stop):
-        v = patterns.members[j]
-        mask |= (state[v >> 6] >> np.uint64(v & 63) & _ONE) << np.uint64(j - first)
-    begin = patterns.hash_first[part]
-    slot = slot_of(patterns.keys, patterns.ranks, begin, patterns.hash_first[part + 1] - begin, mask)
-    at = patterns.ranks[slot]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tabulate(
+    part: Part, rank: cython.longlong, budget: cython.longlong, costs: cython.int[::1]
+) -> cython.void:  # fmt: skip
+    done: cython.ulonglong = part.sets[rank]
+    first: cython.longlong = part.offsets[rank]
+    alive: cython.longlong = 0
+    ready: cython.longlong = 0
+    held: cython.longlong = 0
+    best: cython.longlong
+    a: cython.longlong
+    index: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    v: cython.Py_ssize_t
+    for v in range(part.parents.shape[0]):
+        part.digits[v] = 0
+        if part.steps[rank, v] > 0:
+            part.live[alive] = v
+            alive += 1
+        if not done & bit(v) and not part.parents[v] & complement(done):
+            part.ready[ready] = v
+            part.following[ready] = part.table.ranks[slot_of(part.table, 0, part.table.keys.shape[0], done | bit(v))]
+            ready += 1
+    for index in range(first, part.offsets[rank + 1]):
+        if ready == 0:
+            costs[index] = 0
+            continue
+        best = _DEAR
+        for i in range(alive):
+            a = part.live[i]
+            if part.digits[a] > 0:
+                best = min(best, costs[index - part.digits[a] * part.steps[rank, a]] + part.digits[a] * part.weights[a])
+        for i in range(ready):
+            best = min(best, _after(part, i, alive, held, budget, costs))
+        costs[index] = cython.cast(cython.int, best)
+        for i in range(alive):  # the next state: count up
+            a = part.live[i]
+            if part.digits[a] == 0:
+                held += part.weights[a]
+            part.digits[a] += 1
+            if part.digits[a] < (2 if part.given[a] else 3):
+                break
+            part.digits[a] = 0
+            held -= part.weights[a]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _after(
+    part: Part,
+    number: cython.longlong,
+    alive: cython.longlong,
+    held: cython.longlong,
+    budget: cython.longlong,
+    costs: cython.const_int[::1],
+) -> cython.longlong:
+    """Return what the state after computing a ready node still costs."""
+    v: cython.longlong = part.ready[number]
+    after: cython.longlong = part.following[number]
+    target: cython.longlong = part.offsets[after] + 2 * part.steps[after, v]
+    occupied: cython.longlong = held + part.weights[v] + part.outside[v]
+    a: cython.longlong
+    digit: cython.longlong
+    i: cython.Py_ssize_t
+    for i in range(alive):
+        a = part.live[i]
+        digit = part.digits[a]
+        if digit == 0 and part.parents[v] & bit(a):
+            occupied += part.weights[a]
+            digit = 1
+        target += digit * part.steps[after, a]
+    return costs[target] if occupied <= budget else _DEAR
+
+
+@cython.final
+@cython.cclass
+class Parts:
+    """Which nodes some parts have.
+
+    Part p has the nodes ``members[first[p]:first[p + 1]]``, those of the bits ``given[p]`` are inputs. ``node_parts``
+    and ``node_places`` from ``node_first[v]`` on say of which parts node v is which.
+    """
+
+    first: cython.const_longlong[::1]
+    members: cython.const_longlong[::1]
+    given: cython.const_ulonglong[::1]
+    node_first: cython.const_longlong[::1]
+    node_parts: cython.const_longlong[::1]
+    node_places: cython.const_longlong[::1]
+
+    def __init__(
+        self,
+        first: cython.const_longlong[::1],
+        members: cython.const_longlong[::1],
+        given: cython.const_ulonglong[::1],
+        node_first: cython.const_longlong[::1],
+        node_parts: cython.const_longlong[::1],
+        node_places: cython.const_longlong[::1],
+    ) -> None:
+        self.first = first
+        self.members = members
+        self.given = given
+        self.node_first = node_first
+        self.node_parts = node_parts
+        self.node_places = node_places
+
+
+@cython.final
+@cython.cclass
+class Patterns:
+    """The tables of some parts, one after another, and how their costs add up.
+
+    The computed sets of part p lie in ``table`` from ``table_first[p]`` on; states of set r (over all parts) have
+    their costs to come in ``costs`` from ``offsets[r]`` on, a red node counting ``steps[r, place]``. Each row of
+    ``shares`` says how much of each part's cost counts, in parts of ``whole``, such that no node is counted more than
+    once.
+    """
+
+    parts: Parts
+    table: SetTable
+    table_first: cython.const_longlong[::1]
+    offsets: cython.const_longlong[::1]
+    steps: cython.const_int[:, ::1]
+    costs: cython.const_int[::1]
+    shares: cython.const_longlong[:, ::1]
+    whole: cython.longlong
+    count: cython.longlong
+
+    def __init__(
+        self,
+        parts: Parts,
+        table: SetTable,
+        table_first: cython.const_longlong[::1],
+        offsets: cython.const_longlong[::1],
+        steps: cython.const_int[:, ::1],
+        costs: cython.const_int[::1],
+        shares: cython.const_longlong[:, ::1],
+        whole: cython.longlong,
+    ) -> None:
+        self.parts = parts
+        self.table = table
+        self.table_first = table_first
+        self.offsets = offsets
+        self.steps = steps
+        self.costs = costs
+        self.shares = shares
+        self.whole = whole
+        self.count = parts.first.shape[0] - 1
+
+
+@cython.final
+@cython.cclass
+class Lookup:
+    """Where the shares of a state stand: the numbers of their computed sets, their entries, and sums of their costs.
+
+    The same for the state it comes from.
+    """
+
+    patterns: Patterns
+    words: cython.longlong
+    source_rank: cython.longlong[::1]
+    source_entry: cython.longlong[::1]
+    rank: cython.longlong[::1]
+    entry: cython.longlong[::1]
+    sums: cython.longlong[::1]
+
+    def __init__(self, patterns: Patterns, words: cython.longlong) -> None:
+        self.patterns = patterns
+        self.words = words
+        self.source_rank = np.empty(patterns.count, np.int64)
+        self.source_entry = np.empty(patterns.count, np.int64)
+        self.rank = np.empty(patterns.count, np.int64)
+        self.entry = np.empty(patterns.count, np.int64)
+        self.sums = np.empty(patterns.shares.shape[0], np.int64)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _locate(
+    lookup: Lookup,
+    patterns: Patterns,
+    parts: Parts,
+    number: cython.longlong,
+    sets: cython.const_ulonglong[::1],
+    first: cython.longlong,
+) -> cython.void:
+    """Find a part's share of the state at ``first``."""
+    begin: cython.longlong = parts.first[number]
+    end: cython.longlong = parts.first[number + 1]
+    mask: cython.ulonglong = parts.given[number]
+    at: cython.longlong
+    entry: cython.longlong
+    step: cython.longlong
+    v: cython.longlong
+    j: cython.Py_ssize_t
+    for j in range(begin, end):
+        v = parts.members[j]
+        mask |= (sets[first + (v >> 6)] >> (v & 63) & 1) << (j - begin)
+    at = patterns.table_first[number]
+    at = patterns.table.ranks[slot_of(patterns.table, at, patterns.table_first[number + 1] - at, mask)]
     entry = patterns.offsets[at]
-    for j in range(first, stop):
-        step = patterns.steps[at, j - first]
+    for j in range(begin, end):
+        step = patterns.steps[at, j - begin]
         if step > 0:
-            v = patterns.members[j]
-            red = state[words + (v >> 6)] >> np.uint64(v & 63) & _ONE
-            unsaved = state[2 * words + (v >> 6)] >> np.uint64(v & 63) & _ONE
-            entry += np.int64(red + unsaved) * step
-    rank[part], index[part] = at, entry
+            v = parts.members[j]
+            if has(sets, first + lookup.words, v):
+                entry += 2 * step if has(sets, first + 2 * lookup.words, v) else step
+    lookup.rank[number] = at
+    lookup.entry[number] = entry
 
 
-@kernel
-def locate_all(patterns: Patterns, state: WordArray, words: int, rank: IntArray, index: IntArray) -> None:
-    """Write where every part's share of ``state`` stands."""
-    for part in range(len(patterns.first) - 1):
-        locate(patterns, part, state, words, rank, index)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def locate(lookup: Lookup, sets: cython.const_ulonglong[::1], first: cython.longlong) -> cython.void:
+    """Find every part's share of the source, the state at ``first``."""
+    part: cython.Py_ssize_t
+    for part in range(lookup.rank.shape[0]):
+        _locate(lookup, lookup.patterns, lookup.patterns.parts, part, sets, first)
+        lookup.source_rank[part] = lookup.rank[part]
+        lookup.source_entry[part] = lookup.entry[part]
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def relocate(
-    patterns: Patterns, state: WordArray, words: int, node: int, operands: IntArray, rank: IntArray, index: IntArray
-) -> None:
-    """Write it anew for the parts of ``node`` and ``operands``, which have changed."""
-    if len(rank) == 0:
-        return
-    for i in range(patterns.node_first[node], patterns.node_first[node + 1]):
-        locate(patterns, patterns.node_parts[i], state, words, rank, index)
-    for p in operands:
-        for i in range(patterns.node_first[p], patterns.node_first[p + 1]):
-            locate(patterns, patterns.node_parts[i], state, words, rank, index)
+    lookup: Lookup,
+    state: cython.const_ulonglong[::1],
+    node: cython.longlong,
+    operands: cython.const_longlong[::1],
+    count: cython.longlong,
+) -> cython.longlong:
+    """Find the shares of a state that differs from the source in ``node`` and ``operands``; return the largest sum."""
+    v: cython.longlong
+    part: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    for part in range(lookup.patterns.count):
+        lookup.rank[part] = lookup.source_rank[part]
+        lookup.entry[part] = lookup.source_entry[part]
+    for i in range(count + 1):
+        v = node if i == count else operands[i]
+        for j in range(lookup.patterns.parts.node_first[v], lookup.patterns.parts.node_first[v + 1]):
+            _locate(lookup, lookup.patterns, lookup.patterns.parts, lookup.patterns.parts.node_parts[j], state, 0)
+    for row in range(lookup.sums.shape[0]):
+        lookup.sums[row] = 0
+        for part in range(lookup.patterns.count):
+            lookup.sums[row] += lookup.patterns.shares[row, part] * lookup.patterns.costs[lookup.entry[part]]
+    return _largest(lookup)
 
 
-@kernel
-def add_up(patterns: Patterns, index: IntArray, sums: IntArray) -> None:
-    """Write the sum of the costs to come for every row of shares."""
-    for c in range(len(sums)):
-        sums[c] = 0
-        for part in range(len(index)):
-            sums[c] += patterns.shares[c, part] * patterns.costs[index[part]]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _largest(lookup: Lookup) -> cython.longlong:
+    most: cython.longlong = 0
+    row: cython.Py_ssize_t
+    for row in range(lookup.sums.shape[0]):
+        most = max(most, lookup.sums[row])
+    return most
 
 
-@kernel
-def let_go(patterns: Patterns, node: int, digit: int, rank: IntArray, index: IntArray, sums: IntArray) -> None:
-    """Follow ``node`` leaving the fast memory (``digit`` 1, 2 if it was unsaved) or coming back (negative)."""
-    if len(rank) == 0:
-        return
-    for i in range(patterns.node_first[node], patterns.node_first[node + 1]):
-        part = patterns.node_parts[i]
-        step = patterns.steps[rank[part], patterns.node_places[i]]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def let_go(lookup: Lookup, node: cython.longlong, digit: cython.longlong) -> cython.longlong:
+    """Follow ``node`` leaving the fast memory (``digit`` 1, 2 if it was unsaved) or coming back (negative).
+
+    Return the largest sum.
+    """
+    part: cython.longlong
+    step: cython.longlong
+    change: cython.longlong
+    row: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    for i in range(lookup.patterns.parts.node_first[node], lookup.patterns.parts.node_first[node + 1]):
+        part = lookup.patterns.parts.node_parts[i]
+        step = lookup.patterns.steps[lookup.rank[part], lookup.patterns.parts.node_places[i]]
         if step > 0:
-            before = patterns.costs[index[part]]
-            index[part] -= digit * step
-            change = np.int64(patterns.costs[index[part]] - before)
-            for c in range(len(sums)):
-                sums[c] += patterns.shares[c, part] * change
-
-
-@kernel
-def excess_of(sums: IntArray) -> int:
-    """Return the largest sum, 0 if there is none."""
-    most = np.int64(0)
-    for c in range(len(sums)):
-        most = max(most, sums[c])
-    return int(most)
-
-
-@kernel
-def enter_all(keys: WordArray, values: IntArray, into_keys: WordArray, into_ranks: IntArray) -> None:
-    """Enter computed sets with their ranks into an empty hash table."""
-    for i in range(len(keys)):
-        slot = slot_of(into_keys, into_ranks, 0, len(into_keys), keys[i])
-        into_keys[slot], into_ranks[slot] = keys[i], values[i]
+            change = lookup.patterns.costs[lookup.entry[part]]
+            lookup.entry[part] -= digit * step
+            change = lookup.patterns.costs[lookup.entry[part]] - change
+            for row in range(lookup.sums.shape[0]):
+                lookup.sums[row] += lookup.patterns.shares[row, part] * change
+    return _largest(lookup)

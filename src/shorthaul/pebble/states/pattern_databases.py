@@ -14,16 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import announce
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.states import pattern_database_kernels as kernels
-from shorthaul.pebble.states.pattern_database_kernels import Patterns
+from shorthaul.pebble.states.pattern_database_kernels import Parts, Patterns, SetTable
 
 WordArray = npt.NDArray[np.uint64]
 SmallArray = npt.NDArray[np.int32]
 
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 4
 #: Parts have at most this many nodes, and at most so many sets can have been computed.
 MOST_MEMBERS = 40
 _MOST_SETS = 2**15
@@ -34,9 +31,9 @@ _LARGEST_COST = 2**29
 def _nothing() -> Patterns:
     none, first = np.zeros(0, dtype=np.int64), np.zeros(1, dtype=np.int64)
     bits, small = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int32)
+    parts = Parts(first, none, bits, first, none, none)
     return Patterns(
-        first, none, bits, first, bits, none, none, small.reshape(0, 1), small, none.reshape(0, 0), 1,
-        np.zeros(1, dtype=np.int64), none, none,
+        parts, SetTable(bits, none), first, none, small.reshape(0, 1), small, none.reshape(0, 0), 1
     )  # fmt: skip
 
 
@@ -81,7 +78,6 @@ def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int) -> Par
     weights = cdag.weights[members] // unit
     if size > MOST_MEMBERS or 4 * size * int(weights.sum()) > _LARGEST_COST:
         return None
-    announce("shorthaul.pebble.states.pattern_database_kernels", COMPILE_S)
     place = {int(v): i for i, v in enumerate(members)}
     parents, children, outside = [0] * size, [0] * size, np.zeros(size, dtype=np.int64)
     for i, v in enumerate(members.tolist()):
@@ -97,17 +93,18 @@ def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int) -> Par
     sets = np.empty(most_sets, dtype=np.uint64)
     slots = 1 << (2 * most_sets - 1).bit_length()
     keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
-    offsets, steps = np.zeros(most_sets + 1, dtype=np.int64), np.zeros((most_sets, size), dtype=np.int64)
-    above, below = np.array(parents, dtype=np.uint64), np.array(children, dtype=np.uint64)
-    count = kernels.enumerate_sets(above, below, given, most, sets, keys, ranks, offsets, steps)
+    offsets, steps = np.zeros(most_sets + 1, dtype=np.int64), np.zeros((most_sets, size), dtype=np.int32)
+    part = kernels.Part(
+        np.array(parents, dtype=np.uint64), np.array(children, dtype=np.uint64), given.view(np.uint8), weights, outside,
+        sets, SetTable(keys, ranks), offsets, steps,
+    )  # fmt: skip
+    count = kernels.enumerate_sets(part, most)
     if count < 0:
         return None
     costs = np.zeros(int(offsets[count]), dtype=np.int32)
-    kernels.tabulate(
-        count, above, given, weights, outside, budget // unit, sets, keys, ranks, offsets, steps, costs
-    )  # fmt: skip
+    kernels.tabulate(part, count, budget // unit, costs)
     inputs = sum(1 << i for i in np.flatnonzero(given).tolist())
-    return _compact(members, inputs, keys, ranks, offsets[:count], steps[:count].astype(np.int32), costs)
+    return _compact(members, inputs, keys, ranks, offsets[:count], steps[:count], costs)
 
 
 def _compact(
@@ -118,7 +115,7 @@ def _compact(
     used = np.flatnonzero(ranks >= 0)
     slots = 1 << (2 * len(used) - 1).bit_length()
     small_keys, small_ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
-    kernels.enter_all(keys[used], ranks[used], small_keys, small_ranks)
+    kernels.enter_all(SetTable(small_keys, small_ranks), keys[used], ranks[used])
     return PartTable(members, given, small_keys, small_ranks, offsets, steps, costs)
 
 
@@ -133,19 +130,21 @@ def assembled(n: int, tables: Sequence[PartTable], shares: npt.NDArray[np.int64]
     parts = np.repeat(np.arange(len(tables)), [len(one.members) for one in tables])
     places = np.concatenate([np.arange(len(one.members)) for one in tables])
     by_node = np.argsort(nodes, kind="stable")
+    ranks = np.concatenate([np.where(one.ranks < 0, -1, one.ranks + ends[2][i]) for i, one in enumerate(tables)])
     return Patterns(
-        first=ends[0],
-        members=nodes,
-        given=np.array([one.given for one in tables], dtype=np.uint64),
-        hash_first=ends[1],
-        keys=np.concatenate([one.keys for one in tables]),
-        ranks=np.concatenate([np.where(one.ranks < 0, -1, one.ranks + ends[2][i]) for i, one in enumerate(tables)]),
-        offsets=np.concatenate([one.offsets + ends[3][i] for i, one in enumerate(tables)]),
-        steps=np.concatenate([np.pad(one.steps, ((0, 0), (0, widest - one.steps.shape[1]))) for one in tables]),
-        costs=np.concatenate([one.costs for one in tables]),
-        shares=np.ascontiguousarray(shares),
-        whole=whole,
-        node_first=np.searchsorted(nodes[by_node], np.arange(n + 1)),
-        node_parts=parts[by_node],
-        node_places=places[by_node],
+        Parts(
+            ends[0],
+            nodes,
+            np.array([one.given for one in tables], dtype=np.uint64),
+            np.searchsorted(nodes[by_node], np.arange(n + 1)),
+            parts[by_node],
+            places[by_node],
+        ),
+        SetTable(np.concatenate([one.keys for one in tables]), ranks),
+        ends[1],
+        np.concatenate([one.offsets + ends[3][i] for i, one in enumerate(tables)]),
+        np.concatenate([np.pad(one.steps, ((0, 0), (0, widest - one.steps.shape[1]))) for one in tables]),
+        np.concatenate([one.costs for one in tables]),
+        np.ascontiguousarray(shares),
+        whole,
     )

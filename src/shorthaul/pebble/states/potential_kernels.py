@@ -8,425 +8,601 @@ afterwards, and loses at most what the other values that fit beside it drop in p
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.libc.math import ceil, exp, log, sqrt
+from cython.cimports.shorthaul.core.bits import bit, complement, has, ones
+from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
 
-from shorthaul.core.jit import kernel
-from shorthaul.pebble.states.pattern_database_kernels import slot_of
-
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float64]
-
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
-
+_INF = cython.declare(cython.double, float("inf"))
 #: Less than this share of the flow is not followed.
-_LEAST_FLOW = 1e-6
+_LEAST_FLOW = cython.declare(cython.double, 1e-6)
 #: How long the averages of gradients and of their squares remember (Kingma and Ba's Adam), and what is added to a root.
-_MEAN, _SQUARE, _SMALL = 0.9, 0.99, 1e-4
+_MEAN = cython.declare(cython.double, 0.9)
+_SQUARE = cython.declare(cython.double, 0.99)
+_SMALL = cython.declare(cython.double, 1e-4)
 
 
-class Problem(NamedTuple):
+@cython.final
+@cython.cclass
+class Problem:
     """A graph of up to 64 nodes: weights, sets of parents and children, inputs, and the room beside each computation.
 
     ``room`` is the budget less the weights of a node and its operands. Entries ``touched_first[v]`` to
     ``touched_first[v + 1]`` of ``touched`` are v and its operands, ascending. The other arrays have shape (n,).
     """
 
-    weights: IntArray
-    parents: WordArray
-    children: WordArray
-    given: BoolArray
-    room: IntArray
-    touched_first: IntArray
-    touched: IntArray
+    weights: cython.const_longlong[::1]
+    parents: cython.const_ulonglong[::1]
+    children: cython.const_ulonglong[::1]
+    given: cython.const_uchar[::1]
+    room: cython.const_longlong[::1]
+    touched_first: cython.const_longlong[::1]
+    touched: cython.const_longlong[::1]
+
+    def __init__(
+        self,
+        weights: cython.const_longlong[::1],
+        parents: cython.const_ulonglong[::1],
+        children: cython.const_ulonglong[::1],
+        given: cython.const_uchar[::1],
+        room: cython.const_longlong[::1],
+        touched_first: cython.const_longlong[::1],
+        touched: cython.const_longlong[::1],
+    ) -> None:
+        self.weights = weights
+        self.parents = parents
+        self.children = children
+        self.given = given
+        self.room = room
+        self.touched_first = touched_first
+        self.touched = touched
 
 
-class Lattice(NamedTuple):
-    """Computed sets, the steps between them, and their live values.
+@cython.final
+@cython.cclass
+class Lattice:
+    """Computed sets, small ones first, and the steps between them.
 
     The steps from set d are numbers ``step_first[d]`` to ``step_first[d + 1]``: they compute ``nodes`` and lead to the
     sets ``targets``. Entries ``live_first[d]`` to ``live_first[d + 1]`` of ``live`` are the values that are read after
-    d, ascending; ``masks`` are the same as sets. The first set is the start, the last is everything; steps lead to
-    later sets.
+    d, ascending; ``masks`` are the same as sets. The first set is the start, the last is everything.
     """
 
-    sets: WordArray
-    step_first: IntArray
-    nodes: IntArray
-    targets: IntArray
-    live_first: IntArray
-    live: IntArray
-    masks: WordArray
+    sets: cython.const_ulonglong[::1]
+    step_first: cython.const_longlong[::1]
+    nodes: cython.const_longlong[::1]
+    targets: cython.const_longlong[::1]
+    live_first: cython.const_longlong[::1]
+    live: cython.const_longlong[::1]
+    masks: cython.const_ulonglong[::1]
+    count: cython.longlong
+
+    def __init__(
+        self,
+        sets: cython.const_ulonglong[::1],
+        step_first: cython.const_longlong[::1],
+        nodes: cython.const_longlong[::1],
+        targets: cython.const_longlong[::1],
+        live_first: cython.const_longlong[::1],
+        live: cython.const_longlong[::1],
+        masks: cython.const_ulonglong[::1],
+    ) -> None:
+        self.sets = sets
+        self.step_first = step_first
+        self.nodes = nodes
+        self.targets = targets
+        self.live_first = live_first
+        self.live = live
+        self.masks = masks
+        self.count = sets.shape[0]
 
 
-class Potential(NamedTuple):
-    """A potential for the search: ``ahead`` and ``prices`` (saved, unsaved) are counted in parts of ``whole``.
+@cython.final
+@cython.cclass
+class Prices:
+    """Prices of the entries of a lattice (saved, unsaved), and what they prove.
 
-    ``keys`` and ``ranks`` are a hash table of the lattice's sets. Plans below the limit lead through no other sets.
+    ``ahead`` is a(D) of every set, ``through`` the same for each step out of it, ``ends`` the drop in price per weight
+    at which each step's room ends, and before that a guess of it.
     """
 
-    keys: WordArray
-    ranks: IntArray
-    live_first: IntArray
-    live: IntArray
-    ahead: IntArray
-    prices: IntArray
-    whole: int
+    problem: Problem
+    lattice: Lattice
+    prices: cython.double[:, ::1]
+    ends: cython.double[::1]
+    ahead: cython.double[::1]
+    through: cython.double[::1]
+    gradient = cython.declare(cython.double[:, ::1], visibility="readonly")
+    flow = cython.declare(cython.double[::1], visibility="readonly")
+    drops: cython.double[::1]
+    rates: cython.double[::1]
+    amounts: cython.double[::1]
+    sizes: cython.longlong[::1]
+
+    def __init__(
+        self,
+        problem: Problem,
+        lattice: Lattice,
+        prices: cython.double[:, ::1],
+        ends: cython.double[::1],
+        ahead: cython.double[::1],
+        through: cython.double[::1],
+    ) -> None:
+        n = problem.weights.shape[0]
+        self.problem = problem
+        self.lattice = lattice
+        self.prices = prices
+        self.ends = ends
+        self.ahead = ahead
+        self.through = through
+        self.gradient = np.zeros((2, prices.shape[1]))
+        self.flow = np.zeros(lattice.count)
+        self.drops = np.empty(n)
+        self.rates = np.empty(n)
+        self.amounts = np.empty(n)
+        self.sizes = np.empty(n, np.int64)
 
 
-@kernel
 def enumerate_steps(
     problem: Problem,
-    start: np.uint64,
-    sets: WordArray,
-    step_first: IntArray,
-    nodes: IntArray,
-    targets: IntArray,
-    keys: WordArray,
-    ranks: IntArray,
+    table: SetTable,
+    sets: cython.ulonglong[::1],
+    step_first: cython.longlong[::1],
+    nodes: cython.longlong[::1],
+    targets: cython.longlong[::1],
 ) -> int:
-    """Write all computed sets, small ones first, and the steps between them; return how many, -1 if they are too many.
+    """Write all computed sets from ``sets[0]`` on, and the steps between them; return how many, -1 if too many.
 
-    ``keys`` and ``ranks`` become their hash table.
+    ``table`` becomes their hash table.
     """
-    sets[0] = start
-    slot = slot_of(keys, ranks, 0, len(keys), start)
-    keys[slot], ranks[slot] = start, 0
-    count = 1
-    steps = 0
-    at = 0
+    count: cython.longlong
+    with cython.nogil:
+        count = _enumerate(problem, table, sets, step_first, nodes, targets)
+    return int(count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enumerate(
+    problem: Problem,
+    table: SetTable,
+    sets: cython.ulonglong[::1],
+    step_first: cython.longlong[::1],
+    nodes: cython.longlong[::1],
+    targets: cython.longlong[::1],
+) -> cython.longlong:
+    slots: cython.longlong = table.keys.shape[0]
+    done: cython.ulonglong = sets[0]
+    slot: cython.longlong = slot_of(table, 0, slots, done)
+    count: cython.longlong = 1
+    steps: cython.longlong = 0
+    at: cython.longlong = 0
+    v: cython.Py_ssize_t
+    table.keys[slot] = done
+    table.ranks[slot] = 0
     while at < count:
         done = sets[at]
         step_first[at] = steps
-        for v in range(len(problem.parents)):
-            own = _ONE << np.uint64(v)
-            if done & own != _ZERO or problem.parents[v] & ~done != _ZERO:
+        for v in range(problem.parents.shape[0]):
+            if done & bit(v) or problem.parents[v] & complement(done):
                 continue
-            grown = done | own
-            slot = slot_of(keys, ranks, 0, len(keys), grown)
-            if ranks[slot] < 0:
-                if count == len(sets):
+            slot = slot_of(table, 0, slots, done | bit(v))
+            if table.ranks[slot] < 0:
+                if count == sets.shape[0]:
                     return -1
-                keys[slot], ranks[slot] = grown, count
-                sets[count] = grown
+                table.keys[slot] = done | bit(v)
+                table.ranks[slot] = count
+                sets[count] = done | bit(v)
                 count += 1
-            if steps == len(nodes):
+            if steps == nodes.shape[0]:
                 return -1
-            nodes[steps], targets[steps] = v, ranks[slot]
+            nodes[steps] = v
+            targets[steps] = table.ranks[slot]
             steps += 1
         at += 1
     step_first[count] = steps
     return count
 
 
-@kernel
-def find_live(problem: Problem, sets: WordArray, masks: WordArray, live_first: IntArray) -> None:
-    """Write the values that are read after each set, and where their entries begin."""
-    entries = 0
-    for d in range(len(sets)):
-        live_first[d] = entries
-        masks[d] = _ZERO
-        for u in range(len(problem.weights)):
-            if sets[d] >> np.uint64(u) & _ONE != _ZERO and problem.children[u] & ~sets[d] != _ZERO:
-                masks[d] |= _ONE << np.uint64(u)
-                entries += 1
-    live_first[len(sets)] = entries
-
-
-@kernel
-def _size(mask: np.uint64) -> np.int64:
-    mask -= mask >> _ONE & np.uint64(0x5555555555555555)
-    mask = (mask & np.uint64(0x3333333333333333)) + (mask >> np.uint64(2) & np.uint64(0x3333333333333333))
-    mask = mask + (mask >> np.uint64(4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64(mask * np.uint64(0x0101010101010101) >> np.uint64(56))
-
-
-@kernel
-def _priced(
+def find_live(
     problem: Problem,
-    lattice: Lattice,
-    saved: FloatArray,
-    unsaved: FloatArray,
-    at: int,
-    step: int,
-    flow: float,
-    gradient: FloatArray,
-    drops: FloatArray,
-) -> float:
+    sets: cython.const_ulonglong[::1],
+    masks: cython.ulonglong[::1],
+    live_first: cython.longlong[::1],
+) -> None:
+    """Write the values that are read after each set, and where their entries begin."""
+    entries: cython.longlong = 0
+    d: cython.Py_ssize_t
+    with cython.nogil:
+        for d in range(sets.shape[0]):
+            live_first[d] = entries
+            masks[d] = _live_after(problem, sets[d])
+            entries += ones(masks[d])
+        live_first[sets.shape[0]] = entries
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _live_after(problem: Problem, done: cython.ulonglong) -> cython.ulonglong:
+    live: cython.ulonglong = 0
+    u: cython.Py_ssize_t
+    for u in range(problem.weights.shape[0]):
+        if done & bit(u) and problem.children[u] & complement(done):
+            live |= bit(u)
+    return live
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _drop(
+    work: Prices, first: cython.longlong, begin: cython.longlong, end: cython.longlong, shift: cython.longlong
+) -> cython.void:  # fmt: skip
+    """Write by how much the entries from ``begin`` to ``end`` drop in price where they stand ``shift`` further on."""
+    i: cython.Py_ssize_t
+    for i in range(begin, end):
+        work.drops[i - first] = max(
+            work.prices[0, i] - work.prices[0, i + shift], work.prices[1, i] - work.prices[1, i + shift]
+        )
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _priced(work: Prices, at: cython.longlong, step: cython.longlong, flow: cython.double) -> cython.double:
     """Return what a step gains in prices of what it computes and reads; write what other live values drop to ``drops``.
 
     With a ``flow`` the gains are entered in ``gradient``. Inputs are never unsaved, and have price 0 there.
     """
-    v = lattice.nodes[step]
-    target = lattice.targets[step]
-    mask, then = lattice.masks[at], lattice.masks[target]
-    first = lattice.live_first[at]
-    old, shift = first, lattice.live_first[target] - first
-    gain = 0.0
-    for k in range(problem.touched_first[v], problem.touched_first[v + 1]):
-        u = problem.touched[k]
-        own = _ONE << np.uint64(u)
-        end = first + _size(mask & (own - _ONE))
-        for i in range(old, end):
-            drops[i - first] = max(saved[i] - saved[i + shift], unsaved[i] - unsaved[i + shift])
+    v: cython.longlong = work.lattice.nodes[step]
+    target: cython.longlong = work.lattice.targets[step]
+    mask: cython.ulonglong = work.lattice.masks[at]
+    then: cython.ulonglong = work.lattice.masks[target]
+    first: cython.longlong = work.lattice.live_first[at]
+    old: cython.longlong = first
+    shift: cython.longlong = work.lattice.live_first[target] - first
+    end: cython.longlong
+    u: cython.longlong
+    kind: cython.longlong
+    alive: cython.bint
+    is_out: cython.bint
+    saved: cython.double
+    change: cython.double
+    other: cython.double
+    gain: cython.double = 0.0
+    k: cython.Py_ssize_t
+    for k in range(work.problem.touched_first[v], work.problem.touched_first[v + 1]):
+        u = work.problem.touched[k]
+        end = first + ones(mask & (bit(u) - 1))
+        _drop(work, first, old, end, shift)
         old = end
-        new = old + shift
-        alive = then & own != _ZERO
+        alive = then & bit(u) != 0
         if u == v:
             if alive:
-                gain += unsaved[new]
-                shift += 1
+                gain += work.prices[1, old + shift]
                 if flow > 0:
-                    gradient[1, new] += flow
+                    work.gradient[1, old + shift] += flow
+                shift += 1
             continue
-        saved_then = saved[new] if alive else 0.0
-        change = saved_then - saved[old]
+        saved = work.prices[0, old + shift] if alive else 0.0
+        change = saved - work.prices[0, old]
         kind = 0
-        if not problem.given[u]:
-            other = (unsaved[new] if alive else 0.0) - unsaved[old]
+        if not work.problem.given[u]:
+            other = (work.prices[1, old + shift] if alive else 0.0) - work.prices[1, old]
             if other < change:
-                change, kind = other, 1
-        is_out = saved_then < change  # it was not in fast memory
-        gain += saved_then if is_out else change
+                change = other
+                kind = 1
+        is_out = saved < change  # it was not in fast memory
+        gain += saved if is_out else change
         if flow > 0:
             if not is_out:
-                gradient[kind, old] -= flow
+                work.gradient[kind, old] -= flow
             if alive:
-                gradient[0 if is_out else kind, new] += flow
+                work.gradient[0 if is_out else kind, old + shift] += flow
         if not alive:
             shift -= 1
-        drops[old - first] = 0.0
+        work.drops[old - first] = 0.0
         old += 1
-    for i in range(old, lattice.live_first[at + 1]):
-        drops[i - first] = max(saved[i] - saved[i + shift], unsaved[i] - unsaved[i + shift])
+    _drop(work, first, old, work.lattice.live_first[at + 1], shift)
     return gain
 
 
-@kernel
-def _held(
-    weights: IntArray, live: IntArray, first: int, count: int, room: int, end: float, is_whole: bool,
-    drops: FloatArray, rates: FloatArray, amounts: FloatArray, sizes: IntArray,
-) -> tuple[float, float]:  # fmt: skip
-    """Return by how much the values that fit may drop in price at most, and the drop per weight where the room ends.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _swap(work: Prices, i: cython.longlong, j: cython.longlong) -> cython.void:
+    rate: cython.double = work.rates[i]
+    amount: cython.double = work.amounts[i]
+    size: cython.longlong = work.sizes[i]
+    work.rates[i] = work.rates[j]
+    work.amounts[i] = work.amounts[j]
+    work.sizes[i] = work.sizes[j]
+    work.rates[j] = rate
+    work.amounts[j] = amount
+    work.sizes[j] = size
 
-    Values may be divided; a whole number is rounded up. ``end`` is a guess of the second answer. The last three arrays
-    are scratch of shape (n,). Drops per weight compare exactly, as weights are small (see :mod:`potentials`).
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lost(work: Prices, at: cython.longlong, step: cython.longlong, is_whole: cython.bint) -> cython.double:
+    """Return by how much the values that fit may drop in price at most; set where the room ends.
+
+    Values may be divided; a whole number is rounded up. Drops per weight compare exactly, as weights are small (see
+    :mod:`potentials`).
     """
-    found = 0
-    inside = 0  # values before this number are taken
-    taken = np.int64(0)
-    for i in range(count):
-        drop = drops[i]
-        if drop > 0:
-            size = weights[live[first + i]]
-            rate = drop / size
-            rates[found], amounts[found], sizes[found] = rate, drop, size
-            if rate > end:
-                _swap(found, inside, rates, amounts, sizes)
+    first: cython.longlong = work.lattice.live_first[at]
+    room: cython.longlong = work.problem.room[work.lattice.nodes[step]]
+    end: cython.double = work.ends[step]
+    found: cython.longlong = 0
+    inside: cython.longlong = 0  # values before this number are taken
+    taken: cython.longlong = 0
+    size: cython.longlong
+    least: cython.longlong
+    most: cython.longlong
+    total: cython.double = 0.0
+    rest: cython.double
+    i: cython.Py_ssize_t
+    for i in range(work.lattice.live_first[at + 1] - first):
+        if work.drops[i] > 0:
+            size = work.problem.weights[work.lattice.live[first + i]]
+            work.rates[found] = work.drops[i] / size
+            work.amounts[found] = work.drops[i]
+            work.sizes[found] = size
+            if work.rates[found] > end:
+                _swap(work, found, inside)
                 inside += 1
                 taken += size
             found += 1
     while inside > 0 and taken > room:
         least = 0
         for i in range(1, inside):
-            if rates[i] < rates[least]:
+            if work.rates[i] < work.rates[least]:
                 least = i
         inside -= 1
-        taken -= sizes[least]
-        _swap(least, inside, rates, amounts, sizes)
+        taken -= work.sizes[least]
+        _swap(work, least, inside)
     while inside < found:
         most = inside
         for i in range(inside + 1, found):
-            if rates[i] > rates[most]:
+            if work.rates[i] > work.rates[most]:
                 most = i
-        _swap(most, inside, rates, amounts, sizes)
-        if taken + sizes[inside] > room:
+        _swap(work, most, inside)
+        if taken + work.sizes[inside] > room:
             break
-        taken += sizes[inside]
+        taken += work.sizes[inside]
         inside += 1
-    total = 0.0
     for i in range(inside):
-        total += amounts[i]
+        total += work.amounts[i]
     if inside == found:
-        return total, 0.0
-    rest = amounts[inside] * (room - taken) / sizes[inside]
-    return total + (np.ceil(rest) if is_whole else rest), rates[inside]
+        work.ends[step] = 0.0
+        return total
+    work.ends[step] = work.rates[inside]
+    rest = work.amounts[inside] * (room - taken) / work.sizes[inside]
+    return total + (ceil(rest) if is_whole else rest)
 
 
-@kernel
-def _swap(i: int, j: int, rates: FloatArray, amounts: FloatArray, sizes: IntArray) -> None:
-    rates[i], rates[j] = rates[j], rates[i]
-    amounts[i], amounts[j] = amounts[j], amounts[i]
-    sizes[i], sizes[j] = sizes[j], sizes[i]
+def look_ahead(work: Prices, temperature: cython.double, is_whole: cython.bint) -> None:
+    """Write ``ahead``, ``through`` and ``ends``.
 
-
-@kernel
-def look_ahead(
-    problem: Problem,
-    lattice: Lattice,
-    prices: FloatArray,
-    temperature: float,
-    is_whole: bool,
-    ahead: FloatArray,
-    through: FloatArray,
-    ends: FloatArray,
-) -> None:
-    """Write a(D) of every set into ``ahead``, and the same for each step out of it into ``through``.
-
-    ``ends`` becomes the drop in price per weight at which each step's room ends, and is a guess of it before. With a
-    ``temperature`` the minimum over steps is softened. If ``is_whole``, prices are whole numbers, and so is what is
-    written, rounded down.
+    With a ``temperature`` the minimum over steps is softened. If ``is_whole``, prices are whole numbers, and so is what
+    is written, rounded down.
     """
-    n = len(problem.weights)
-    drops, rates, amounts, sizes = np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
-    none = np.empty((2, 0))
-    saved, unsaved = prices[0], prices[1]
-    if len(ahead) == 0:
+    at: cython.Py_ssize_t
+    with cython.nogil:
+        for at in range(work.lattice.count - 1, -1, -1):
+            _look_ahead(work, at, temperature, is_whole)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _look_ahead(
+    work: Prices, at: cython.longlong, temperature: cython.double, is_whole: cython.bint
+) -> cython.void:  # fmt: skip
+    begin: cython.longlong = work.lattice.step_first[at]
+    end: cython.longlong = work.lattice.step_first[at + 1]
+    least: cython.double = _INF
+    gain: cython.double
+    total: cython.double = 0.0
+    step: cython.Py_ssize_t
+    if at == work.lattice.count - 1:
+        work.ahead[at] = 0.0
         return
-    ahead[len(ahead) - 1] = 0.0
-    for at in range(len(ahead) - 2, -1, -1):
-        least = np.inf
-        first, count = lattice.live_first[at], lattice.live_first[at + 1] - lattice.live_first[at]
-        for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
-            gain = _priced(problem, lattice, saved, unsaved, at, step, 0.0, none, drops)
-            room = problem.room[lattice.nodes[step]]
-            lost, ends[step] = _held(
-                problem.weights, lattice.live, first, count, room, ends[step], is_whole, drops, rates, amounts, sizes
-            )
-            through[step] = ahead[lattice.targets[step]] + gain - lost
-            least = min(least, through[step])
-        ahead[at] = least
-        if temperature > 0 and least < np.inf:
-            total = 0.0
-            for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
-                total += np.exp((least - through[step]) / temperature)
-            ahead[at] -= temperature * np.log(total)
+    for step in range(begin, end):
+        gain = _priced(work, at, step, 0.0)
+        work.through[step] = work.ahead[work.lattice.targets[step]] + gain - _lost(work, at, step, is_whole)
+        least = min(least, work.through[step])
+    work.ahead[at] = least
+    if temperature > 0 and least < _INF:
+        for step in range(begin, end):
+            total += exp((least - work.through[step]) / temperature)
+        work.ahead[at] -= temperature * log(total)
 
 
-@kernel
-def _enter_drops(
-    problem: Problem,
-    lattice: Lattice,
-    saved: FloatArray,
-    unsaved: FloatArray,
-    at: int,
-    step: int,
-    flow: float,
-    end: float,
-    drops: FloatArray,
-    gradient: FloatArray,
-) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enter_drops(work: Prices, at: cython.longlong, step: cython.longlong, flow: cython.double) -> cython.void:
     """Enter what the values that drop most, as far as they fit, lose to a step; equals share what room is left."""
-    first = lattice.live_first[at]
-    v, then = lattice.nodes[step], lattice.masks[lattice.targets[step]]
-    begin = lattice.live_first[lattice.targets[step]]
-    room = np.float64(problem.room[v])
-    count = lattice.live_first[at + 1] - first
-    equal = 0.0
+    first: cython.longlong = work.lattice.live_first[at]
+    count: cython.longlong = work.lattice.live_first[at + 1] - first
+    target: cython.longlong = work.lattice.targets[step]
+    begin: cython.longlong = work.lattice.live_first[target]
+    then: cython.ulonglong = work.lattice.masks[target]
+    end: cython.double = work.ends[step]
+    room: cython.double = work.problem.room[work.lattice.nodes[step]]
+    weight: cython.double
+    equal: cython.double = 0.0
+    share: cython.double = 0.0
+    part: cython.double
+    kind: cython.longlong
+    new: cython.longlong
+    old: cython.longlong
+    i: cython.Py_ssize_t
     for i in range(count):
-        if drops[i] > 0:
-            weight = problem.weights[lattice.live[first + i]]
-            drops[i] /= weight
-            if drops[i] > end:
+        if work.drops[i] > 0:
+            weight = work.problem.weights[work.lattice.live[first + i]]
+            work.drops[i] /= weight
+            if work.drops[i] > end:
                 room -= weight
-            elif drops[i] == end:
+            elif work.drops[i] == end:
                 equal += weight
-    share = flow * min(1.0, max(0.0, room) / equal) if equal > 0 else 0.0
+    if equal > 0:
+        share = flow * min(1.0, max(0.0, room) / equal)
     for i in range(count):
-        if drops[i] > 0 and drops[i] >= end:
-            part = flow if drops[i] > end else share
+        if work.drops[i] > 0 and work.drops[i] >= end:
+            part = flow if work.drops[i] > end else share
             old = first + i
-            new = begin + _size(then & ((_ONE << np.uint64(lattice.live[old])) - _ONE))
-            kind = 1 if unsaved[old] - unsaved[new] > saved[old] - saved[new] else 0
-            gradient[kind, old] -= part
-            gradient[kind, new] += part
+            new = begin + ones(then & (bit(work.lattice.live[old]) - 1))
+            kind = work.prices[1, old] - work.prices[1, new] > work.prices[0, old] - work.prices[0, new]
+            work.gradient[kind, old] -= part
+            work.gradient[kind, new] += part
 
 
-@kernel
-def follow(
-    problem: Problem,
-    lattice: Lattice,
-    prices: FloatArray,
-    temperature: float,
-    ahead: FloatArray,
-    through: FloatArray,
-    ends: FloatArray,
-    flow: FloatArray,
-    gradient: FloatArray,
-) -> None:
+def follow(work: Prices, temperature: cython.double) -> None:
     """Write the gradient of the softened a(start) by the prices: what a flow over all ways, best ones first, meets."""
-    drops = np.empty(len(problem.weights))
-    saved, unsaved = prices[0], prices[1]
-    gradient[:] = 0.0
-    flow[:] = 0.0
-    flow[0] = 1.0
-    for at in range(len(ahead) - 1):
-        if flow[at] < _LEAST_FLOW:
+    with cython.nogil:
+        _follow(work, temperature)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _follow(work: Prices, temperature: cython.double) -> cython.void:
+    part: cython.double
+    at: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    for at in range(work.gradient.shape[1]):
+        work.gradient[0, at] = 0.0
+        work.gradient[1, at] = 0.0
+    for at in range(work.lattice.count):
+        work.flow[at] = 1.0 if at == 0 else 0.0
+    for at in range(work.lattice.count - 1):
+        if work.flow[at] < _LEAST_FLOW:
             continue
-        for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
-            part = flow[at] * np.exp((ahead[at] - through[step]) / temperature)
+        for step in range(work.lattice.step_first[at], work.lattice.step_first[at + 1]):
+            part = work.flow[at] * exp((work.ahead[at] - work.through[step]) / temperature)
             if part < _LEAST_FLOW:
                 continue
-            flow[lattice.targets[step]] += part
-            _priced(problem, lattice, saved, unsaved, at, step, part, gradient, drops)
-            _enter_drops(problem, lattice, saved, unsaved, at, step, part, ends[step], drops, gradient)
+            work.flow[work.lattice.targets[step]] += part
+            _priced(work, at, step, part)
+            _enter_drops(work, at, step, part)
 
 
-@kernel
 def climb(
-    problem: Problem,
-    lattice: Lattice,
-    gradient: FloatArray,
-    number: int,
-    rate: float,
-    mean: FloatArray,
-    square: FloatArray,
-    prices: FloatArray,
+    work: Prices,
+    number: cython.longlong,
+    rate: cython.double,
+    mean: cython.double[:, ::1],
+    square: cython.double[:, ::1],
 ) -> None:
     """Change the prices along the averaged gradient, each by about ``rate`` of its range (Adam's step ``number``)."""
-    for kind in range(2):
-        for entry in range(prices.shape[1]):
-            g = gradient[kind, entry]
-            mean[kind, entry] = _MEAN * mean[kind, entry] + (1 - _MEAN) * g
-            square[kind, entry] = _SQUARE * square[kind, entry] + (1 - _SQUARE) * g * g
-            if square[kind, entry] > 0:
-                most = np.float64((1 + kind) * problem.weights[lattice.live[entry]])
-                root = np.sqrt(square[kind, entry] / (1 - _SQUARE**number)) + _SMALL
-                price = prices[kind, entry] + rate * most * mean[kind, entry] / (1 - _MEAN**number) / root
-                prices[kind, entry] = min(max(price, 0.0), most)
+    means: cython.double = 1 - _MEAN**number
+    squares: cython.double = 1 - _SQUARE**number
+    kind: cython.Py_ssize_t
+    entry: cython.Py_ssize_t
+    with cython.nogil:
+        for kind in range(2):
+            for entry in range(work.prices.shape[1]):
+                mean[kind, entry] = _MEAN * mean[kind, entry] + (1 - _MEAN) * work.gradient[kind, entry]
+                square[kind, entry] = (
+                    _SQUARE * square[kind, entry]
+                    + (1 - _SQUARE) * work.gradient[kind, entry] * work.gradient[kind, entry]
+                )
+                if square[kind, entry] > 0:
+                    _move(work, kind, entry, rate, mean[kind, entry] / means, sqrt(square[kind, entry] / squares))
 
 
-@kernel
-def look_back(lattice: Lattice, ahead: FloatArray, through: FloatArray) -> FloatArray:
-    """Return what the way to each set takes from the potential of the start at least, shape (sets,)."""
-    behind = np.full(len(ahead), np.inf)
-    behind[0] = 0.0
-    for at in range(len(ahead) - 1):
-        for step in range(lattice.step_first[at], lattice.step_first[at + 1]):
-            target = lattice.targets[step]
-            behind[target] = min(behind[target], behind[at] + through[step] - ahead[target])
-    return behind
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move(
+    work: Prices,
+    kind: cython.longlong,
+    entry: cython.longlong,
+    rate: cython.double,
+    mean: cython.double,
+    root: cython.double,
+) -> cython.void:
+    most: cython.double = (1 + kind) * work.problem.weights[work.lattice.live[entry]]
+    price: cython.double = work.prices[kind, entry] + rate * most * mean / (root + _SMALL)
+    work.prices[kind, entry] = min(max(price, 0.0), most)
 
 
-@kernel
-def rank_of(potential: Potential, done: np.uint64) -> int:
+def look_back(work: Prices, behind: cython.double[::1]) -> None:
+    """Write what the way to each set takes from the potential of the start at least; ``behind`` is infinite before."""
+    at: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    target: cython.longlong
+    with cython.nogil:
+        behind[0] = 0.0
+        for at in range(work.lattice.count - 1):
+            for step in range(work.lattice.step_first[at], work.lattice.step_first[at + 1]):
+                target = work.lattice.targets[step]
+                behind[target] = min(behind[target], behind[at] + work.through[step] - work.ahead[target])
+
+
+@cython.final
+@cython.cclass
+class Potential:
+    """A potential for the search: ``ahead`` and ``prices`` (saved, unsaved) are counted in parts of ``whole``.
+
+    ``table`` has the lattice's sets. Plans below the limit lead through no other sets.
+    """
+
+    table: SetTable
+    live_first: cython.const_longlong[::1]
+    live: cython.const_longlong[::1]
+    ahead: cython.const_longlong[::1]
+    prices: cython.const_longlong[:, ::1]
+    whole: cython.longlong
+
+    def __init__(
+        self,
+        table: SetTable,
+        live_first: cython.const_longlong[::1],
+        live: cython.const_longlong[::1],
+        ahead: cython.const_longlong[::1],
+        prices: cython.const_longlong[:, ::1],
+        whole: cython.longlong,
+    ) -> None:
+        self.table = table
+        self.live_first = live_first
+        self.live = live
+        self.ahead = ahead
+        self.prices = prices
+        self.whole = whole
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def rank_of(potential: Potential, done: cython.ulonglong) -> cython.longlong:
     """Return the number of a computed set, -1 if no plan below the limit leads through it."""
-    return int(potential.ranks[slot_of(potential.keys, potential.ranks, 0, len(potential.keys), done)])
+    return potential.table.ranks[slot_of(potential.table, 0, potential.table.keys.shape[0], done)]
 
 
-@kernel
-def potential_of(potential: Potential, state: WordArray, words: int, rank: int, own: IntArray) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def held_by(
+    potential: Potential,
+    state: cython.const_ulonglong[::1],
+    words: cython.longlong,
+    rank: cython.longlong,
+    own: cython.longlong[::1],
+) -> cython.longlong:
     """Return the potential of a state, and write the price of each red value into ``own`` (shape (n,))."""
-    total = potential.ahead[rank]
+    total: cython.longlong = potential.ahead[rank]
+    u: cython.longlong
+    entry: cython.Py_ssize_t
     for entry in range(potential.live_first[rank], potential.live_first[rank + 1]):
         u = potential.live[entry]
-        if state[words + (u >> 6)] >> np.uint64(u & 63) & _ONE != _ZERO:
-            kind = np.int64(state[2 * words + (u >> 6)] >> np.uint64(u & 63) & _ONE)
-            own[u] = potential.prices[kind, entry]
+        if has(state, words, u):
+            own[u] = potential.prices[has(state, 2 * words, u), entry]
             total += own[u]
-    return int(total)
+    return total

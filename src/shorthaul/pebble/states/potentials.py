@@ -8,17 +8,20 @@ dropped on the way. What a bound claims is computed in whole numbers.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from shorthaul.core.jit import announce
+import numpy as np
+import numpy.typing as npt
+
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.states import potential_kernels as kernels
-from shorthaul.pebble.states.pattern_database_kernels import enter_all
-from shorthaul.pebble.states.potential_kernels import FloatArray, Lattice, Potential, Problem
+from shorthaul.pebble.states.pattern_database_kernels import SetTable, enter_all
+from shorthaul.pebble.states.potential_kernels import Potential
 
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 8
+WordArray = npt.NDArray[np.uint64]
+FloatArray = npt.NDArray[np.float64]
+
 #: Graphs have at most this many nodes, and weights (in units of their divisor) add up to this at most.
 MOST_NODES = 64
 _MOST_WEIGHT = 2**15
@@ -40,11 +43,36 @@ _TEMPERATURE, _COOLING, _LEAST_TEMPERATURE = 0.6, 0.98, 0.02
 
 def _nothing() -> Potential:
     none = np.zeros(0, dtype=np.int64)
-    return Potential(np.zeros(0, dtype=np.uint64), none, none, none, none, np.zeros((2, 0), dtype=np.int64), 1)
+    table = SetTable(np.zeros(0, dtype=np.uint64), none)
+    return Potential(table, none, none, none, np.zeros((2, 0), dtype=np.int64), 1)
 
 
 #: No potential: nothing is known of what is to come.
 NO_POTENTIAL = _nothing()
+
+
+class Problem(NamedTuple):
+    """The arrays of :class:`potential_kernels.Problem`."""
+
+    weights: IntArray
+    parents: WordArray
+    children: WordArray
+    given: npt.NDArray[np.uint8]
+    room: IntArray
+    touched_first: IntArray
+    touched: IntArray
+
+
+class Lattice(NamedTuple):
+    """The arrays of :class:`potential_kernels.Lattice`."""
+
+    sets: WordArray
+    step_first: IntArray
+    nodes: IntArray
+    targets: IntArray
+    live_first: IntArray
+    live: IntArray
+    masks: WordArray
 
 
 def problem_of(cdag: Cdag, budget: int) -> Problem:
@@ -60,38 +88,39 @@ def problem_of(cdag: Cdag, budget: int) -> Problem:
     touched_first = cdag.parents.starts + np.arange(cdag.n + 1)
     touched = np.concatenate([np.sort([v, *cdag.parents.neighbours(v).tolist()]) for v in range(cdag.n)])
     room = budget // unit - weights - read
-    return Problem(weights, parents, children, cdag.is_input(), room, touched_first, touched)
+    return Problem(weights, parents, children, cdag.is_input().view(np.uint8), room, touched_first, touched)
 
 
 def lattice_of(problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int = _MOST_STEPS) -> Lattice | None:
     """Return all computed sets of a graph; None if they are too many."""
-    start = _set(problem.given)
     sets = np.empty(most_sets, dtype=np.uint64)
+    sets[0] = _set(problem.given)
     step_first = np.empty(most_sets + 1, dtype=np.int64)
     nodes, targets = np.empty(most_steps, dtype=np.int64), np.empty(most_steps, dtype=np.int64)
     slots = 1 << (2 * most_sets - 1).bit_length()
     keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
-    count = kernels.enumerate_steps(problem, start, sets, step_first, nodes, targets, keys, ranks)
+    graph = kernels.Problem(*problem)
+    count = kernels.enumerate_steps(graph, SetTable(keys, ranks), sets, step_first, nodes, targets)
     if count < 0:
         return None
     sets, step_first = sets[:count].copy(), step_first[: count + 1].copy()
     live_first, masks = np.zeros(count + 1, dtype=np.int64), np.empty(count, dtype=np.uint64)
-    kernels.find_live(problem, sets, masks, live_first)
+    kernels.find_live(graph, sets, masks, live_first)
     bits = np.unpackbits(masks.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
     live = np.nonzero(bits)[1].astype(np.int64)
     steps = step_first[-1]
     return Lattice(sets, step_first, nodes[:steps].copy(), targets[:steps].copy(), live_first, live, masks)
 
 
-def _set(members: BoolArray) -> np.uint64:
+def _set(members: npt.NDArray[np.uint8]) -> np.uint64:
     return np.uint64(sum(1 << v for v in np.flatnonzero(members).tolist()))
 
 
-def begun(cdag: Cdag, budget: int) -> Potentials | None:
-    """Return prices to begin with; None if the graph has too many nodes, computed sets or weights.
+def initial_prices(cdag: Cdag, budget: int) -> Potentials | None:
+    """Return the prices to begin with; None if the graph has too many nodes, computed sets or weights.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> found = begun(fft(n=4, word=1), 3)
+    >>> found = initial_prices(fft(n=4, word=1), 3)
     >>> found.climb(6, search=Search(time_limit_s=60))
     >>> found.excess
     6
@@ -99,7 +128,6 @@ def begun(cdag: Cdag, budget: int) -> Potentials | None:
     unit = int(np.gcd.reduce(cdag.weights))
     if cdag.n > MOST_NODES or int(cdag.weights.sum()) > _MOST_WEIGHT * unit:
         return None
-    announce("shorthaul.pebble.states.potential_kernels", COMPILE_S)
     problem = problem_of(cdag, budget)
     lattice = lattice_of(problem)
     return None if lattice is None else Potentials(problem, lattice, unit)
@@ -113,7 +141,8 @@ class Potentials:
     """
 
     def __init__(self, problem: Problem, lattice: Lattice, unit: int) -> None:
-        self._problem, self._lattice, self._unit = problem, lattice, unit
+        self._problem, self._graph, self._unit = problem, kernels.Problem(*problem), unit
+        self._lattice, self._steps = lattice, kernels.Lattice(*lattice)
         self._mean_weight = float(problem.weights.mean())
         self._limit: int | None = None
         self._value = 0.0
@@ -131,7 +160,7 @@ class Potentials:
     def _begin(self) -> None:
         problem, lattice = self._problem, self._lattice
         charge = problem.weights[lattice.live].astype(np.float64)
-        is_given = problem.given[lattice.live]
+        is_given = problem.given[lattice.live] == 1
         done = np.repeat(lattice.sets, np.diff(lattice.live_first))
         # An input that nothing has read yet is not in fast memory, and no input is ever unsaved.
         waits = is_given & (problem.children[lattice.live] & done == 0)
@@ -150,25 +179,28 @@ class Potentials:
 
     def _step_up(self, search: Search) -> None:
         """Take a few steps along the gradient of the softened bound."""
-        problem, lattice, prices = self._problem, self._lattice, self._prices
-        ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
-        ends, flow, gradient = self._ends, np.empty_like(ahead), np.empty_like(prices)
+        work, _, _ = self._work(self._prices, self._ends)
         for _ in range(_STEPS):
             self._number += 1
             warmth = max(_TEMPERATURE * _COOLING**self._number, _LEAST_TEMPERATURE) * self._mean_weight
             rate = max(_RATE * _SLOWING**self._number, _LEAST_RATE)
-            kernels.look_ahead(problem, lattice, prices, warmth, False, ahead, through, ends)
-            kernels.follow(problem, lattice, prices, warmth, ahead, through, ends, flow, gradient)
-            kernels.climb(problem, lattice, gradient, self._number, rate, self._mean, self._square, prices)
+            kernels.look_ahead(work, warmth, False)
+            kernels.follow(work, warmth)
+            kernels.climb(work, self._number, rate, self._mean, self._square)
             if search.expired():
                 break
 
-    def _exact(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _work(self, prices: FloatArray, ends: FloatArray) -> tuple[kernels.Prices, FloatArray, FloatArray]:
+        """Return what the kernels work on, and where they write what prices prove for every set and step."""
+        ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
+        return kernels.Prices(self._graph, self._steps, prices, ends, ahead, through), ahead, through
+
+    def _exact(self) -> tuple[kernels.Prices, FloatArray, FloatArray, FloatArray]:
         """Return prices in whole parts, and what they prove for every set and step."""
         prices = np.floor(self._prices * _WHOLE)
-        ahead, through = np.zeros(len(self._lattice.sets)), np.empty(len(self._lattice.nodes))
-        kernels.look_ahead(self._problem, self._lattice, prices, 0.0, True, ahead, through, self._ends * _WHOLE)
-        return prices, ahead, through
+        work, ahead, through = self._work(prices, self._ends * _WHOLE)
+        kernels.look_ahead(work, 0.0, True)
+        return work, prices, ahead, through
 
     def _settle(self, limit: int) -> bool:
         """Take the bound that the prices prove, and drop what no plan below the limit passes; False if nothing is left.
@@ -178,12 +210,13 @@ class Potentials:
         lattice = self._lattice
         if len(lattice.sets) == 0:
             return False
-        _, ahead, through = self._exact()
+        work, _, ahead, through = self._exact()
         most = (limit - 1) * _WHOLE
         self._value = float(ahead[0])
         value = limit if ahead[0] > most else int(-(-ahead[0] // _WHOLE))
         self.excess = max(self.excess, value * self._unit)
-        behind = kernels.look_back(lattice, ahead, through)
+        behind = np.full(len(ahead), np.inf)
+        kernels.look_back(work, behind)
         keep = behind + ahead <= most
         source = np.repeat(np.arange(len(keep)), np.diff(lattice.step_first))
         steps = keep[source] & keep[lattice.targets] & (behind[source] + through <= most)
@@ -204,6 +237,7 @@ class Potentials:
             lattice.live[entries],
             lattice.masks[keep],
         )
+        self._steps = kernels.Lattice(*self._lattice)
         self._ends = self._ends[steps]
         self._prices, self._mean, self._square = (
             np.ascontiguousarray(array[:, entries]) for array in (self._prices, self._mean, self._square)
@@ -212,13 +246,14 @@ class Potentials:
     def potential(self) -> Potential:
         """Return the potential for a search below the limit."""
         lattice = self._lattice
-        prices, ahead, _ = self._exact()
+        _, prices, ahead, _ = self._exact()
         slots = 1 << max(1, 2 * len(lattice.sets) - 1).bit_length()
         keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
-        enter_all(lattice.sets & ~_set(self._problem.given), np.arange(len(lattice.sets)), keys, ranks)
+        table = SetTable(keys, ranks)
+        enter_all(table, lattice.sets & ~_set(self._problem.given), np.arange(len(lattice.sets)))
         # A set that no step leads out of any more, for all plans would pass a dropped one, is as good as dropped.
         bounded = np.minimum(ahead, 2.0**52).astype(np.int64)
-        return Potential(keys, ranks, lattice.live_first, lattice.live, bounded, prices.astype(np.int64), _WHOLE)
+        return Potential(table, lattice.live_first, lattice.live, bounded, prices.astype(np.int64), _WHOLE)
 
 
 def _is_flat(values: list[float], goal: float) -> bool:

@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
@@ -16,17 +15,16 @@ from shorthaul.pebble.states import recomputation_kernels as kernels
 
 WordArray = npt.NDArray[np.uint64]
 
-#: Seconds that the first compilation of the kernels takes.
-COMPILE_S = 3
 #: The exact search takes graphs of up to this many nodes.
 MOST_NODES = 64
 #: Positions that fit into the arrays of the largest search (about 100 bytes each).
 _MOST_POSITIONS = 2**23
 _MOST_POSITIONS_OF_PART = 2**20
 _FIRST_POSITIONS = 2**13
+#: Sets of values to let go that an effort of 1 looks at.
+_WORK_PER_EFFORT = 5e6
 #: Parts are searched for excesses up to so many times their weight.
 _MOST_EXCESS = 4
-_POPS = 2000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +62,6 @@ def solve(cdag: Cdag, budget: int, *, search: Search, incumbent: Plan) -> tuple[
     traffic, least = incumbent.traffic(cdag.weights), cdag.algorithmic_bound()
     if traffic <= least or cdag.n > MOST_NODES:
         return incumbent, least, traffic <= least
-    announce("shorthaul.pebble.states.recomputation_kernels", COMPILE_S)
     bound = least
     room = _FIRST_POSITIONS
     game = whole(cdag)
@@ -88,7 +85,6 @@ def least_excess(game: Game, budget: int, *, search: Search) -> int:
     least = int(cdag.weights[game.given].sum() + cdag.weights[cdag.is_output()].sum())
     if cdag.n > MOST_NODES:
         return 0
-    announce("shorthaul.pebble.states.recomputation_kernels", COMPILE_S)
     limit = least + _MOST_EXCESS * weight
     room, bound = _FIRST_POSITIONS, least
     while True:
@@ -110,33 +106,23 @@ def _search(game: Game, budget: int, limit: int, room: int, search: Search) -> t
     sources, targets = cdag.edge_arrays()
     parents = np.zeros(cdag.n, dtype=np.uint64)
     np.bitwise_or.at(parents, position[targets], np.uint64(1) << position[sources].astype(np.uint64))
-    inputs, outputs = _set(game.given[order]), _set(cdag.is_output()[order])
-    outside = game.outside[order] // unit
-    sets = np.zeros((room, 2), dtype=np.uint64)
-    numbers = np.zeros((room, 5), dtype=np.int64)
-    table = np.full(2 * room, -1, dtype=np.int64)
-    ceiling = -(-limit // unit)
-    buckets = np.full(ceiling + 1, -1, dtype=np.int64)
-    counters = np.array([0, ceiling], dtype=np.int64)
-    common = (outputs, inputs, weights, parents, sets, numbers, table, buckets, counters)
-    kernels.add(np.uint64(0), inputs, 0, -1, -1, ceiling, *common)
-    state = -2
-    while state == -2 and not search.expired():
-        state = kernels.search(_POPS, ceiling, budget // unit, outputs, inputs, outside, *common[2:])
-    if state == -1:
-        return None, limit
-    if state < 0:
-        return None, int(counters[kernels.BUCKET]) * unit
-    path = []
-    row = state
-    while row >= 0:
-        path.append((int(numbers[row, kernels.NODE]), int(sets[row, 0]), int(sets[row, 1])))
-        row = int(numbers[row, kernels.ORIGIN])
-    return _plan(cdag, path[::-1], parents.tolist()), int(numbers[state, kernels.COST]) * unit
+    graph = kernels.Game(
+        weights, parents, game.outside[order] // unit, _set(cdag.is_output()[order]), _set(game.given[order]),
+        budget // unit,
+    )  # fmt: skip
+    positions = kernels.Positions(graph, room, -(-limit // unit))
+    while not (positions.is_done or positions.is_full or search.expired()):
+        before = positions.work
+        kernels.search(positions)
+        search.spend((positions.work - before) / _WORK_PER_EFFORT)
+    if positions.found >= 0:
+        path = kernels.path_to(positions, positions.found)
+        return _plan(cdag, path, parents.tolist()), kernels.cost_of(positions, positions.found) * unit
+    return None, limit if positions.is_done else positions.bucket * unit
 
 
-def _set(members: npt.NDArray[np.bool_]) -> np.uint64:
-    return np.uint64(sum(1 << node for node in np.flatnonzero(members).tolist()))
+def _set(members: npt.NDArray[np.bool_]) -> int:
+    return sum(1 << node for node in np.flatnonzero(members).tolist())
 
 
 def _plan(cdag: Cdag, path: list[tuple[int, int, int]], parents: list[int]) -> Plan:

@@ -2,225 +2,368 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.core.bits import bit, complement, lowest, wrapped_product
 
-from shorthaul.core.jit import kernel
-
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
-
-#: Columns of the integer part of a position: cost so far, estimate of the whole, origin, last node, next in its bucket.
-COST, WHOLE, ORIGIN, NODE, NEXT = 0, 1, 2, 3, 4
-#: What ``counters`` hold: positions filled, bucket to look at.
-FILLED, BUCKET = 0, 1
-
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
+#: Sets of values looked at after which a search returns to look at the clock.
+_MOST_WORK = cython.declare(cython.longlong, 200_000)
 
 
-@kernel
-def _bit(node: int) -> np.uint64:
-    return _ONE << np.uint64(node)
+@cython.final
+@cython.cclass
+class Game:
+    """A graph of up to 64 nodes in topological order.
+
+    ``outside`` is what computing each node takes beside itself and its operands.
+    """
+
+    weights: cython.const_longlong[::1]
+    parents: cython.const_ulonglong[::1]
+    outside: cython.const_longlong[::1]
+    outputs: cython.ulonglong
+    inputs: cython.ulonglong
+    budget: cython.longlong
+
+    def __init__(
+        self,
+        weights: cython.const_longlong[::1],
+        parents: cython.const_ulonglong[::1],
+        outside: cython.const_longlong[::1],
+        outputs: cython.ulonglong,
+        inputs: cython.ulonglong,
+        budget: cython.longlong,
+    ) -> None:
+        self.weights = weights
+        self.parents = parents
+        self.outside = outside
+        self.outputs = outputs
+        self.inputs = inputs
+        self.budget = budget
 
 
-@kernel
-def _slot(red: np.uint64, saved: np.uint64, mask: int) -> int:
-    value = (red ^ (saved * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xFF51AFD7ED558CCD)
-    value ^= value >> np.uint64(31)
-    return int(np.int64(value >> np.uint64(1)) & mask)
+@cython.final
+@cython.cclass
+class Positions:
+    """Positions reached below a limit, in buckets by what a plan through them costs at least.
+
+    Of each: what is red and what is saved, the cost so far, the row before, the node computed last, and the next in
+    its bucket.
+    """
+
+    game: Game
+    limit: cython.longlong
+    red: cython.ulonglong[::1]
+    saved: cython.ulonglong[::1]
+    cost: cython.longlong[::1]
+    origin: cython.longlong[::1]
+    node: cython.longlong[::1]
+    following: cython.longlong[::1]
+    table: cython.longlong[::1]
+    buckets: cython.longlong[::1]
+    found = cython.declare(cython.longlong, visibility="readonly")  # the row where all outputs are saved, -1: none yet
+    is_done = cython.declare(cython.bint, visibility="readonly")  # no position is left, or one was found
+    is_full = cython.declare(cython.bint, visibility="readonly")
+    filled: cython.longlong
+    bucket = cython.declare(cython.longlong, visibility="readonly")  # the first that may hold a position
+    work = cython.declare(cython.longlong, visibility="readonly")  # sets of values looked at so far
+    row: cython.longlong  # the position whose turn it is, -1: none
+    turn: cython.longlong  # the node to compute in it
+    matter: cython.ulonglong
+    held: cython.longlong
+    is_open: cython.bint  # some of the sets of values that leave for it were looked at
+    price: cython.longlong
+    excess: cython.longlong
+    candidates: cython.longlong[::1]
+    size: cython.longlong
+    chosen: cython.longlong[::1]
+    depth: cython.longlong
+    index: cython.longlong
+    weight: cython.longlong
+    gone: cython.ulonglong  # one set that leaves, what of it is unsaved, and what of that is stored, one after another
+    unsaved: cython.ulonglong
+    stored: cython.ulonglong
+    is_storing: cython.bint
+
+    def __init__(self, game: Game, room: cython.longlong, limit: cython.longlong) -> None:
+        n = game.weights.shape[0]
+        self.game = game
+        self.limit = limit
+        self.red = np.empty(room, np.uint64)
+        self.saved = np.empty(room, np.uint64)
+        self.cost = np.empty(room, np.int64)
+        self.origin = np.empty(room, np.int64)
+        self.node = np.empty(room, np.int64)
+        self.following = np.empty(room, np.int64)
+        self.table = np.full(2 * room, -1, np.int64)
+        self.buckets = np.full(limit + 1, -1, np.int64)
+        self.found = -1
+        self.is_done = False
+        self.is_full = False
+        self.filled = 0
+        self.bucket = limit
+        self.work = 0
+        self.row = -1
+        self.turn = 0
+        self.matter = 0
+        self.held = 0
+        self.is_open = False
+        self.price = 0
+        self.excess = 0
+        self.candidates = np.empty(n, np.int64)
+        self.size = 0
+        self.chosen = np.empty(n, np.int64)
+        self.depth = 0
+        self.index = 0
+        self.weight = 0
+        self.gone = 0
+        self.unsaved = 0
+        self.stored = 0
+        self.is_storing = False
+        _add(self, 0, game.inputs, 0, -1, -1)
 
 
-@kernel
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _weight_of(game: Game, members: cython.ulonglong) -> cython.longlong:
+    weight: cython.longlong = 0
+    while members:
+        weight += game.weights[lowest(members)]
+        members &= members - 1
+    return weight
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _slot(p: Positions, red: cython.ulonglong, saved: cython.ulonglong) -> cython.longlong:
+    """Return the slot of a position, or the free one where it goes."""
+    mask: cython.longlong = p.table.shape[0] - 1
+    value: cython.ulonglong = red ^ wrapped_product(saved, 0x9E37_79B9_7F4A_7C15)
+    slot: cython.longlong
+    value = wrapped_product(value, 0xFF51_AFD7_ED55_8CCD)
+    value ^= value >> 31
+    slot = cython.cast(cython.longlong, value >> 1) & mask
+    while p.table[slot] >= 0 and (p.red[p.table[slot]] != red or p.saved[p.table[slot]] != saved):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _to_come(
-    red: np.uint64, saved: np.uint64, outputs: np.uint64, inputs: np.uint64, weights: IntArray, parents: WordArray
-) -> tuple[int, np.uint64]:
+    game: Game, red: cython.ulonglong, saved: cython.ulonglong
+) -> tuple[cython.longlong, cython.ulonglong]:  # fmt: skip
     """Return a lower bound on the cost to come, and the values that can still matter.
 
     Outputs to come are stored; whatever is neither red nor saved on the way to them is computed, and inputs read then
     that are not red are loaded. A value matters if an output to come is reached from it.
     """
-    n = len(weights)
-    must = outputs & ~saved
-    matter = must
-    cost = 0
-    for v in range(n - 1, -1, -1):  # nodes are in topological order
-        if must & _bit(v) != _ZERO:
-            if outputs & ~saved & _bit(v) != _ZERO:
-                cost += weights[v]
-            if inputs & _bit(v) != _ZERO:
-                cost += weights[v]
-            elif red & _bit(v) == _ZERO:
-                must |= parents[v] & ~red & (~saved | inputs)
-        if matter & _bit(v) != _ZERO:
-            matter |= parents[v]
+    must: cython.ulonglong = game.outputs & complement(saved)
+    matter: cython.ulonglong = must
+    cost: cython.longlong = _weight_of(game, must)
+    v: cython.Py_ssize_t
+    for v in range(game.weights.shape[0] - 1, -1, -1):  # nodes are in topological order
+        if must & bit(v):
+            if game.inputs & bit(v):
+                cost += game.weights[v]
+            elif not red & bit(v):
+                must |= game.parents[v] & complement(red) & (complement(saved) | game.inputs)
+        if matter & bit(v):
+            matter |= game.parents[v]
     return cost, matter
 
 
-@kernel
-def add(
-    red: np.uint64,
-    saved: np.uint64,
-    cost: int,
-    origin: int,
-    node: int,
-    limit: int,
-    outputs: np.uint64,
-    inputs: np.uint64,
-    weights: IntArray,
-    parents: WordArray,
-    sets: WordArray,
-    numbers: IntArray,
-    table: IntArray,
-    buckets: IntArray,
-    counters: IntArray,
-) -> None:
-    """Enter a position unless it is known at no greater cost or cannot lead to a plan below ``limit``."""
-    rest, matter = _to_come(red, saved, outputs, inputs, weights, parents)
-    if cost + rest >= limit:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add(
+    p: Positions,
+    red: cython.ulonglong,
+    saved: cython.ulonglong,
+    cost: cython.longlong,
+    origin: cython.longlong,
+    node: cython.longlong,
+) -> cython.void:
+    """Enter a position unless it is known at no greater cost or cannot lead to a plan below the limit."""
+    row: cython.longlong = p.filled
+    whole: cython.longlong
+    matter: cython.ulonglong
+    slot: cython.longlong
+    whole, matter = _to_come(p.game, red, saved)
+    whole += cost
+    if whole >= p.limit:
         return
     red &= matter
-    mask = len(table) - 1
-    slot = _slot(red, saved, mask)
-    while table[slot] >= 0:
-        other = table[slot]
-        if sets[other, 0] == red and sets[other, 1] == saved:
-            if numbers[other, COST] <= cost:
-                return
-            break
-        slot = (slot + 1) & mask
-    row = counters[FILLED]
-    counters[FILLED] += 1
-    table[slot] = row  # a dearer entry of the same position stays in its bucket, and is passed over there
-    sets[row, 0], sets[row, 1] = red, saved
-    numbers[row, COST], numbers[row, WHOLE] = cost, cost + rest
-    numbers[row, ORIGIN], numbers[row, NODE] = origin, node
-    numbers[row, NEXT] = buckets[cost + rest]
-    buckets[cost + rest] = row
-    counters[BUCKET] = min(counters[BUCKET], cost + rest)
+    slot = _slot(p, red, saved)
+    if p.table[slot] >= 0 and p.cost[p.table[slot]] <= cost:
+        return
+    p.filled += 1
+    p.table[slot] = row  # a dearer entry of the same position stays in its bucket, and is passed over there
+    p.red[row] = red
+    p.saved[row] = saved
+    p.cost[row] = cost
+    p.origin[row] = origin
+    p.node[row] = node
+    p.following[row] = p.buckets[whole]
+    p.buckets[whole] = row
+    p.bucket = min(p.bucket, whole)
 
 
-@kernel
-def search(
-    pops: int,
-    limit: int,
-    budget: int,
-    outputs: np.uint64,
-    inputs: np.uint64,
-    outside: IntArray,
-    weights: IntArray,
-    parents: WordArray,
-    sets: WordArray,
-    numbers: IntArray,
-    table: IntArray,
-    buckets: IntArray,
-    counters: IntArray,
-) -> int:
-    """Look at up to ``pops`` positions, cheapest estimate first.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _opens(p: Positions, v: cython.longlong) -> cython.bint:
+    """Begin to compute v in the position whose turn it is; False if that is impossible or leads nowhere."""
+    outputs: cython.ulonglong = p.game.outputs
+    red: cython.ulonglong = p.red[p.row]
+    saved: cython.ulonglong = p.saved[p.row]
+    parents: cython.ulonglong = p.game.parents[v]
+    rest: cython.ulonglong
+    loaded: cython.longlong
+    spare: cython.longlong
+    if (p.game.inputs | red | complement(p.matter)) & bit(v) or parents & complement(red | saved):
+        return False
+    if outputs & saved & bit(v):
+        return False
+    loaded = _weight_of(p.game, parents & complement(red))
+    rest = red & complement(parents)
+    spare = _weight_of(p.game, rest)
+    p.excess = p.held + loaded + p.game.weights[v] + p.game.outside[v] - p.game.budget
+    p.price = p.cost[p.row] + loaded + (p.game.weights[v] if outputs & bit(v) else 0)
+    p.size = 0
+    while rest:
+        p.candidates[p.size] = lowest(rest)
+        p.size += 1
+        rest &= rest - 1
+    p.depth = 0
+    p.index = 0
+    p.weight = 0
+    p.is_storing = False
+    return spare >= p.excess
 
-    ``outside`` is what computing each node takes beside itself and its operands.
-    Returns the row of a position in which all outputs are saved, -1 if there is none below ``limit``, -2 if there is
-    more to look at, -3 if the arrays are full.
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begins_to_store(p: Positions) -> cython.bint:
+    """Take the chosen values as what leaves; False if fewer would do."""
+    a: cython.longlong
+    d: cython.Py_ssize_t
+    p.gone = 0
+    for d in range(p.depth):
+        a = p.candidates[p.chosen[d]]
+        if p.weight - p.game.weights[a] >= p.excess:
+            return False
+        p.gone |= bit(a)
+    p.unsaved = p.gone & complement(p.saved[p.row])
+    p.stored = p.unsaved
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _release(p: Positions, v: cython.longlong, most_work: cython.longlong) -> cython.bint:
+    """Add a position for every inclusion-minimal set that makes room, depth first; True when there is no more.
+
+    Each of its unsaved values is stored or given up.
     """
-    n = len(weights)
-    candidates = np.empty(n, dtype=np.int64)
-    chosen = np.empty(n + 1, dtype=np.int64)
-    for _ in range(pops):
-        while counters[BUCKET] < limit and buckets[counters[BUCKET]] < 0:
-            counters[BUCKET] += 1
-        if counters[BUCKET] >= limit:
-            return -1
-        if counters[FILLED] > 0.6 * len(sets):
-            return -3
-        row = buckets[counters[BUCKET]]
-        buckets[counters[BUCKET]] = numbers[row, NEXT]
-        red, saved, cost = sets[row, 0], sets[row, 1], numbers[row, COST]
-        slot = _slot(red, saved, len(table) - 1)
-        while sets[table[slot], 0] != red or sets[table[slot], 1] != saved:
-            slot = (slot + 1) & (len(table) - 1)
-        if table[slot] != row:
+    red: cython.ulonglong
+    saved: cython.ulonglong
+    while p.work < most_work and p.filled < p.red.shape[0]:
+        p.work += 1
+        if p.is_storing:
+            red = (p.red[p.row] & complement(p.gone)) | p.game.parents[v] | bit(v)
+            saved = p.saved[p.row] | (p.game.outputs & bit(v)) | p.stored
+            _add(p, red, saved, p.price + _weight_of(p.game, p.stored), p.row, v)
+            p.is_storing = p.stored != 0
+            p.stored = (p.stored - 1) & p.unsaved if p.stored else 0
             continue
-        if outputs & ~saved == _ZERO:
-            return int(row)
-        _, matter = _to_come(red, saved, outputs, inputs, weights, parents)
-        held = 0
-        for v in range(n):
-            if red & _bit(v) != _ZERO:
-                held += weights[v]
-        for v in range(n):
-            own = _bit(v)
-            if (inputs | red | ~matter) & own != _ZERO or parents[v] & ~(red | saved) != _ZERO:
-                continue
-            if outputs & saved & own != _ZERO:
-                continue
-            loaded = 0
-            for p in range(n):
-                if parents[v] & ~red & _bit(p) != _ZERO:
-                    loaded += weights[p]
-            excess = held + loaded + weights[v] + outside[v] - budget
-            now_saved = saved | (outputs & own)
-            price = cost + loaded + (weights[v] if outputs & own != _ZERO else 0)
-            size = 0
-            spare = 0
-            for a in range(n):
-                if red & ~parents[v] & _bit(a) != _ZERO:
-                    candidates[size] = a
-                    size += 1
-                    spare += weights[a]
-            if spare < excess:
-                continue
-            depth = index = weight = 0
-            while True:  # depth first over the inclusion-minimal sets that make room
-                if weight >= excess:
-                    minimal = True
-                    gone = _ZERO
-                    unsaved = _ZERO
-                    for d in range(depth):
-                        a = candidates[chosen[d]]
-                        minimal = minimal and weight - weights[a] < excess
-                        gone |= _bit(a)
-                        if saved & _bit(a) == _ZERO:
-                            unsaved |= _bit(a)
-                    if minimal:
-                        stored = unsaved
-                        while True:  # each of its unsaved values is stored or given up
-                            extra = 0
-                            for d in range(depth):
-                                if stored & _bit(candidates[chosen[d]]) != _ZERO:
-                                    extra += weights[candidates[chosen[d]]]
-                            if counters[FILLED] == len(sets):
-                                return -3
-                            add(
-                                (red & ~gone) | parents[v] | own,
-                                now_saved | stored,
-                                price + extra,
-                                row,
-                                v,
-                                limit,
-                                outputs,
-                                inputs,
-                                weights,
-                                parents,
-                                sets,
-                                numbers,
-                                table,
-                                buckets,
-                                counters,
-                            )
-                            if stored == _ZERO:
-                                break
-                            stored = (stored - _ONE) & unsaved
-                    index = size
-                elif index < size:
-                    chosen[depth] = index
-                    weight += weights[candidates[index]]
-                    depth += 1
-                    index += 1
-                    continue
-                if depth == 0:
-                    break
-                depth -= 1
-                index = chosen[depth]
-                weight -= weights[candidates[index]]
-                index += 1
-    return -2
+        if p.weight >= p.excess and p.index <= p.size:
+            p.index = p.size + 1
+            p.is_storing = _begins_to_store(p)
+            continue
+        if p.index < p.size and p.weight < p.excess:
+            p.chosen[p.depth] = p.index
+            p.weight += p.game.weights[p.candidates[p.index]]
+            p.depth += 1
+            p.index += 1
+            continue
+        if p.depth == 0:
+            return True
+        p.depth -= 1
+        p.weight -= p.game.weights[p.candidates[p.chosen[p.depth]]]
+        p.index = p.chosen[p.depth] + 1
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _take_next(p: Positions) -> cython.void:
+    """Take the position of the least estimate, if there is room for what follows."""
+    row: cython.longlong
+    while p.bucket < p.limit and p.buckets[p.bucket] < 0:
+        p.bucket += 1
+    if p.bucket >= p.limit:
+        p.is_done = True
+        return
+    if 5 * p.filled > 3 * p.red.shape[0]:
+        p.is_full = True
+        return
+    row = p.buckets[p.bucket]
+    p.buckets[p.bucket] = p.following[row]
+    p.work += 1
+    if p.table[_slot(p, p.red[row], p.saved[row])] != row:
+        return
+    if not p.game.outputs & complement(p.saved[row]):
+        p.found = row
+        p.is_done = True
+        return
+    p.row = row
+    p.turn = 0
+    p.is_open = False
+    p.matter = _to_come(p.game, p.red[row], p.saved[row])[1]
+    p.held = _weight_of(p.game, p.red[row])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _search(p: Positions, most_work: cython.longlong) -> cython.void:
+    while p.work < most_work and not (p.is_done or p.is_full):
+        if p.row < 0:
+            _take_next(p)
+        elif p.turn == p.game.weights.shape[0]:
+            p.row = -1
+        elif not p.is_open and not _opens(p, p.turn):
+            p.turn += 1
+        elif _release(p, p.turn, most_work):
+            p.turn += 1
+            p.is_open = False
+        else:
+            p.is_open = True
+            p.is_full = p.filled == p.red.shape[0]
+
+
+def search(p: Positions) -> None:
+    """Look at positions for a while, cheapest estimate first."""
+    with cython.nogil:
+        _search(p, p.work + _MOST_WORK)
+
+
+def path_to(p: Positions, row: cython.longlong) -> list[tuple[int, int, int]]:
+    """Return the way to a position: the node computed last, the red set and the saved set of each."""
+    path = []
+    while row >= 0:
+        path.append((int(p.node[row]), int(p.red[row]), int(p.saved[row])))
+        row = p.origin[row]
+    return path[::-1]
+
+
+def cost_of(p: Positions, row: cython.longlong) -> int:
+    """Return the cost of a position."""
+    return int(p.cost[row])

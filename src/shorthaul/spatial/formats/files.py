@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.columns import MOST_JSON_ENTRIES, UNREADABLE, companion, expect_digest
+from shorthaul.core.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.core.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.formats import newick_constants as problems
@@ -197,17 +198,11 @@ def table_document(table: VertexTable, file: str | None, data: bytes | None) -> 
 
 def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:
     """Return the array in a .npy file, or the one of this name in a .npz file; raises :class:`InputError`."""
+    whole = Column("iufbU", None, finite=False)
     try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            if name in loaded.files:
-                return np.asarray(loaded[name])
-            found = ", ".join(loaded.files)
-    except UNREADABLE as error:
-        raise InputError(f"is not a readable NumPy file: {str(error).splitlines()[0]}", file=file) from None
-    raise InputError(f"has no array {name!r}", file=file, value=found, allowed=f"an array {name!r}, or a .npy file")
+        return read_archive(data, {name: whole})[name] if is_archive(data) else read_array(data, whole)
+    except InputError as error:
+        raise error.in_file(file) from None
 
 
 def load_layout(path: Path) -> tuple[Layout, Path, bytes]:
@@ -239,7 +234,9 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
     checker to say.
     """
     try:
-        arrays = _archive_arrays(data) if data[:2] == b"PK" else _json_arrays(data)
+        whole = Column(shape=None)
+        three = dict.fromkeys(("parent", "x", "y"), whole)
+        arrays = read_archive(data, three, {"grid": whole}) if is_archive(data) else _json_arrays(data)
         for name in ("parent", "x", "y"):
             if name not in arrays:
                 raise InputError(f"has no array {name!r}", value=", ".join(arrays), allowed="parent, x, y (and grid)")
@@ -250,14 +247,6 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
         return Layout(parent, x, y, _grid(arrays.get("grid"), x, y))
     except InputError as error:
         raise (error if file is None else error.in_file(file)) from None
-
-
-def _archive_arrays(data: bytes) -> dict[str, Any]:
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except UNREADABLE as error:
-        raise InputError(f"is not a readable NumPy archive: {str(error).splitlines()[0]}") from None
 
 
 def _json_arrays(data: bytes) -> dict[str, Any]:

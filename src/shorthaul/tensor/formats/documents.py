@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arrays import Column, is_archive
 from shorthaul.core.columns import (
     MOST_JSON_ENTRIES,
     columns_digest,
     companion,
     expect_digest,
-    is_archive,
     read_columns,
     write_columns,
 )
@@ -44,17 +44,17 @@ _PLAN_TYPES: Final[dict[str, Any]] = {
 _RESULT_KIND: Final = "shorthaul/tensor-result"
 PLAN_KIND: Final = "shorthaul/tensor-plan"
 #: The columns of a long plan.
-_COLUMNS: Final = (
-    "granularities",
-    "has_traversal",
-    "latencies",
-    "operators",
-    "operators_end",
-    "retained",
-    "retained_end",
-    "traversals",
-    "traversals_end",
-)
+_COLUMNS: Final = {
+    "granularities": Column(shape=(None, None)),
+    "has_traversal": Column("biu"),
+    "latencies": Column("f"),
+    "operators": Column(),
+    "operators_end": Column(least=0),
+    "retained": Column(),
+    "retained_end": Column(least=0),
+    "traversals": Column(),
+    "traversals_end": Column(least=0),
+}
 #: A granularity or tile number beyond this is a mistake; it would not fit 64 bits.
 _LARGEST_NUMBER: Final = 2**62
 
@@ -294,13 +294,6 @@ def plan_from_columns(data: bytes, problem: Problem) -> Plan:
     """Return the plan for ``problem`` in the bytes of an archive; raises :class:`InputError` naming the column."""
     columns = read_columns(data, PLAN_KIND, _COLUMNS)
     count = len(columns["has_traversal"])
-    for name, column in columns.items():
-        kinds, axes = ("f", 1) if name == "latencies" else ("biu", 2 if name == "granularities" else 1)
-        if column.dtype.kind not in kinds or column.ndim != axes:
-            allowed = f"{'numbers' if kinds == 'f' else 'integers'} along {axes} axes"
-            raise InputError("is of another type", place=name, value=f"{column.dtype} {column.shape}", allowed=allowed)
-    if not np.isfinite(columns["latencies"]).all():
-        raise InputError("a number must be finite", place="latencies", allowed="finite numbers")
     traversals = _split(columns, "traversals", count)
     document = {
         "subgraphs": _split(columns, "operators", count),

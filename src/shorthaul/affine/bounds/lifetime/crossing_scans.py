@@ -24,14 +24,13 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, exact_closure
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import Cardinality
-from shorthaul.affine.integer_sets.effort import limited
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.effort import limited
+from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import CROSSING
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 
@@ -63,9 +62,8 @@ class _Line:
     first: isl.UnionSet
 
 
-def crossings(flow: DataFlow) -> list[Crossing]:
-    """Return the argument for every pair of scans that some statement joins."""
-    found: list[Crossing] = []
+def crossings(flow: DataFlow) -> Iterator[Crossing]:
+    """Yield the argument for every pair of scans that some statement joins."""
     for statement in flow.program.statements:
         read = [item for item in flow.into(statement.name) if item.source not in (None, statement.name)]
         for one, other in itertools.combinations(read, 2):
@@ -79,8 +77,7 @@ def crossings(flow: DataFlow) -> list[Crossing]:
             except isl.Error:
                 continue
             if made is not None:
-                found.append(made)
-    return found
+                yield made
 
 
 def _line(flow: DataFlow, scans: tuple[str, str], opposite: isl.Map) -> _Line | None:
@@ -175,7 +172,7 @@ def _reads(flow: DataFlow, statement: str, copies: isl.UnionMap) -> isl.UnionMap
     return operands.apply_range(copies.reverse())
 
 
-def counted(item: Crossing, flow: DataFlow) -> SubBound:
+def sub_bound(item: Crossing, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     one, other = item.scans
     less = item.missing + 1
@@ -187,7 +184,7 @@ def counted(item: Crossing, flow: DataFlow) -> SubBound:
             "place."
         ),
         "A line is named by the vertex of F at its first place, with coordinates x0, x1, ...; lines share no vertex.",
-        f"The places of a line and U, the values that both scans read: {shown(item.alive, flow.program)}",
+        f"The places of a line and U, the values that both scans read: {set_text(item.alive, flow.program)}",
         (
             "A value of U is in use if a computed vertex of the scans has read it and one not computed yet "
             f"will read it. For every place at which the scans may meet, at most m = {item.missing} values of "
@@ -196,17 +193,17 @@ def counted(item: Crossing, flow: DataFlow) -> SubBound:
         "Lemma (crossing of two scans): n + |U| - m - S loads for each line, which add up.",
         *(
             f"piece {at}: first place in {where}; sum of {count.sympy() + 1} - S over the lines where this is positive "
-            f"is {guarded(part)}"
+            f"is {count_formula(part)}"
             for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True))
         ),
     )
     return SubBound(
         "crossing of two scans",
         item.scans,
-        shown(item.alive.domain(), flow.program),
-        sympy.Add(*(guarded(part) for part in item.sums)),
+        set_text(item.alive.domain(), flow.program),
+        sympy.Add(*(count_formula(part) for part in item.sums)),
         item.spill,
-        shown(item.spill, flow.program),
+        set_text(item.spill, flow.program),
         {**facts, "m": sympy.Integer(item.missing), "per line": sympy.Symbol("n + |U| - m") - S},
         steps,
         (CROSSING,),

@@ -12,32 +12,33 @@ vertex of the other (checked). Then a load counts at most once per reference, an
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import islpy as isl
 
-from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, Search, Wavefront, argument, exact_closure
+from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, Reachability, Wavefront, argument, exact_closure
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.effort import made_within
+from shorthaul.affine.effort import results_within, step
 
 _STEPS = 5
 
 
-def intervals(flow: DataFlow) -> list[Wavefront]:
-    """Return an interval argument for every statement with a chain that has one."""
-    search = Search(flow)
+def intervals(flow: DataFlow) -> Iterator[Wavefront]:
+    """Yield an interval argument for every statement with a chain that has one."""
+    reach = Reachability(flow)
     names = [item.name for item in flow.program.statements]
-    return made_within(EFFORT, names, lambda name: _of_chain(flow, search, name))
+    yield from results_within(EFFORT, names, lambda name: _of_chain(flow, reach, name))
 
 
-def _of_chain(flow: DataFlow, search: Search, statement: str) -> Wavefront | None:
-    closure = search.closure(statement)
+def _of_chain(flow: DataFlow, reach: Reachability, statement: str) -> Wavefront | None:
+    closure = reach.closure(statement)
     if closure is None:
         return None
     first = closure.domain().subtract(closure.range())
     last = closure.range().subtract(closure.domain())
     later = closure.intersect_domain(first)
-    ancestors = search.ancestors(statement, first, steps=_STEPS)
-    reads = [search.reads(statement, tag) for tag in sorted({item.reference.tag for item in flow.into(statement)})]
+    ancestors = reach.ancestors(statement, first, steps=_STEPS)
+    reads = [reach.reads(statement, tag) for tag in sorted({item.reference.tag for item in flow.into(statement)})]
     needed = [later.apply_range(item).intersect(ancestors).coalesce() for item in reads]
     # a reference that gives each line one vertex at most adds little and would make loads count once more
     needed = [item for item in needed if not (item.is_empty() or item.is_injective() or item.is_single_valued())]
@@ -71,11 +72,12 @@ def _ordered(earlier: isl.UnionMap) -> isl.UnionMap:
     for item in sorted(maps, key=str):
         width, name = item.dim(isl.dim_type.in_), item.get_tuple_name(isl.dim_type.in_)
         names = [f"x{at}" for at in range(width)]
-        for step in itertools.product((-1, 0, 1), repeat=width):
-            values = [f"{x} + {value}" for x, value in zip(names, step, strict=True)]
+        for move in itertools.product((-1, 0, 1), repeat=width):
+            values = [f"{x} + {value}" for x, value in zip(names, move, strict=True)]
             text = f"{{ {name}[{', '.join(names)}] -> {name}[{', '.join(values)}] }}"
+            step()
             piece = item.intersect(isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text)).coalesce()
-            if any(step) and not piece.is_empty():
+            if any(move) and not piece.is_empty():
                 closed = exact_closure([piece])
                 result = result if closed is None else result.union(closed)
     return result

@@ -10,21 +10,21 @@ all layers add up.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.wavefront import Search, summed_text, ways_back
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text, ways_back
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import Cardinality
-from shorthaul.affine.integer_sets.effort import made_within
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.effort import results_within
+from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import LAYERS
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _SET = isl.dim_type.set
@@ -49,14 +49,14 @@ class Layers:
         return float(sum(item.weight_at(sizes) for item in self.sums))
 
 
-def layers(flow: DataFlow) -> list[Layers]:
-    """Return the argument for every statement that has one and is found within the effort allowed."""
-    search = Search(flow)
+def layers(flow: DataFlow) -> Iterator[Layers]:
+    """Yield the argument for every statement that has one and is found within the operations allowed."""
+    reach = Reachability(flow)
     names = [item.name for item in flow.program.statements]
-    return made_within(EFFORT, names, lambda name: _of_statement(flow, search, name))
+    yield from results_within(EFFORT, names, lambda name: _of_statement(flow, reach, name))
 
 
-def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:
+def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | None:
     domain = flow.program.by_name[name].domain
     width = domain.dim(_SET)
     if width < 2:
@@ -67,9 +67,9 @@ def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:
     following = following.intersect_domain(inside).intersect_range(inside)
     back = _read(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(['x0 - 1', *x[1:]])}] }}")
     back = back.intersect_domain(inside).intersect_range(inside)
-    if back.is_empty() or not following.is_subset(search.ancestors(name, steps=_STEPS).reverse()):
+    if back.is_empty() or not following.is_subset(reach.ancestors(name, steps=_STEPS).reverse()):
         return None
-    for levels in ways_back(search, [name], _LONGEST):
+    for levels in ways_back(reach, [name], _LONGEST):
         arriving = levels[-1].intersect(back).domain()
         if arriving.is_empty() or not _distinct(levels, arriving):
             continue
@@ -79,7 +79,7 @@ def _of_statement(flow: DataFlow, search: Search, name: str) -> Layers | None:
             spill = spill.union(level.intersect_domain(arriving).range())
         pieces = tuple(alive_per_event(flow, layer.reverse()))
         sums = tuple(positive_sum(where, count, flow.program.context) for where, count in pieces)
-        trace = "; then ".join(shown(level.intersect_domain(arriving), flow.program) for level in levels)
+        trace = "; then ".join(set_text(level.intersect_domain(arriving), flow.program) for level in levels)
         return Layers(name, layer.reverse(), spill.coalesce(), pieces, sums, trace)
     return None
 
@@ -96,18 +96,18 @@ def _distinct(levels: tuple[isl.UnionMap, ...], arriving: isl.UnionSet) -> bool:
     return bool(together.is_single_valued())
 
 
-def counted(item: Layers, flow: DataFlow) -> SubBound:
+def sub_bound(item: Layers, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     facts = {f"n of piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
     program = flow.program
     steps = (
         f"Layers: the vertices of {item.statement} by their first coordinate, x0. Every vertex of layer x0 - 1 is an",
         "ancestor of every vertex of layer x0 (the relation lies inside the compositions of the program's flows).",
-        f"Paths that lead from layer x0 - 1 to layer x0 end in {shown(item.ends.range(), program)}",
+        f"Paths that lead from layer x0 - 1 to layer x0 end in {set_text(item.ends.range(), program)}",
         f"and go through {item.trace}, each a function of the end that is one-to-one.",
         "No vertex is on two paths (ends left out); n counts the ends in layer x0.",
         *(
-            f"piece {at}: {summed_text(where, count.sympy(), guarded(part))}"
+            f"piece {at}: {summed_text(where, count.sympy(), count_formula(part))}"
             for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True))
         ),
         "Lemma (layers): at least n - S + 1 loads of path vertices for each layer x0, and the layers add up.",
@@ -115,10 +115,10 @@ def counted(item: Layers, flow: DataFlow) -> SubBound:
     return SubBound(
         "layers",
         (item.statement,),
-        shown(item.ends.range(), program),
-        sympy.Add(*(guarded(part) for part in item.sums)),
+        set_text(item.ends.range(), program),
+        sympy.Add(*(count_formula(part) for part in item.sums)),
         item.spill,
-        shown(item.spill, program),
+        set_text(item.spill, program),
         {**facts, "per layer": sympy.Symbol("n") - S + 1},
         steps,
         (LAYERS,),

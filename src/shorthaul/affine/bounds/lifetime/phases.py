@@ -26,17 +26,16 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.wavefront import Search, names_of, summed_text, ways_back
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import Cardinality
-from shorthaul.affine.integer_sets.effort import extend_within, limited
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.effort import limited, step, within
+from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.lemmas import PHASES, WAVEFRONT
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _SET = isl.dim_type.set
@@ -77,6 +76,14 @@ class Phases:
     apart: bool = False  #: the second event is of a statement of its own, not in the middle of a chain
 
     @property
+    def spill(self) -> isl.UnionSet:
+        """The vertices whose loads are counted."""
+        spill = self.kinds[0].vertices.range()
+        for kind in self.kinds[1:]:
+            spill = spill.union(kind.vertices.range())
+        return spill
+
+    @property
     def doubled(self) -> bool:
         """True if there are intervals from each event to the next but one."""
         return any(kind.times > 1 for kind in self.kinds)
@@ -86,78 +93,76 @@ class Phases:
         return float(sum(item.weight_at(sizes) / kind.times for kind in self.kinds for item in kind.sums))
 
 
-def phases(flow: DataFlow) -> list[Phases]:
-    """Return the arguments of every statement whose instances follow one another, with and without middle events."""
-    search = Search(flow)
-    found: list[Phases] = []
+def phases(flow: DataFlow) -> Iterator[Phases]:
+    """Yield the arguments of every statement whose instances follow one another, with and without middle events."""
+    reach = Reachability(flow)
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
-        _, free = events_of(flow, search, statement.name)
+        _, free = events_of(flow, reach, statement.name)
         if width - (free is not None) > _MOST_LOOPS:
             continue
         try:
             with limited(EFFORT):
-                search.ancestors(statement.name, steps=_STEPS)  # remembered
+                reach.ancestors(statement.name, steps=_STEPS)  # remembered
         except isl.Error:
             continue
         for axis in reversed(range(width)):
-            extend_within(EFFORT, found, _of_events(flow, search, statement.name, axis))
-    return found
+            yield from within(EFFORT, _of_events(flow, reach, statement.name, axis))
 
 
-def _of_events(flow: DataFlow, search: Search, event: str, axis: int) -> Iterator[Phases]:
+def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> Iterator[Phases]:
     """Yield the arguments for the events of a statement in steps of the loop ``axis``, counted from the outermost."""
-    domain, free = events_of(flow, search, event)
+    domain, free = events_of(flow, reach, event)
     width = flow.program.by_name[event].domain.dim(_SET)
-    step = _steps(event, width, domain, axis, free, 1)
-    if free == axis or not (step.is_single_valued() and step.is_injective()):
+    once = _steps(event, width, domain, axis, free, 1)
+    if free == axis or not (once.is_single_valued() and once.is_injective()):
         return
-    exists = search.ancestors(event, steps=_STEPS)
-    step = step.intersect(exists.reverse())
+    exists = reach.ancestors(event, steps=_STEPS)
+    once = once.intersect(exists.reverse())
     line = [at for at in range(width) if at not in {axis, free}]
-    if step.is_empty() and line:
-        exists = search.ancestors(event, domain, steps=_FURTHER)
+    if once.is_empty() and line:
+        exists = reach.ancestors(event, domain, steps=_FURTHER)
         twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
         if not twice.is_empty():
-            yield from _of_steps(flow, search, None, twice, exists, line)
-    if step.is_empty():
+            yield from _of_steps(flow, reach, None, twice, exists, line)
+    if once.is_empty():
         return
-    twice = step.apply_range(step)
-    yield from _of_steps(flow, search, step, twice, exists, line)
+    twice = once.apply_range(once)
+    yield from _of_steps(flow, reach, once, twice, exists, line)
     if axis == width - (1 if free is None else 2):
-        yield from _with_middles(flow, search, step, exists, line)
+        yield from _with_middles(flow, reach, once, exists, line)
 
 
 def _steps(event: str, width: int, domain: isl.UnionSet, axis: int, free: int | None, length: int) -> isl.UnionMap:
     """Return the events whose coordinate ``axis`` differs by ``length``; ``free`` is that of their chain, if any."""
     names = [f"x{at}" for at in range(width)]
     after = ["y" if at == free else f"{name} + {length}" if at == axis else name for at, name in enumerate(names)]
-    step = _read(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
-    return step.intersect_domain(domain).intersect_range(domain)
+    moved = _read(f"{{ {event}[{', '.join(names)}] -> {event}[{', '.join(after)}] }}")
+    return moved.intersect_domain(domain).intersect_range(domain)
 
 
 def _with_middles(
-    flow: DataFlow, search: Search, step: isl.UnionMap, exists: isl.UnionMap, line: Sequence[int]
+    flow: DataFlow, reach: Reachability, once: isl.UnionMap, exists: isl.UnionMap, line: Sequence[int]
 ) -> Iterator[Phases]:
     """Yield what passes in two halves, before and after the middle of a chain that lies between two events."""
-    event = names_of(step.domain()).pop()
+    event = names_of(once.domain()).pop()
     width = flow.program.by_name[event].domain.dim(_SET)
-    for name, middle in _middles(search, between_events(flow, search, step)):
-        first = phase_of(search, step.domain().identity(), middle, exists, between_events(flow, search, middle))
-        later = middle.reverse().apply_range(step)
+    for name, middle in _middles(reach, between_events(flow, reach, once)):
+        first = phase_of(reach, once.domain().identity(), middle, exists, between_events(flow, reach, middle))
+        later = middle.reverse().apply_range(once)
         known = middle.reverse().union(middle.reverse().apply_range(exists))
-        known = known.union(search.ancestors(name, middle.range(), steps=1))
-        second = phase_of(search, middle, later, known, between_events(flow, search, later))
+        known = known.union(reach.ancestors(name, middle.range(), steps=1))
+        second = phase_of(reach, middle, later, known, between_events(flow, reach, later))
         kinds = [kind for kind in (first, second) if kind is not None]
         if kinds and lines_apart(kinds, event, width, line):
             yield Phases((event, name), tuple(kinds))
 
 
-def events_of(flow: DataFlow, search: Search, name: str) -> tuple[isl.UnionSet, int | None]:
+def events_of(flow: DataFlow, reach: Reachability, name: str) -> tuple[isl.UnionSet, int | None]:
     """Return the instances of a statement, or of its chains in the last loop the last ones, and that loop then."""
     domain = isl.UnionSet.from_set(flow.program.by_name[name].domain)
     width = flow.program.by_name[name].domain.dim(_SET)
-    closure = search.closure(name)
+    closure = reach.closure(name)
     if closure is None or width < 2:
         return domain, None
     return closure.range().subtract(closure.domain()), width - 1
@@ -165,21 +170,21 @@ def events_of(flow: DataFlow, search: Search, name: str) -> tuple[isl.UnionSet, 
 
 def _of_steps(
     flow: DataFlow,
-    search: Search,
-    step: isl.UnionMap | None,
+    reach: Reachability,
+    once: isl.UnionMap | None,
     twice: isl.UnionMap,
     exists: isl.UnionMap,
     line: Sequence[int],
 ) -> Iterator[Phases]:
     """Yield what passes between events that follow one another, and beside it between each and the next but one."""
-    event = names_of((twice if step is None else step).domain()).pop()
+    event = names_of((twice if once is None else once).domain()).pop()
     width = flow.program.by_name[event].domain.dim(_SET)
     kinds: list[Phase] = []
-    if step is not None:
-        same, between = step.domain().identity(), between_events(flow, search, step)
-        single = phase_of(search, same, step, exists, between)
+    if once is not None:
+        same, between = once.domain().identity(), between_events(flow, reach, once)
+        single = phase_of(reach, same, once, exists, between)
         if line and (single is None or not lines_apart([single], event, width, line)):
-            single = phase_of(search, same, step, exists, _on_line(between, event, width, line), traced=0)
+            single = phase_of(reach, same, once, exists, _on_line(between, event, width, line), traced=0)
         if single is not None and lines_apart([single], event, width, line):
             kinds = [single]
             yield Phases((event,), (single,))
@@ -187,8 +192,8 @@ def _of_steps(
         return
     taken = kinds[0].vertices.range() if kinds else None
     steps = _STEPS if kinds else _FURTHER
-    alone = _on_line(between_events(flow, search, twice, steps), event, width, line)
-    double = phase_of(search, twice.domain().identity(), twice, exists, alone, traced=0, taken=taken)
+    alone = _on_line(between_events(flow, reach, twice, steps), event, width, line)
+    double = phase_of(reach, twice.domain().identity(), twice, exists, alone, traced=0, taken=taken)
     if double is not None and lines_apart([*kinds, double], event, width, line):
         yield Phases((event,), (*kinds, replace(double, times=2)))
 
@@ -204,22 +209,23 @@ def _read(text: str) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def between_events(flow: DataFlow, search: Search, pairs: isl.UnionMap, steps: int = _STEPS) -> isl.UnionMap:
+def between_events(flow: DataFlow, reach: Reachability, pairs: isl.UnionMap, steps: int = _STEPS) -> isl.UnionMap:
     """Return b -> descendants of b that are b' or ancestors of b', as far as a few compositions see."""
     ends = pairs.range()
     inside = pairs
     for name in sorted(names_of(ends)):
-        inside = inside.union(pairs.apply_range(search.ancestors(name, ends, steps=steps)))
+        inside = inside.union(pairs.apply_range(reach.ancestors(name, ends, steps=steps)))
     inside = inside.coalesce()
     reached = front = pairs.domain().identity()
     for _ in range(2 * _STEPS):
         following = _read("{ }")
         for name in sorted(names_of(front.range()) & set(flow.program.by_name)):
             for item in flow.out_of(name):
+                step()
                 following = following.union(front.apply_range(isl.UnionMap.from_map(item.relation)))
         following = following.intersect(inside)
         for name in sorted(names_of(following.range())):
-            closure = search.closure(name)
+            closure = reach.closure(name)
             if closure is not None:
                 following = following.union(following.apply_range(closure).intersect(inside))
         front = following.subtract(reached).coalesce()
@@ -229,13 +235,13 @@ def between_events(flow: DataFlow, search: Search, pairs: isl.UnionMap, steps: i
     return reached.subtract(pairs.domain().identity())
 
 
-def _middles(search: Search, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
+def _middles(reach: Reachability, between: isl.UnionMap) -> Iterator[tuple[str, isl.UnionMap]]:
     """Yield statements of which one chain lies between b and b', with b -> the middle of the chain."""
     maps: list[isl.Map] = []
     between.foreach_map(maps.append)
     for item in sorted(maps, key=str):
         name = item.get_tuple_name(isl.dim_type.out)
-        closure = search.closure(name)
+        closure = reach.closure(name)
         if closure is None:
             continue
         width = item.dim(isl.dim_type.out)
@@ -256,7 +262,7 @@ def _middles(search: Search, between: isl.UnionMap) -> Iterator[tuple[str, isl.U
 
 
 def phase_of(
-    search: Search,
+    reach: Reachability,
     begins: isl.UnionMap,
     pairs: isl.UnionMap,
     exists: isl.UnionMap,
@@ -265,7 +271,7 @@ def phase_of(
     traced: int = _MOST_PATHS,
     taken: isl.UnionSet | None = None,
 ) -> Phase | None:
-    """Return the paths of every interval, as many as a simple search finds; ``begins``: e -> b.
+    """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
 
     Up to ``traced`` kinds of paths with edges are tried; vertices in ``taken`` are left out.
     """
@@ -273,13 +279,14 @@ def phase_of(
     exists = exists.intersect_domain(events)
     operands = _read("{ }")
     for name in sorted(names_of(between.range())):
-        operands = operands.union(between.apply_range(search.reads(name)))
+        operands = operands.union(between.apply_range(reach.reads(name)))
     operands = operands.subtract(events.identity()).coalesce()
     if taken is not None:
         operands = operands.subtract_range(taken)
     ends = vertices = operands.intersect(exists).coalesce()
     waiting = operands.subtract(ends).coalesce()
-    for levels in itertools.islice(ways_back(search, sorted(names_of(waiting.range())), _TRACED), traced):
+    for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), _TRACED), traced):
+        step()
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
         used = vertices.union(events.identity())
         for level in levels:
@@ -293,16 +300,16 @@ def phase_of(
     if ends.is_empty():
         return None
     ends, vertices = (begins.apply_range(item).coalesce() for item in (ends, vertices))
-    return phase_with(search, pairs, ends, vertices)
+    return phase_with(reach, pairs, ends, vertices)
 
 
 def phase_with(
-    search: Search, pairs: isl.UnionMap, ends: isl.UnionMap, vertices: isl.UnionMap, *, last: bool = False
+    reach: Reachability, pairs: isl.UnionMap, ends: isl.UnionMap, vertices: isl.UnionMap, *, last: bool = False
 ) -> Phase:
     """Return the intervals with these paths, counted; ``last``: they begin at the second event of each pair."""
-    pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(search.flow, ends))
+    pieces = tuple((where, count.without_floors()) for where, count in alive_per_event(reach.flow, ends))
     event = names_of(ends.domain()).pop()
-    sums = tuple(sum_over_events(search.flow, event, where, count) for where, count in pieces)
+    sums = tuple(sum_over_events(reach.flow, event, where, count) for where, count in pieces)
     return Phase(pairs, ends, vertices, pieces, sums, last=last)
 
 
@@ -318,7 +325,7 @@ def lines_apart(kinds: Sequence[Phase], event: str, width: int, line: Sequence[i
     return bool(together.is_single_valued())
 
 
-def counted(item: Phases, flow: DataFlow) -> SubBound:
+def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     program = flow.program
     facts: dict[str, sympy.Expr] = {}
@@ -327,18 +334,16 @@ def counted(item: Phases, flow: DataFlow) -> SubBound:
         steps.extend(_interval_steps(number, kind, program))
         for at, ((where, count), part) in enumerate(zip(kind.pieces, kind.sums, strict=True)):
             facts[f"n of intervals {number}, piece {at}"] = count.sympy()
-            steps.append(f"  piece {at}: {summed_text(where, count.sympy(), guarded(part))}")
+            steps.append(f"  piece {at}: {summed_text(where, count.sympy(), count_formula(part))}")
     steps.extend(_last_steps(item))
-    spill = item.kinds[0].vertices.range()
-    for kind in item.kinds[1:]:
-        spill = spill.union(kind.vertices.range())
+    spill = item.spill
     return SubBound(
         "phases",
         item.events,
-        "; ".join(shown(kind.ends.domain(), program) for kind in item.kinds),
-        sympy.Add(*(guarded(part) / kind.times for kind in item.kinds for part in kind.sums)),
+        "; ".join(set_text(kind.ends.domain(), program) for kind in item.kinds),
+        sympy.Add(*(count_formula(part) / kind.times for kind in item.kinds for part in kind.sums)),
         spill.coalesce(),
-        shown(spill, program),
+        set_text(spill, program),
         {**facts, "per interval": sympy.Symbol("n") - S + 1},
         tuple(steps),
         (PHASES, WAVEFRONT) if item.apart else (PHASES,),
@@ -363,9 +368,9 @@ def _event_steps(item: Phases) -> Iterator[str]:
 def _interval_steps(number: int, kind: Phase, program: Program) -> Iterator[str]:
     after = "" if kind.times == 1 else " (from each event to the next but one: a load is in two of them at most)"
     where = "from b' on" if kind.last else "b -> b'"
-    yield f"intervals {number}: {where} in {shown(kind.pairs, program)}{after}"
-    yield f"  last vertices of the paths: {shown(kind.ends, program)}"
-    yield f"  all vertices of the paths: {shown(kind.vertices, program)}"
+    yield f"intervals {number}: {where} in {set_text(kind.pairs, program)}{after}"
+    yield f"  last vertices of the paths: {set_text(kind.ends, program)}"
+    yield f"  all vertices of the paths: {set_text(kind.vertices, program)}"
     if kind.last:
         yield "  Each is an ancestor of b' and is read by a descendant of b' (both by compositions of flows)."
     else:

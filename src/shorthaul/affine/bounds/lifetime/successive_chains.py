@@ -8,7 +8,7 @@ add up although the same vertices may be loaded in both. Pairs (b, b') add up if
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import islice, permutations
 
 import islpy as isl
 
@@ -21,29 +21,27 @@ from shorthaul.affine.bounds.lifetime.phases import (
     phase_of,
     phase_with,
 )
-from shorthaul.affine.bounds.lifetime.wavefront import Search
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.effort import extend_within
+from shorthaul.affine.effort import within
 
 _SET = isl.dim_type.set
 #: isl operations for one pair of statements; pairs tried.
 EFFORT, _MOST_PAIRS = 1_000_000, 20
 
 
-def successive(flow: DataFlow) -> list[Phases]:
-    """Return the arguments for pairs of statements whose chains end one after the other."""
-    search = Search(flow)
-    chains = [item.name for item in flow.program.statements if search.closure(item.name) is not None]
-    found: list[Phases] = []
-    for first, second in list(permutations(chains, 2))[:_MOST_PAIRS]:
-        extend_within(EFFORT, found, _of_pairs(flow, search, first, second))
-    return found
+def successive_chains(flow: DataFlow) -> Iterator[Phases]:
+    """Yield the arguments for pairs of statements whose chains end one after the other."""
+    reach = Reachability(flow)
+    chains = [item.name for item in flow.program.statements if reach.closure(item.name) is not None]
+    for first, second in islice(permutations(chains, 2), _MOST_PAIRS):
+        yield from within(EFFORT, _of_pairs(flow, reach, first, second))
 
 
-def _pairs(flow: DataFlow, search: Search, first: str, second: str) -> isl.UnionMap | None:
+def _pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> isl.UnionMap | None:
     """Return b -> b', a function that is one-to-one, for chains of two statements in common loops."""
-    (before, _), (after, _) = (events_of(flow, search, name) for name in (first, second))
-    known = search.ancestors(second).reverse().intersect_domain(before).intersect_range(after)
+    (before, _), (after, _) = (events_of(flow, reach, name) for name in (first, second))
+    known = reach.ancestors(second).reverse().intersect_domain(before).intersect_range(after)
     if known.is_empty():
         return None
     widths = [flow.program.by_name[name].domain.dim(_SET) for name in (first, second)]
@@ -57,24 +55,24 @@ def _pairs(flow: DataFlow, search: Search, first: str, second: str) -> isl.Union
     return None
 
 
-def _of_pairs(flow: DataFlow, search: Search, first: str, second: str) -> Iterator[Phases]:
-    pairs = _pairs(flow, search, first, second)
+def _of_pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> Iterator[Phases]:
+    pairs = _pairs(flow, reach, first, second)
     if pairs is None:
         return
     width = flow.program.by_name[first].domain.dim(_SET)
     same = pairs.domain().identity()
-    between = phase_of(search, same, pairs, search.ancestors(first), between_events(flow, search, pairs))
+    between = phase_of(reach, same, pairs, reach.ancestors(first), between_events(flow, reach, pairs))
     if between is None:
         return
-    for _, later in search.further_descendants(second):
+    for _, later in reach.further_descendants(second):
         later = later.intersect_domain(pairs.range())
-        known = search.ancestors(second)
+        known = reach.ancestors(second)
         alive = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-        for item in search.references(later.range()):
+        for item in reach.references(later.range()):
             alive = alive.union(later.apply_range(item).intersect(known))
         ends = pairs.apply_range(alive).coalesce()
         if ends.is_empty():
             continue
-        rest: Phase = phase_with(search, pairs, ends, ends, last=True)
+        rest: Phase = phase_with(reach, pairs, ends, ends, last=True)
         if lines_apart([between, rest], first, width, range(width)):
             yield Phases((first, second), (between, rest), apart=True)

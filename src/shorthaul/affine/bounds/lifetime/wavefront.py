@@ -18,14 +18,13 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import Cardinality
-from shorthaul.affine.integer_sets.effort import extend_within
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.effort import step, within
+from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import INTERVALS, WAVEFRONT
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _DEPTH = 3
@@ -46,33 +45,37 @@ class Wavefront:
     sums: tuple[Cardinality, ...]
     times: int = 1
 
+    @property
+    def spill(self) -> isl.UnionSet:
+        """The vertices whose loads are counted."""
+        return self.alive.range().coalesce()
+
     def at(self, sizes: dict[str, int]) -> float:
         """Return the bound at ``sizes``, which has S."""
         return sum(item.at(sizes) for item in self.sums) / self.times
 
 
-def wavefronts(flow: DataFlow) -> list[Wavefront]:
-    """Return a wavefront argument for every family of events that has one and is found within the effort allowed."""
-    search = Search(flow)
-    found: list[Wavefront] = []
+def wavefronts(flow: DataFlow) -> Iterator[Wavefront]:
+    """Yield a wavefront argument for every family of events that has one and is found within the operations allowed."""
+    reach = Reachability(flow)
     for statement in flow.program.statements:
-        for ways in (search.descendants, search.further_descendants):
-            extend_within(EFFORT, found, _of_events(flow, search, statement.name, ways))
-    return found
+        for ways in (reach.descendants, reach.further_descendants):
+            yield from within(EFFORT, _of_events(flow, reach, statement.name, ways))
 
 
 def _of_events(
-    flow: DataFlow, search: Search, event: str, ways: Callable[[str], Iterable[tuple[str, isl.UnionMap]]]
+    flow: DataFlow, reach: Reachability, event: str, ways: Callable[[str], Iterable[tuple[str, isl.UnionMap]]]
 ) -> Iterator[Wavefront]:
     for why, later in ways(event):
-        known = search.ancestors(event)
-        needed = [later.apply_range(item).intersect(known).coalesce() for item in search.references(later.range())]
+        step()
+        known = reach.ancestors(event)
+        needed = [later.apply_range(item).intersect(known).coalesce() for item in reach.references(later.range())]
         alive = disjoint_part(needed)
         if alive is not None:
             yield argument(flow, event, why, alive)
 
 
-class Search:
+class Reachability:
     """Flows of a program turned round, closures of its chains, ancestors by statement."""
 
     def __init__(self, flow: DataFlow) -> None:
@@ -83,6 +86,7 @@ class Search:
     def reads(self, statement: str, tag: str | None = None) -> isl.UnionMap:
         """Return instances of the statement -> what they read (by the reference ``tag``)."""
         result = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
+        step()
         for item in self.flow.into(statement):
             if tag is None or item.reference.tag == tag:
                 result = result.union(isl.UnionMap.from_map(item.relation.reverse()))
@@ -149,6 +153,7 @@ class Search:
             following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
             for name in sorted(names_of(front.range())):
                 for item in self.flow.out_of(name):
+                    step()
                     following = following.union(front.apply_range(isl.UnionMap.from_map(item.relation)))
             for name in sorted(names_of(following.range())):
                 closure = self.closure(name)
@@ -172,14 +177,18 @@ class Search:
         for _ in range(steps):
             widened = front
             for name in sorted(names_of(front.range())):
+                step()
                 closure = self.closure(name) if name in self.flow.program.by_name else None
                 if closure is not None:
                     widened = widened.union(front.apply_range(closure.reverse()))
             following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
             for name in sorted(names_of(widened.range())):
                 if name in self.flow.program.by_name:
+                    step()
                     following = following.union(widened.apply_range(self.reads(name)))
+            step()
             result = result.union(following).union(widened.subtract(front)).coalesce()
+            step()
             front = following.coalesce()
             if result.n_map() > _MOST_MAPS or front.is_empty():
                 break
@@ -202,19 +211,20 @@ def exact_closure(relations: Sequence[isl.Map]) -> isl.UnionMap | None:
     return isl.UnionMap.from_map(closed.coalesce()) if exact else None
 
 
-def ways_back(search: Search, names: Sequence[str], longest: int) -> Iterator[tuple[isl.UnionMap, ...]]:
+def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterator[tuple[isl.UnionMap, ...]]:
     """Yield for paths of two vertices or more the functions from the last vertex to the others; they are injective."""
-    known = search.flow.program.by_name
+    known = reach.flow.program.by_name
     front: list[tuple[isl.UnionMap, ...]]
     front = [(isl.UnionSet.from_set(known[name].domain).identity(),) for name in names if name in known]
     for _ in range(longest):
         following = []
         for levels in front:
             for name in sorted(names_of(levels[-1].range()) & set(known)):
-                for tag in sorted({item.reference.tag for item in search.flow.into(name)}):
-                    step = levels[-1].apply_range(search.reads(name, tag)).coalesce()
-                    if not step.is_empty() and step.is_injective() and step.is_single_valued():
-                        following.append((*levels, step))
+                for tag in sorted({item.reference.tag for item in reach.flow.into(name)}):
+                    step()
+                    back = levels[-1].apply_range(reach.reads(name, tag)).coalesce()
+                    if not back.is_empty() and back.is_injective() and back.is_single_valued():
+                        following.append((*levels, back))
         yield from (levels[1:] for levels in following)
         front = following[:_MOST_WAYS]
 
@@ -233,19 +243,19 @@ def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: i
     return Wavefront(event, why, alive, tuple(pieces), sums, times)
 
 
-def counted(item: Wavefront, flow: DataFlow) -> SubBound:
+def sub_bound(item: Wavefront, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
-    value = sympy.Add(*(guarded(part) for part in item.sums)) / item.times
+    value = sympy.Add(*(count_formula(part) for part in item.sums)) / item.times
     facts = {f"|X(e)| in piece {at}": count.sympy() for at, (_, count) in enumerate(item.pieces)}
     chains = item.why.endswith("last")
     steps = _interval_steps(item, flow) if chains else _wavefront_steps(item, flow)
     return SubBound(
         "intervals of chains" if chains else "wavefront",
         (item.event,),
-        shown(item.alive.domain(), flow.program),
+        set_text(item.alive.domain(), flow.program),
         value,
-        item.alive.range().coalesce(),
-        shown(item.alive.range(), flow.program),
+        item.spill,
+        set_text(item.alive.range(), flow.program),
         {**facts, "per event": sympy.Symbol("|X(e)|") - S + 1},
         (*steps, *_summed(item)),
         (INTERVALS if chains else WAVEFRONT,),
@@ -255,7 +265,7 @@ def counted(item: Wavefront, flow: DataFlow) -> SubBound:
 def _wavefront_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
     return (
         f"Events: the vertices e of {item.event} in the domain ({item.why}); x0, x1, ... are the coordinates of e.",
-        f"X(e), as a relation e -> vertex: {shown(item.alive, flow.program)}",
+        f"X(e), as a relation e -> vertex: {set_text(item.alive, flow.program)}",
         (
             "Each is an ancestor of e and is read by a descendant of e: the relation lies inside e -> "
             "ancestors, composed from the flows of the program, and inside e -> operands of descendants, "
@@ -271,7 +281,7 @@ def _wavefront_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
 def _interval_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
     return (
         f"Lines: the chains of {item.event}, named by their first vertices e; x0, x1, ... are the coordinates of e.",
-        f"X(e), as a relation e -> vertex: {shown(item.alive, flow.program)}",
+        f"X(e), as a relation e -> vertex: {set_text(item.alive, flow.program)}",
         (
             "Each is an ancestor of e (by compositions of the flows of the program) and is read by a later "
             f"vertex of the chain of e, through one of {item.times} references. Of two lines that read one "
@@ -289,7 +299,7 @@ def _interval_steps(item: Wavefront, flow: DataFlow) -> tuple[str, ...]:
 def _summed(item: Wavefront) -> Iterator[str]:
     """Yield the pieces, and how the sum over them is taken."""
     for at, ((where, count), part) in enumerate(zip(item.pieces, item.sums, strict=True)):
-        yield f"piece {at}: e in {summed_text(where, count.sympy(), guarded(part))}"
+        yield f"piece {at}: e in {summed_text(where, count.sympy(), count_formula(part))}"
 
 
 def summed_text(where: isl.Set, count: sympy.Expr, total: sympy.Expr) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
@@ -23,12 +23,11 @@ from shorthaul.affine.bounds.partition.k_partition import (
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.effort import limited
-from shorthaul.affine.integer_sets.formulas import guarded, rational
+from shorthaul.affine.effort import limited, step, until_out_of_effort
+from shorthaul.affine.integer_sets.counting import card, count_formula, rational
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _SET = isl.dim_type.set
@@ -69,7 +68,7 @@ _MOST_EVALUATED = 40
 EFFORT = 200_000
 
 
-def nothing() -> isl.UnionSet:
+def empty_union() -> isl.UnionSet:
     """Return the empty union set."""
     return isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
 
@@ -85,6 +84,11 @@ class Candidate:
     points: tuple[int, ...]
     factors: tuple[float, ...]
     instances: tuple[Instance, ...]
+
+    @property
+    def spill(self) -> isl.UnionSet:
+        """The vertices whose loads are counted."""
+        return self.argument.spill
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``, to leading order."""
@@ -110,24 +114,25 @@ def candidates(
     for statement in flow.program.statements:
         if statement.name in without:
             continue
-        found.extend(_of_statement(flow, statement.name, where, symmetric=symmetric))
+        found.extend(until_out_of_effort(_of_statement(flow, statement.name, where, symmetric=symmetric)))
     return sorted(found, key=lambda item: -item.worth(0))
 
 
-def _of_statement(flow: DataFlow, statement: str, where: tuple[Instance, ...], *, symmetric: bool) -> list[Candidate]:
+def _of_statement(
+    flow: DataFlow, statement: str, where: tuple[Instance, ...], *, symmetric: bool
+) -> Iterator[Candidate]:
     domain = flow.program.by_name[statement].domain
     dimensions = domain.dim(_SET)
     if dimensions < 2:
-        return []
+        return
     usable = usable_paths(paths_into(flow, statement), dimensions)
-    found = _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
+    yield from _of_paths(flow, statement, usable, None, where, symmetric=symmetric)
     known: set[tuple[int, ...]] = set()
     for item in where:
         limit = few_values(domain, item.small, item.sizes(flow.program.parameters))
         if limit is not None and len(limit.coordinates) < dimensions and limit.coordinates not in known:
             known.add(limit.coordinates)
-            found += _of_paths(flow, statement, usable, limit, where, symmetric=False)
-    return found
+            yield from _of_paths(flow, statement, usable, limit, where, symmetric=False)
 
 
 def _of_paths(
@@ -143,11 +148,12 @@ def _of_paths(
     domain = flow.program.by_name[statement].domain
     dimensions = domain.dim(_SET)
     order = tuple(range(dimensions))
-    chosen = [
-        (sigma, subset)
-        for subset in _subsets(usable, dimensions, symmetric=symmetric)
-        if (sigma := least_sum(tuple(path.kernel for path in subset), dimensions, limit)) is not None and sigma > 1
-    ]
+    chosen = []
+    for subset in _subsets(usable, dimensions, symmetric=symmetric):
+        step()
+        sigma = least_sum(tuple(path.kernel for path in subset), dimensions, limit)
+        if sigma is not None and sigma > 1:
+            chosen.append((sigma, subset))
     if not chosen:
         return []
     least = min(sigma for sigma, _ in chosen)
@@ -163,19 +169,20 @@ def _of_paths(
         try:
             with limited(EFFORT):
                 whole = Part(statement, common.coalesce(), subset, order)
-                argument = partition([whole], nothing(), symmetric=symmetric, limited_by=limit)
+                argument = partition([whole], empty_union(), symmetric=symmetric, limited_by=limit)
+            if argument is not None:
+                found.append(candidate(argument, flow, where))
         except isl.Error:
             continue
-        if argument is not None:
-            found.append(candidate(argument, flow, where))
     found.sort(key=lambda item: -item.worth(0))
     return found[:MOST_PER_STATEMENT]
 
 
 def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:
-    """Return the paths with a full domain and a kernel that leaves something, at most three per kernel and source."""
+    """Return up to ten paths of full domain and a kernel that leaves something: two chains, four broadcasts of each."""
     kept: list[Path] = []
     for path in paths:
+        step()
         if len(path.kernel) < dimensions and thickness(path.domain) == dimensions:
             alike = [item for item in kept if item.kernel == path.kernel and item.is_chain == path.is_chain]
             if len(alike) < (2 if path.is_chain else 4):
@@ -194,12 +201,12 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
                     yield (path, *four)
 
 
-def counted(argument: Partition, flow: DataFlow) -> SubBound:
+def sub_bound(argument: Partition, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     context = flow.program.context
     domain = [card(part.domain, context) for part in argument.parts]
-    size = sympy.Add(*(guarded(item) for item in domain))
-    sources = sympy.Add(*(guarded(card(item, context)) for item in sets_of(argument.sources)))
+    size = sympy.Add(*(count_formula(item) for item in domain))
+    sources = sympy.Add(*(count_formula(card(item, context)) for item in sets_of(argument.sources)))
     exponents = argument.exponents
     sigma = exponents.sigma
     ratio = max(1, round(1 / (sigma - 1)))
@@ -227,10 +234,10 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
     return SubBound(
         method,
         tuple(part.statement for part in argument.parts),
-        "; ".join(shown(part.domain, flow.program) for part in argument.parts),
+        "; ".join(set_text(part.domain, flow.program) for part in argument.parts),
         value,
         argument.spill,
-        shown(argument.spill, flow.program),
+        set_text(argument.spill, flow.program),
         facts,
         steps_of(argument, flow, K, T, U),
         lemmas_of(argument),
@@ -242,5 +249,5 @@ def counted(argument: Partition, flow: DataFlow) -> SubBound:
 
 def _weight(argument: Partition, size: sympy.Expr, flow: DataFlow) -> sympy.Expr:
     """Return the weight of all instances, those that are not ``far`` with sqrt(3)/2."""
-    far = sympy.Add(*(guarded(card(item, flow.program.context)) for item in argument.far))
+    far = sympy.Add(*(count_formula(card(item, flow.program.context)) for item in argument.far))
     return far + (size - far) * sympy.sqrt(3) / 2

@@ -12,6 +12,7 @@ Terms of lower order in |P| are left out here, so this is no proven bound: small
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,11 +23,10 @@ import sympy
 from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.formulas import guarded, rational
+from shorthaul.affine.integer_sets.counting import card, count_formula, rational
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.proofs.lemmas import SEGMENTS
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _SET = isl.dim_type.set
@@ -44,10 +44,10 @@ class ConvexBody:
     sources: isl.UnionSet
 
 
-def convex_bodies(flow: DataFlow) -> list[ConvexBody]:
-    """Return the argument for every statement whose own dependences span its space."""
+def convex_bodies(flow: DataFlow) -> Iterator[ConvexBody]:
+    """Yield the argument for every statement whose own dependences span its space."""
     found = (_of_statement(flow, item.name) for item in flow.program.statements)
-    return [item for item in found if item is not None]
+    yield from (item for item in found if item is not None)
 
 
 def _of_statement(flow: DataFlow, name: str) -> ConvexBody | None:
@@ -95,27 +95,27 @@ def hull_volume(vectors: tuple[tuple[int, ...], ...]) -> Fraction:
     return Fraction(total, math.factorial(len(vectors[0])))
 
 
-def counted(item: ConvexBody, flow: DataFlow) -> SubBound:
+def sub_bound(item: ConvexBody, flow: DataFlow) -> SubBound:
     """Return the argument with its numbers as formulas."""
     context = flow.program.context
     d = item.domain.dim(_SET)
-    size = guarded(card(item.domain, context))
-    sources = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.sources)))
+    size = count_formula(card(item.domain, context))
+    sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
     T = (d - 1) * S
     U = S ** sympy.Rational(d, d - 1) / sympy.root(rational(item.volume), d - 1)
     steps = (
         f"{item.statement} reads its own values at {list(item.distances)}; W is the convex hull of these and 0.",
         "To leading order |In(P)| >= d vol(W)^(1/d) |P|^((d-1)/d): lower-order terms are not proven.",
-        f"sources (read by D, not in D): {shown(item.sources, flow.program)}",
+        f"sources (read by D, not in D): {set_text(item.sources, flow.program)}",
         "Lemma (segments), if that were so: T floor(|D|/U) - sources.",
     )
     return SubBound(
         "convex body (experimental)",
         (item.statement,),
-        shown(item.domain, flow.program),
+        set_text(item.domain, flow.program),
         T * sympy.floor(size / U) - sources,
         item.spill,
-        shown(item.spill, flow.program),
+        set_text(item.spill, flow.program),
         {"|D|": size, "vol(W)": rational(item.volume), "K": d * S, "T": T, "U": U, "sources": sources},
         steps,
         (SEGMENTS,),

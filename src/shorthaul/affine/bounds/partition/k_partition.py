@@ -31,11 +31,12 @@ import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, best_exponents
 from shorthaul.affine.bounds.partition.paths import Path
+from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 
 _SET = isl.dim_type.set
-#: The parameter that stands for the width of the band in which instances count less (see ``mirrored``).
+#: The parameter that stands for the width of the band in which instances count less (see ``symmetric_reads``).
 BAND = "x_band"
 
 
@@ -78,7 +79,8 @@ class Partition:
     ``sources`` and ``spill`` are the sets of the argument.
     ``moved`` is a coordinate along which parts that meet are moved apart: it is in the kernel of every family of which
     two parts have common vertices.
-    Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see ``mirrored``).
+    Where the instances ``far`` are given, these have weight 1 and all others weight sqrt(3)/2 (see
+    ``symmetric_reads``).
     """
 
     parts: tuple[Part, ...]
@@ -162,6 +164,7 @@ def partition(
         return None
     folds = []
     for family in range(count):
+        step()
         fold = _fold(trimmed, family)
         if fold is None:
             return None
@@ -226,6 +229,7 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
     for _ in range(3):
         changed = False
         for first, second in itertools.permutations(range(count), 2):
+            step()
             shared = vertices_of(current, first).intersect(vertices_of(current, second))
             if shared.is_empty():
                 continue
@@ -363,7 +367,7 @@ def translation(part: Part, path: Path) -> isl.UnionMap:
     """Return p -> p - delta inside the part."""
     assert path.delta is not None
     names = [f"x{at}" for at in range(len(path.delta))]
-    values = [f"{name} - {step}" for name, step in zip(names, path.delta, strict=True)]
+    values = [f"{name} - {shift}" for name, shift in zip(names, path.delta, strict=True)]
     text = f"{{ {part.statement}[{', '.join(names)}] -> {part.statement}[{', '.join(values)}] }}"
     domain = as_union(part.domain)
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(domain).intersect_range(domain)
@@ -450,6 +454,7 @@ def _off_diagonal(part: Part) -> Part:
 
 def _mirrored(part: Part, a: int, b: int) -> bool:
     """True if unordered pairs of what a and b read determine the instance, and slices share no vertex."""
+    step()
     first, second = part.level(a, 0), part.level(b, 0)
     dimensions = len(part.order)
     kernel_a, kernel_b = part.paths[a].kernel, part.paths[b].kernel

@@ -18,19 +18,19 @@ from shorthaul.affine.bounds.partition.candidates import (
     Candidate,
     Instance,
     candidate,
-    nothing,
+    empty_union,
 )
 from shorthaul.affine.bounds.partition.k_partition import Part, partition
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.effort import limited
+from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.subspaces import Subspace, span
 
 Shape = tuple[tuple[bool, Subspace], ...]
 
 
-def merged(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
+def merged_statements(flow: DataFlow, found: Sequence[Candidate], where: tuple[Instance, ...]) -> list[Candidate]:
     """Return arguments over two statements or more that share vertices."""
     single = [item for item in found if len(item.argument.parts) == 1 and item.argument.symmetry is None]
     single = [item for item in single if item.argument.exponents.limit is None]
@@ -72,14 +72,14 @@ def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) 
             parts = (one, Part(other.statement, other.domain, paths, order))
             try:
                 with limited(EFFORT):
-                    argument = partition(parts, nothing(), symmetric=False)
+                    argument = partition(parts, empty_union(), symmetric=False)
+                if argument is not None and len(argument.parts) == 2:
+                    argument = replace(argument, far=away_from_diagonal(argument))
+                    made = candidate(argument, flow, where)
+                    if best is None or made.worth(0) > best.worth(0):
+                        best = made
             except isl.Error:
                 continue
-            if argument is not None and len(argument.parts) == 2:
-                argument = replace(argument, far=away_from_diagonal(argument))
-                made = candidate(argument, flow, where)
-                if best is None or made.worth(0) > best.worth(0):
-                    best = made
     return best
 
 
@@ -95,13 +95,13 @@ def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, 
             parts = [_sorted(item.argument.parts[0]) for item in group]
             try:
                 with limited(EFFORT):
-                    argument = partition(parts, nothing(), symmetric=False)
+                    argument = partition(parts, empty_union(), symmetric=False)
+                if argument is not None:
+                    made = candidate(argument, flow, where)
+                    if made.worth(0) > 1.01 * max(item.worth(0) for item in group):
+                        result.append(made)
             except isl.Error:
                 continue
-            if argument is not None:
-                made = candidate(argument, flow, where)
-                if made.worth(0) > 1.01 * max(item.worth(0) for item in group):
-                    result.append(made)
     return result
 
 

@@ -11,10 +11,10 @@ import sympy
 from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
 from shorthaul.affine.bounds.partition.k_partition import Partition, as_union, vertices_of
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.formulas import rational
+from shorthaul.affine.integer_sets.counting import rational
 from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, SEGMENTS, SYMMETRIC, Lemma
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Projection
 
 
@@ -33,7 +33,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
         reads = " <- ".join(texts.get(tag, tag) for tag in path.references)
         levels = [item.paths[family].levels for item in argument.parts]
         relation = "; then ".join(
-            "; ".join(shown(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
+            "; ".join(set_text(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
             for row in (
                 [(item[at], part) for item, part in zip(levels, argument.parts, strict=True)]
                 for at in range(len(levels[0]))
@@ -91,7 +91,7 @@ def _families(argument: Partition, program: Program) -> Iterator[str]:
     """Yield the vertices of every family, which are disjoint, and that a vertex belongs to one class."""
     count = len(argument.kernels)
     for family in range(count):
-        yield f"vertices of phi{family}: V{family} = {shown(vertices_of(argument.parts, family), program)}"
+        yield f"vertices of phi{family}: V{family} = {set_text(vertices_of(argument.parts, family), program)}"
     for clique in argument.cliques:
         if len(clique) > 1:
             names = ", ".join(f"V{at}" for at in clique)
@@ -122,17 +122,17 @@ def _sources(argument: Partition, flow: DataFlow) -> Iterator[str]:
         inputs = inputs.union(as_union(item))
     spare = argument.sources.subtract(argument.spill)
     known, own = argument.sources.intersect(argument.spill), argument.sources.subtract(inputs)
-    yield f"sources: {shown(argument.sources, program)}"
+    yield f"sources: {set_text(argument.sources, program)}"
     first = known.intersect(inputs)
     if not first.is_empty():
-        yield f"  Inputs in the may-spill set (their first load): {shown(first, program)}"
+        yield f"  Inputs in the may-spill set (their first load): {set_text(first, program)}"
     computed = own.subtract(spare)
     if not computed.is_empty():
-        yield f"  Computed (their computation is an event): {shown(computed, program)}"
+        yield f"  Computed (their computation is an event): {set_text(computed, program)}"
     if not spare.is_empty():
         yield (
             "  First operands of one line of a chain each and on no other path, so not in the may-spill set (in their "
-            f"place the computation of the line's first instance is the event): {shown(spare, program)}"
+            f"place the computation of the line's first instance is the event): {set_text(spare, program)}"
         )
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from shorthaul.affine.dependences import DataFlow, Flow
+from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 
 _IN, _PARAM, _DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div
@@ -88,23 +89,24 @@ def paths_into(flow: DataFlow, statement: str, *, most: int = 64, longest: int =
         for current, function, levels, references, visited in front:
             if current not in steps:
                 steps[current] = affine_steps(flow, current)
-            for step in steps[current]:
-                composed = function.apply_range(step.function).coalesce()
+            for last in steps[current]:
+                step()
+                composed = function.apply_range(last.function).coalesce()
                 if composed.is_empty():
                     continue
-                path = _ended(flow, statement, step, composed, levels, references)
+                path = _ended(flow, statement, last, composed, levels, references)
                 if path is not None:
                     found.append(path)
-                elif step.source is not None and step.source != statement and step.source not in visited:
+                elif last.source is not None and last.source != statement and last.source not in visited:
                     matrix = _affine_piece(composed)
                     if matrix is not None and not kernel(matrix[0], domain.dim(isl.dim_type.set)):
                         following.append(
                             (
-                                step.source,
+                                last.source,
                                 composed,
                                 (*levels, composed),
-                                (*references, step.reference),
-                                (*visited, step.source),
+                                (*references, last.reference),
+                                (*visited, last.source),
                             )
                         )
             if len(found) >= most:
@@ -131,7 +133,7 @@ def _sums(flow: DataFlow, name: str) -> Iterator[Path]:
 def _ended(
     flow: DataFlow,
     statement: str,
-    step: Step,
+    last: Step,
     composed: isl.Map,
     levels: tuple[isl.Map, ...],
     references: tuple[str, ...],
@@ -143,20 +145,20 @@ def _ended(
     dimensions = composed.dim(_IN)
     space = kernel(matrix, dimensions) if matrix else span(_unit(dimensions))
     maps = tuple(isl.UnionMap.from_map(level) for level in (*levels, composed))
-    tags = (*references, step.reference)
+    tags = (*references, last.reference)
     source = composed.get_tuple_name(isl.dim_type.out)
-    if step.source == statement and matrix == _unit(dimensions):
+    if last.source == statement and matrix == _unit(dimensions):
         if shift is None or not any(shift):
             return None
         delta = tuple(-value for value in shift)
         domain = composed.domain()
         if len(maps) == 1:
-            whole = _with_starts(flow, statement, step.reference)
+            whole = _with_starts(flow, statement, last.reference)
             if _one_line_per_vertex(whole, statement, delta):
                 maps, domain = (whole,), _domain_of(whole, statement)
         return Path(statement, domain, maps, span([delta]), tags, source, False, delta)
     if space:
-        return Path(statement, composed.domain(), maps, space, tags, source, step.is_input)
+        return Path(statement, composed.domain(), maps, space, tags, source, last.is_input)
     return None
 
 

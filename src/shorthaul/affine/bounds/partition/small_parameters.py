@@ -8,7 +8,7 @@ arguments are also compared where such parameters are small, and the formula is 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import islpy as isl
 
@@ -26,15 +26,15 @@ _MOST_SMALL, _MOST_SETS = 3, 4
 _MOST_KERNELS = 3
 
 
-def small_sets(flow: DataFlow) -> tuple[tuple[str, ...], ...]:
-    """Return the least sets of parameters that give exponents of a smaller sum where they are small.
+def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
+    """Yield the least sets of parameters that give exponents of a smaller sum where they are small.
 
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> from shorthaul.affine.dependences import flow_dependences
-    >>> small_sets(flow_dependences(kernel("gemm"))), small_sets(flow_dependences(kernel("convolution")))[0]
-    ((), ('Q', 'R'))
+    >>> [list(small_sets(flow_dependences(kernel(name))))[:1] for name in ("gemm", "convolution")]
+    [[], [('Q', 'R')]]
     """
-    found: dict[tuple[str, ...], None] = {}
+    found: list[tuple[str, ...]] = []
     for statement in flow.program.statements:
         domain, dimensions = statement.domain, statement.domain.dim(_SET)
         if dimensions < 2:
@@ -53,8 +53,10 @@ def small_sets(flow: DataFlow) -> tuple[tuple[str, ...], ...]:
                     continue
                 less = least_sum(kernels, dimensions, limit)
                 if less is not None and 1 < less < sigma:
-                    found[chosen] = None
-    return tuple(found)[:_MOST_SETS]
+                    found.append(chosen)
+                    yield chosen
+                    if len(found) == _MOST_SETS:
+                        return
 
 
 def _kernels(paths: Sequence[Path]) -> tuple[Subspace, ...]:

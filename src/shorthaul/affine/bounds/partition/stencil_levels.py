@@ -6,29 +6,33 @@ D be the instances all of whose neighbours are computed, P a part of D in one se
     |A + N| >= |A| + c |A|^((n-1)/n)   for every finite set A in Z^n.                                              (1)
 
 The lemmas on rows (``lemmas.ROWS``, ``lemmas.BALANCED``) turn (1) into a bound on |P|. (1) holds for a box of integer
-sides (Brunn and Minkowski), on the line for any N, for crosses, triangles and lines; see ``shapes``. N may be another
-translate of one set in every statement.
+sides (Brunn and Minkowski), on the line for any N, for crosses, triangles and lines; see ``isoperimetry``. N may be
+another translate of one set in every statement.
+
+The balanced form adds what one part hands on to others: |P| + lambda (In(P) - Out(P)) <= B for all parts P with
+In(P) <= K. Every out-vertex whose successors are all in D is an in-vertex of another part, and every source is one of
+some part. So over all parts the sum of Out is at most that of In, less the sources, plus |F|, F the vertices of D with
+a successor not in D:  |D| + lambda (|sources| - |F|) <= parts times B.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.partition.balanced_rows import balanced_part
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.dependences import DataFlow
-from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.formulas import guarded
+from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
-from shorthaul.affine.proofs.notation import shown
+from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
 
 _SET = isl.dim_type.set
@@ -64,10 +68,9 @@ class Stencil:
         return self.covector == _first(len(self.covector)) and self.shape.whole
 
 
-def stencils(flow: DataFlow) -> list[Stencil]:
-    """Return the groups of up to three statements that form a stencil in levels."""
+def stencils(flow: DataFlow) -> Iterator[Stencil]:
+    """Yield the groups of up to three statements that form a stencil in levels."""
     statements = flow.program.statements
-    found: list[Stencil] = []
     for size in (1, 2, 3):
         for at in range(len(statements) - size + 1):
             group = statements[at : at + size]
@@ -76,8 +79,7 @@ def stencils(flow: DataFlow) -> list[Stencil]:
             if not widths and width >= 2:
                 made = _stencil(flow, [item.name for item in group], _first(width))
                 options = [item for item in (made, _skewed(flow, group[0].name) if size == 1 else None) if item]
-                found.extend(sorted(options, key=lambda item: -float(item.constant))[:1])
-    return found
+                yield from sorted(options, key=lambda item: -float(item.constant))[:1]
 
 
 def _first(width: int) -> Offset:
@@ -86,8 +88,8 @@ def _first(width: int) -> Offset:
 
 def _skewed(flow: DataFlow, name: str) -> Stencil | None:
     """Return the stencil of one statement with the best levels that a small covector gives, if there is one."""
-    steps = [step for step in affine_steps(flow, name) if step.source == name]
-    shifts = {step.shift for step in steps if step.shift is not None and step.matrix == _unit(len(step.matrix))}
+    reads = [read for read in affine_steps(flow, name) if read.source == name]
+    shifts = {read.shift for read in reads if read.shift is not None and read.matrix == _unit(len(read.matrix))}
     width = flow.program.by_name[name].domain.dim(_SET)
     if not 2 <= width <= _WIDEST or len(shifts) < 2:
         return None
@@ -113,6 +115,7 @@ def _unit(width: int) -> tuple[Offset, ...]:
 
 
 def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil | None:
+    step()
     reads = [_neighbours(flow, names, at, covector) for at in range(len(names))]
     width = len(covector)
     if len(names) > 1:  # statements after the first one read the same step
@@ -165,6 +168,7 @@ def _borders(
     for at, name in enumerate(names):
         before, after = (at - 1) % len(names), (at + 1) % len(names)
         for shift in shifts[at]:
+            step()
             spill = spill.union(_shift(name, names[before], shift).intersect_domain(as_union(domains[at])).range())
         for shift in shifts[after]:
             up = _shift(name, names[after], tuple(-value for value in shift))
@@ -176,12 +180,12 @@ def _neighbours(flow: DataFlow, names: Sequence[str], at: int, covector: Offset)
     """Return for every shift to the level below the instances of a statement that read so."""
     before, down = (names[at - 1], 0) if at else (names[-1], -1)
     result: dict[Offset, isl.Set] = {}
-    for step in affine_steps(flow, names[at]):
-        shift = step.shift
-        if step.source != before or shift is None or step.matrix != _unit(len(step.matrix)):
+    for read in affine_steps(flow, names[at]):
+        shift = read.shift
+        if read.source != before or shift is None or read.matrix != _unit(len(read.matrix)):
             continue
         if _level(covector, shift) == down:
-            where = step.function.domain()
+            where = read.function.domain()
             result[shift] = result[shift].union(where) if shift in result else where
     return result
 
@@ -193,12 +197,12 @@ def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
+def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     """Return the argument with its numbers as formulas, valid for all values of the parameters."""
     context = flow.program.context
     n, c = item.dimensions, item.constant
-    size = sympy.Add(*(guarded(card(domain, context)) for domain in item.domains))
-    sources = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.sources)))
+    size = sympy.Add(*(count_formula(card(domain, context)) for domain in item.domains))
+    sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
     T = n * S
     K = S + T
     U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
@@ -214,7 +218,7 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     value = T * sympy.floor(size / U) - sources
     steps = [*_level_steps(item, flow), *_row_steps(n, U)]
     if balanced:
-        ends = sympy.Add(*(guarded(card(part, context)) for part in sets_of(item.ends)))
+        ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
         most, weight = balanced_part(n, c, K)
         value = sympy.Max(value, n * (size + weight * (sources - ends)) / sympy.expand(most / S) - T - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
@@ -224,10 +228,10 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
     return SubBound(
         "stencil by levels, balanced" if balanced else "stencil by levels",
         item.statements,
-        "; ".join(shown(part, flow.program) for part in item.domains),
+        "; ".join(set_text(part, flow.program) for part in item.domains),
         value,
         item.spill,
-        shown(item.spill, flow.program),
+        set_text(item.spill, flow.program),
         facts,
         tuple(steps),
         (SEGMENTS, ROWS, BALANCED) if balanced else (SEGMENTS, ROWS),
@@ -235,6 +239,18 @@ def counted(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
         union_of(item.domains),
         item.sources,
     )
+
+
+def balanced_part(dimensions: int, constant: sympy.Expr, K: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
+    """Return B and lambda of the lemma on balanced rows, for levels of ``dimensions`` dimensions.
+
+    >>> balanced_part(1, sympy.Integer(2), sympy.Integer(12))
+    (36, 2)
+    """
+    n, c = dimensions, constant
+    rho = sympy.root(K / (2 ** (n + 1) - 1), n)
+    edge = sympy.Integer(1) if n == 1 else sympy.Rational(n + 1, n)
+    return sympy.Rational(2 * n, n + 1) / c * rho * K + edge * K, rho / c
 
 
 def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
@@ -256,7 +272,7 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
             "a translation."
         ),
         "D: the instances of which all these neighbours are computed.",
-        f"sources (read by D, not in D; no input is among them): {shown(item.sources, flow.program)}",
+        f"sources (read by D, not in D; no input is among them): {set_text(item.sources, flow.program)}",
         item.shape.because,
     ]
 
@@ -279,7 +295,7 @@ def _balanced_steps(item: Stencil, flow: DataFlow, most: sympy.Expr) -> list[str
     return [
         (
             "Balanced: let P_1, ..., P_m be the parts of D that the m segments compute. Let F be the vertices "
-            f"of D of which a successor p - v in the next level is not in D: {shown(item.ends, flow.program)}"
+            f"of D of which a successor p - v in the next level is not in D: {set_text(item.ends, flow.program)}"
         ),
         (
             "A vertex counted in Out(P_i) that is not in F is read by another part P_j, in whose In(P_j) it "

@@ -1,4 +1,4 @@
-"""Two statements that read one triangle of a matrix from both sides (symm): the shared reads are not worth sharing.
+"""Symmetric operands (symm): two statements read one triangle through one array, which does not weaken the bound.
 
 Points (o, b, j) of two statements, the first with o < b, the second with o > b. Chains run along b and give one vertex
 per (o, j), different ones in the two statements; a broadcast gives one vertex per (b, j); another one gives a vertex

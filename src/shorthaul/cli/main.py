@@ -1,0 +1,53 @@
+"""The entry of the command line: every way to end goes through an exit status, from the first moment on."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from types import FrameType
+
+from shorthaul.cli.endings import end_by_defect, end_by_signal
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        with contextlib.suppress(ValueError):  # not in the main thread
+            signal.signal(signal.SIGTERM, _terminate)
+        _run()
+    except KeyboardInterrupt as ended:
+        end_by_signal(ended)
+    except Exception as error:
+        end_by_defect(error)
+
+
+def _run() -> None:
+    import io
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or file whose encoding lacks a sign, such as a cross in a table, gets its number.
+            stream.reconfigure(errors="backslashreplace")
+    from shorthaul.cli.app import app
+    from shorthaul.cli.verbs import silence_output, unwritable_text
+
+    try:
+        app(standalone_mode=True)
+    except SystemExit as ended:
+        abort = ended.__context__
+        if abort is not None and isinstance(abort.__cause__, KeyboardInterrupt):  # outside of the verbs
+            end_by_signal(abort.__cause__)
+        # Rich and Click answer a reader of a pipe that went away, which is no failure, with status 1.
+        sys.exit(0 if isinstance(ended.__context__, BrokenPipeError) else ended.code)
+    except OSError as error:  # help and version are printed outside of the verbs
+        silence_output()
+        if not isinstance(error, BrokenPipeError):
+            print(unwritable_text(error), file=sys.stderr)
+            sys.exit(2)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    from shorthaul.core.search import TerminatedError
+
+    raise TerminatedError

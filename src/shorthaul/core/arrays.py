@@ -1,0 +1,131 @@
+"""Arrays from files of strangers: NumPy's ``.npy`` and ``.npz``, with sizes, types and ranges checked before use.
+
+Nothing is unpacked before its size is known, and no array leaves without the type, the axes and the range that its
+:class:`Column` names, so that what reads it (compiled kernels among them) need not look again.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InputError
+
+#: What one file may unpack to, in bytes; more was given by mistake, or by malice.
+MOST_UNPACKED: Final = 1 << 30
+#: An archive has at most this many arrays.
+_MOST_MEMBERS: Final = 1000
+_KINDS: Final = {"i": "integers", "u": "integers", "f": "real numbers", "b": "booleans", "U": "text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """What an array in a file must be.
+
+    ``kinds`` are NumPy's letters of the types allowed, ``shape`` has None for an axis of any length (None as a whole:
+    any shape), ``least`` and ``most`` limit numbers (both ends included), which are finite unless ``finite`` is False.
+    """
+
+    kinds: str = "iu"
+    shape: tuple[int | None, ...] | None = (None,)
+    least: float | None = None
+    most: float | None = None
+    finite: bool = True
+
+    def __str__(self) -> str:
+        kinds = " or ".join(dict.fromkeys(_KINDS[kind] for kind in self.kinds))
+        if self.shape is None:
+            return kinds
+        axes = ", ".join("n" if length is None else str(length) for length in self.shape)
+        return f"{kinds}, shape ({axes}{',' if len(self.shape) == 1 else ''})"
+
+    def checked(self, array: npt.NDArray[Any], place: str) -> npt.NDArray[Any]:
+        """Return ``array`` if it is what this column must be; raises :class:`InputError` that names ``place``."""
+        fits = self.shape is None or (
+            len(self.shape) == array.ndim
+            and all(wanted in (None, length) for wanted, length in zip(self.shape, array.shape, strict=True))
+        )
+        if array.dtype.kind not in self.kinds or not fits:
+            found = f"{array.dtype}, shape {array.shape}"
+            raise InputError("is an array of another form", place=place, value=found, allowed=str(self))
+        if array.size == 0 or array.dtype.kind not in "iuf":
+            return array
+        low, high = array.min().item(), array.max().item()
+        if self.finite and not (math.isfinite(low) and math.isfinite(high)):
+            raise InputError("a number must be finite", place=place, allowed="finite numbers")
+        if self.least is not None and low < self.least:
+            raise InputError("is too small", place=place, value=low, allowed=f"from {self.least:g}")
+        if self.most is not None and high > self.most:
+            raise InputError("is too large", place=place, value=high, allowed=f"up to {self.most:g}")
+        return array
+
+
+def is_archive(data: bytes) -> bool:
+    """True if ``data`` begins as an archive of arrays does."""
+    return data[:2] == b"PK"
+
+
+def read_array(data: bytes, column: Column, *, place: str = "") -> npt.NDArray[Any]:
+    """Return the array of a ``.npy`` file; raises :class:`InputError` for anything but what ``column`` says."""
+    return column.checked(_array(data, place), place)
+
+
+def read_archive(
+    data: bytes, columns: Mapping[str, Column], optional: Mapping[str, Column] | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays ``columns`` of a ``.npz`` archive, and those of ``optional`` that it has; others are skipped.
+
+    Raises :class:`InputError` for what is no archive, lacks an array, or has one of another form.
+    """
+    wanted = {**columns, **(optional or {})}
+    found: dict[str, npt.NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {item.filename.removesuffix(".npy"): item for item in archive.infolist()[:_MOST_MEMBERS]}
+            total = sum(item.file_size for name, item in members.items() if name in wanted)
+            if total > MOST_UNPACKED:
+                raise InputError("unpacks to too much", value=f"{total} bytes", allowed=f"up to {MOST_UNPACKED} bytes")
+            for name, column in wanted.items():
+                if name in members:
+                    found[name] = column.checked(_array(archive.read(members[name]), name), name)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"is a damaged archive: {_reason(error)}", cure="write the file again") from None
+    for name in columns:
+        if name not in found:
+            named = ", ".join(sorted(members)) or "no array"
+            raise InputError(f"has no array {name!r}", value=named, allowed=f"arrays {', '.join(columns)}")
+    return found
+
+
+def _array(data: bytes, place: str) -> npt.NDArray[Any]:
+    stream = io.BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(stream)
+        readers = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }
+        shape, is_fortran, dtype = readers[version](stream)
+    except Exception as error:
+        raise InputError(f"is not a NumPy array: {_reason(error)}", place=place, allowed="a .npy file") from None
+    if dtype.hasobject or dtype.kind not in _KINDS:
+        raise InputError("is an array of another type", place=place, value=str(dtype), allowed="numbers or text")
+    count = math.prod(shape)
+    if min(shape, default=0) < 0 or count * dtype.itemsize != len(data) - stream.tell():
+        raise InputError("is cut, or longer than its header says", place=place, value=f"{dtype}, shape {shape}")
+    array = np.frombuffer(data, dtype, count, stream.tell()) if count else np.empty(0, dtype)
+    native = array.astype(dtype.newbyteorder("="), copy=True)
+    return native.reshape(shape, order="F" if is_fortran else "C")
+
+
+def _reason(error: Exception) -> str:
+    return (str(error).strip("'\"").splitlines() or [""])[0][:200] or type(error).__name__

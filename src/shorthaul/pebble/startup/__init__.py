@@ -1,1 +1,0 @@
-"""What happens while kernels are compiled."""

@@ -1,0 +1,94 @@
+"""How commands end that a signal, a defect or a full disk ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.commands import shorthaul
+
+LONG = ("tensor", "plan", "transformer-block", "--effort", "100000", "-o", "plan.json")
+
+
+def started(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "shorthaul", *arguments]
+    return subprocess.Popen(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_search_that_is_ended_writes_its_best(number: signal.Signals, tmp_path: Path) -> None:
+    process = started(*LONG, cwd=tmp_path)
+    assert process.stderr is not None
+    assert process.stderr.readline(), "the first line of progress"
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    assert tmp_path.joinpath("plan.json").exists()
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_the_first_moment_is_no_exception(number: signal.Signals, status: int) -> None:
+    # The signal comes while the command line is imported.
+    code = (
+        "import os, sys, signal, threading\n"
+        "from shorthaul.cli import main\n"
+        f"sys.meta_path.insert(0, type('Find', (), {{'find_spec': lambda self, name, *_: os.kill(os.getpid(), {number.value})"
+        " if name == 'typer' else None})())\n"
+        "sys.argv = ['shorthaul', 'doctor']\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "main.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_defect_ends_in_70_with_a_file_to_report(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "import shorthaul.cli.doctor\n"
+        "import importlib.metadata as m\n"
+        "m.version = lambda name: 1 / 0\n"
+        "sys.argv = ['shorthaul', 'doctor']\n"
+        "from shorthaul.cli.main import main\n"
+        "main()\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 70, done.stderr
+    assert "Traceback" not in done.stderr
+    (report,) = tmp_path.glob("shorthaul-defect-*.txt")
+    assert str(report) in done.stderr
+    assert "ZeroDivisionError" in report.read_text()
+
+
+def test_modes_and_links_are_kept(tmp_path: Path) -> None:
+    tmp_path.joinpath("inner").mkdir()
+    target = tmp_path / "inner" / "plan.json"
+    target.write_text("")
+    target.chmod(0o600)
+    tmp_path.joinpath("link.json").symlink_to(target)
+    assert shorthaul("tensor", "plan", "example-3", "-o", "link.json", cwd=tmp_path).returncode == 0
+    assert tmp_path.joinpath("link.json").is_symlink()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert target.read_text().startswith("{")
+
+
+def test_one_file_does_not_hold_plan_and_result(tmp_path: Path) -> None:
+    done = shorthaul("tensor", "plan", "example-3", "-o", "a.json", "--result", "./a.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is the place of the plan and of the result document" in done.stderr
+    assert not tmp_path.joinpath("a.json").exists()
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+def test_devices_and_pipes_are_no_files(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = shorthaul("tensor", "plan", name, cwd=tmp_path, timeout=60)
+    assert done.returncode == 2
+    assert "is no regular file" in done.stderr

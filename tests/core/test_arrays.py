@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import zipfile
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shorthaul.core.arrays import MOST_UNPACKED, Column, read_archive, read_array
+from shorthaul.core.errors import InputError
+
+
+def npy(a: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, a, allow_pickle=a.dtype.hasobject)
+    return stream.getvalue()
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.savez_compressed(stream, **arrays)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [np.arange(5), np.arange(6, dtype=">i2"), np.zeros(0, np.int64), np.array([3], np.uint8)],
+    ids=["int64", "big-endian", "empty", "uint8"],
+)
+def test_arrays_come_back(array: np.ndarray) -> None:
+    found = read_array(npy(array), Column())
+    assert found.tolist() == array.tolist()
+    assert found.dtype.isnative
+    assert read_archive(npz(a=array, b=array), {"a": Column()}, {"c": Column()})["a"].tolist() == array.tolist()
+
+
+def test_fortran_order() -> None:
+    array = np.asfortranarray(np.arange(6).reshape(2, 3))
+    assert read_array(npy(array), Column(shape=(2, None))).tolist() == array.tolist()
+
+
+def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in data
+    return data.replace(old, new.ljust(len(old)))
+
+
+@pytest.mark.parametrize(
+    ("data", "column", "says"),
+    [
+        (b"", Column(), "is not a NumPy array"),
+        (b"\x93NUMPY\x01\x00\xff\xff", Column(), "is not a NumPy array"),
+        (b"\x93NUMPY\x09\x00", Column(), "is not a NumPy array"),
+        (rewritten(npy(np.arange(5)), b"(5,)", b"(5"), Column(), "is not a NumPy array"),
+        (rewritten(npy(np.arange(5)), b"(5,)", b"(9,)"), Column(), "is cut, or longer"),
+        (rewritten(npy(np.arange(10)), b"(10,)", b"(-1,)"), Column(), "is cut, or longer"),
+        (npy(np.arange(5))[:-1], Column(), "is cut, or longer"),
+        (npy(np.array([{}], dtype=object)), Column(), "of another type"),
+        (npy(np.zeros(2, [("a", "i4")])), Column(), "of another type"),
+        (npy(np.zeros((2, 2), np.int64)), Column(), r"allowed: integers, shape \(n,\)"),
+        (npy(np.zeros(3)), Column(), "allowed: integers"),
+        (npy(np.array([np.nan])), Column("f"), "finite"),
+        (npy(np.array([-1])), Column(least=0), "is too small"),
+        (npy(np.array([2**63], np.uint64)), Column(most=2**62), "is too large"),
+    ],
+)
+def test_wrong_arrays_are_refused(data: bytes, column: Column, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_array(data, column)
+
+
+def test_archives_without_what_is_wanted() -> None:
+    with pytest.raises(InputError, match="has no array 'b'"):
+        read_archive(npz(a=np.arange(2)), {"a": Column(), "b": Column()})
+    with pytest.raises(InputError, match="damaged archive"):
+        read_archive(b"PK and nothing", {"a": Column()})
+
+
+def test_an_archive_that_unpacks_to_too_much_is_not_unpacked() -> None:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as member:
+        block = bytes(1 << 24)
+        for _ in range((MOST_UNPACKED >> 24) + 1):
+            member.write(block)
+    with pytest.raises(InputError, match="unpacks to too much"):
+        read_archive(stream.getvalue(), {"a": Column()})
+
+
+@given(st.data())
+def test_damaged_bytes_give_arrays_or_errors(data: st.DataObject) -> None:
+    original: Callable[..., bytes] = data.draw(st.sampled_from([npz, npy]))
+    damaged = bytearray(original(a=np.arange(40)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(damaged[: data.draw(st.integers(0, len(damaged)))])
+    for read in (lambda: read_array(cut, Column()), lambda: read_archive(cut, {"a": Column()})):
+        with contextlib.suppress(InputError):
+            read()

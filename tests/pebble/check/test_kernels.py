@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.pebble.test_exact import random_cdag
+from tests.twins import Case, assert_agree
+
+from shorthaul.pebble.check.replay_constants import BLUE, INPUT
+
+
+def plays(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = random_cdag(rng, int(rng.integers(3, 12)), 5)
+    moves = int(rng.integers(60))
+    kinds, nodes = rng.integers(0, 4, moves).astype(np.uint8), rng.integers(0, cdag.n, moves)
+    state = np.where(cdag.is_input(), np.uint8(INPUT | BLUE), np.uint8(0))
+    occupancy, wrong = np.zeros(moves, np.int64), np.zeros(moves, np.uint8)
+    graph = kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights)
+    kernels.play(graph, kinds, nodes, int(rng.integers(5, 30)), state, occupancy, wrong)
+    return state, occupancy, wrong
+
+
+CASES: list[tuple[str, Case]] = [("shorthaul.pebble.check.replay_kernels", plays)]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
+    assert_agree(name, case)
