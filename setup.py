@@ -93,7 +93,6 @@ setup(
             "language_level": 3,
             "boundscheck": CHECKED,
             "initializedcheck": CHECKED,
-            "nonecheck": CHECKED,
             "show_performance_hints": not CHECKED,
             "wraparound": False,
             "cdivision": True,

@@ -135,8 +135,12 @@ class Group:
 @cython.nogil
 @cython.exceptval(check=False)
 def _compared(
-    group: Group, number: cython.longlong, sets: cython.const_ulonglong[::1], first: cython.longlong, part: cython.longlong
-) -> cython.longlong:  # fmt: skip
+    group: Group,
+    number: cython.longlong,
+    sets: cython.const_ulonglong[::1],
+    first: cython.longlong,
+    part: cython.longlong,
+) -> cython.longlong:
     """Write the image of a third of the state at ``first``; return -1, 0 or 1 as it is smaller, equal or larger."""
     words: cython.longlong = group.words
     begin: cython.longlong = part * words

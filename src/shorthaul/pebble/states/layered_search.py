@@ -269,7 +269,8 @@ class Layers:
     def _turned(self, source: _Layer, origin: int, layer: _Layer, row: int) -> IntArray:
         """Return which node of the successor as it was made each node of the state at ``row`` was."""
         single = _Layer(source.sets[origin : origin + 1], source.numbers[origin : origin + 1])
-        growth = _Growth(self._sets, single, self._room, None, int(layer.numbers[row, NODE]))
+        node = int(layer.numbers[row, NODE])
+        growth = _Growth(self._sets, single, self._room, None, node, NO_PATTERNS, NO_POTENTIAL, NO_GROUP)
         growth.run(int(layer.numbers[row, COST]) + 1, Search())
         for state, cost in zip(growth.layer().sets, growth.layer().numbers[:, COST], strict=True):
             small = state.copy()
@@ -313,9 +314,9 @@ class _Growth:
         budget: int,
         width: int | None,
         only: int,
-        patterns: Patterns = NO_PATTERNS,
-        potential: Potential = NO_POTENTIAL,
-        group: Group = NO_GROUP,
+        patterns: Patterns,
+        potential: Potential,
+        group: Group,
     ) -> None:
         self._sets, self._source, self._width = sets, layer, width
         most_steps = _MOST_STEPS if width is None else _MOST_STEPS_OF_BEAM

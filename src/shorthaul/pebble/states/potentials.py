@@ -116,11 +116,11 @@ def _set(members: npt.NDArray[np.uint8]) -> np.uint64:
     return np.uint64(sum(1 << v for v in np.flatnonzero(members).tolist()))
 
 
-def begun(cdag: Cdag, budget: int) -> Potentials | None:
-    """Return prices to begin with; None if the graph has too many nodes, computed sets or weights.
+def initial_prices(cdag: Cdag, budget: int) -> Potentials | None:
+    """Return the prices to begin with; None if the graph has too many nodes, computed sets or weights.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> found = begun(fft(n=4, word=1), 3)
+    >>> found = initial_prices(fft(n=4, word=1), 3)
     >>> found.climb(6, search=Search(time_limit_s=60))
     >>> found.excess
     6
