@@ -49,6 +49,8 @@ STEPS_PER_EFFORT = 2_000
 POINT_STEPS = 2e-4
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
 POOL_SHARE = 0.7
+#: The share of what is left of this for each family of arguments.
+FAMILY_SHARE = 0.4
 #: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
