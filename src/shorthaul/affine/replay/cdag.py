@@ -140,7 +140,8 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
     both = np.column_stack(np.divmod(np.unique(both[:, 0] * n + both[:, 1]), n))  # a value is read once by a statement
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(both[:, 0], minlength=n), out=starts[1:])
-    return ConcreteCdag(inputs, starts, both[:, 1], names, widths, owner, coordinates, _weights(program, names, owner))
+    operands = np.ascontiguousarray(both[:, 1])
+    return ConcreteCdag(inputs, starts, operands, names, widths, owner, coordinates, _weights(program, names, owner))
 
 
 def _weights(program: Program, names: tuple[str, ...], owner: IntArray) -> IntArray:
