@@ -21,10 +21,11 @@ import numpy as np
 
 from shorthaul.core.document import load_json, save_json
 from shorthaul.core.search import Search
-from shorthaul.dataflow.caps_hms.heuristic import decisions_of, make_decoder
+from shorthaul.dataflow.caps_hms.heuristic import make_decoder
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
 from shorthaul.dataflow.exploration.nsga2 import hypervolume
-from shorthaul.dataflow.mapping.arrays import build, genes
+from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
 from shorthaul.dataflow.verbs import plan
@@ -110,24 +111,26 @@ def beside_published(name: str, runs: list[dict[str, Any]], path: Path) -> dict[
     }
 
 
-def random_genotypes(name: str, n: int) -> tuple[Any, tuple[Any, ...]]:
+def random_genotypes(name: str, n: int, strategy: str = "mrb-explore") -> tuple[Any, Genotypes]:
+    """Both starting rules alternating."""
     instance = build(APPLICATIONS[name](), generators.platform24())
     random = np.random.default_rng(1)
     xi = random.integers(0, 2, (n, len(instance.feeding))).astype(np.int8)
     decision = random.integers(0, 5, (n, len(instance.src))).astype(np.int8)
     binding = random.integers(0, 24, (n, len(instance.tau)))
-    return instance, (xi, decision, binding)
+    if strategy != "mrb-explore":
+        xi[:] = strategy == "mrb-always"
+    return instance, Genotypes((np.arange(n) % 2).astype(np.int8), xi, decision, binding)
 
 
 def decoding_speed(n: int) -> list[dict[str, Any]]:
-    """Decodes per CPU second of one thread on random genotypes, both starting rules alternating."""
+    """Decodes per CPU second of one thread on random genotypes."""
     rows = []
     for name in APPLICATIONS:
         instance, genotypes = random_genotypes(name, n)
-        compact = (np.arange(n) % 2).astype(np.int8)
         for tolerance in (0.001, 0.0):
             decoder = make_decoder(instance, Decoding(tolerance=tolerance))
-            best = min(_timed(partial(decoder.objectives, compact, *genotypes)) for _ in range(3))
+            best = min(_timed(partial(decoder.objectives, genotypes)) for _ in range(3))
             rows.append({"application": name, "tolerance": tolerance, "decodes_per_cpu_s": round(n / best)})
             print(rows[-1], flush=True)
     return rows
@@ -141,10 +144,8 @@ def _timed(work: Any) -> float:
 
 def exact(name: str, n: int, seconds: float, strategy: str = "mrb-explore", rule: str = "access") -> dict[str, Any]:
     """How many random mappings the exact model proves optimal, how fast, and what CAPS-HMS loses on them."""
-    instance, (xi, decision, binding) = random_genotypes(name, n)
-    if strategy != "mrb-explore":
-        xi[:] = strategy == "mrb-always"
-    mappings = [decisions_of(instance, xi[i], decision[i], binding[i]) for i in range(n)]
+    instance, genotypes = random_genotypes(name, n, strategy)
+    mappings = [decisions_of(instance, genotypes, i) for i in range(n)]
     title = {"application": name, "of": "random mappings", "strategy": strategy, "capacity_rule": rule}
     return title | _solved(instance, mappings, seconds, rule)
 
@@ -165,14 +166,14 @@ def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str)
     assert isinstance(decoder, Exact)
     proven, times, losses, starts = 0, [], [], []
     for mapping in mappings:
-        genotype = [array[0] for array in genes(instance, mapping)]
-        warm = decoder.warm.point_of(True, *genotype)
+        genotype = genes(instance, mapping)
+        warm = decoder.warm.point_of(genotype, 0)
         used = cpu()
         solved = decoder.solve(mapping)
         times.append(cpu() - used)
         period = solved.point.period
         proven += solved.least == period
-        losses.append(caps.point_of(True, *genotype).period / period - 1)
+        losses.append(caps.point_of(genotype, 0).period / period - 1)
         starts.append(warm.period / period - 1)
     row = {
         "mappings": len(mappings),
@@ -227,9 +228,6 @@ def main() -> None:
     parser.add_argument("--published", type=Path, default=PUBLISHED)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "dataflow.json")
     given = parser.parse_args()
-    for strategy in STRATEGIES:  # compile before measuring
-        plan(generators.sobel(), PlanOptions(strategy=strategy, generations=1), search=Search(workers=1))
-    plan(generators.sobel(), PlanOptions(decoder="modulo", generations=1, population=8), search=Search(workers=1))
     results: dict[str, Any] = {
         "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
         "generations": given.generations,

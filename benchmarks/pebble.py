@@ -341,7 +341,7 @@ def main() -> None:
     results: dict[str, object] = json.loads(target.read_text()) if target.exists() else {}
     solver.solve(case("fft:n=8,word=1").workload, 3, search=Search(time_limit_s=60))  # compiles the kernels
     best_bound(case("pyramid:n=10,word=1").workload, 9, search=Search(time_limit_s=60), goal=18)
-    prices = potentials.begun(case("fft:n=4,word=1").workload, 3)
+    prices = potentials.initial_prices(case("fft:n=4,word=1").workload, 3)
     assert prices is not None
     prices.climb(6, search=Search(time_limit_s=60))
     for group, measure in groups(given.folder, given.time_limit, given.seed).items():

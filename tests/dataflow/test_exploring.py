@@ -68,7 +68,7 @@ def test_ranking_and_archive_against_plain_definitions() -> None:
     for _ in range(30):
         points = random.integers(0, 4, (12, 3)).astype(float)
         rank, crowd = np.empty(12, np.int64), np.empty(12)
-        rank_and_crowd(points, rank, crowd)
+        rank_and_crowd(points, np.argsort(points.T, axis=1, kind="stable"), rank, crowd)
 
         def dominated(i: int, points=points) -> bool:
             return any((p <= points[i]).all() and (p < points[i]).any() for p in points)
@@ -76,8 +76,8 @@ def test_ranking_and_archive_against_plain_definitions() -> None:
         first = {i for i in range(12) if not dominated(i)}
         copies = {i for i in range(12) if any((points[j] == points[i]).all() for j in range(i))}
         assert {i for i in range(12) if rank[i] == 0} == first - copies
-        kept, entered = np.empty(0, np.bool_), np.empty(12, np.bool_)
-        entering(points[:0], 0, points, kept, entered)
+        kept, entered = np.empty(0, np.uint8), np.empty(12, np.uint8)
+        entering(points[:0], points, kept, entered)
         assert {i for i in range(12) if entered[i]} == first - copies
 
 

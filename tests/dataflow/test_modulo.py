@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from tests.reference.dataflow_orders import cycle_ratio, schedulable
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.bounds.period import period_bound
-from shorthaul.dataflow.caps_hms.heuristic import decisions_of
 from shorthaul.dataflow.check.replay import check_point
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
-from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.arrays import build, decisions_of
 from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped, needed_capacities
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.mapping.start_times import serial_schedule, tokens_to_itself
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile, tile_memory
 from shorthaul.dataflow.modulo import branching_kernels, selection_kernels
@@ -58,12 +58,40 @@ def networks(seeds: range, most_actors: int = 5) -> Iterator[tuple[int, MappedNe
 def sobel_mappings(make, n: int) -> tuple[Exact, list]:
     instance = build(make(), generators.platform24())
     random = np.random.default_rng(7)
-    xi = random.integers(0, 2, (n, len(instance.feeding))).astype(np.int8)
-    decision = random.integers(0, 5, (n, len(instance.src))).astype(np.int8)
-    binding = random.integers(0, 24, (n, len(instance.tau)))
+    genotypes = Genotypes(
+        np.ones(n, np.int8),
+        random.integers(0, 2, (n, len(instance.feeding))).astype(np.int8),
+        random.integers(0, 5, (n, len(instance.src))).astype(np.int8),
+        random.integers(0, 24, (n, len(instance.tau))),
+    )
     decoder = decoder_for(instance, Decoding(decoder="modulo"))
     assert isinstance(decoder, Exact)
-    return decoder, [decisions_of(instance, xi[i], decision[i], binding[i]) for i in range(n)]
+    return decoder, [decisions_of(instance, genotypes, i) for i in range(n)]
+
+
+def selection(graph, time: list[int], period: int) -> list[tuple[int, int, int, int]]:
+    """The arcs (from, to, ticks, periods) between what follows one another, by the definition."""
+    arcs = [tuple(map(int, row)) for row in graph.tokens]
+
+    def follow(chain: list[tuple[int, int]], *, around: bool) -> None:
+        for k in range(len(chain) if around else len(chain) - 1):
+            (_, last), (begin, _) = chain[k], chain[(k + 1) % len(chain)]
+            first = chain[k][0]
+            turns = time[first] // period - time[begin] // period + (k == len(chain) - 1) if around else 0
+            arcs.append((last, begin, int(graph.duration[last]), turns))
+
+    for begin, middle, stop in zip(graph.first.tolist(), graph.execution.tolist(), graph.stop.tolist(), strict=True):
+        reads, writes = (
+            sorted(part, key=time.__getitem__) for part in (range(begin + 1, middle), range(middle + 1, stop - 1))
+        )
+        follow([(node, node) for node in (begin, *reads, middle, *writes, stop - 1)], around=False)
+    for low, high in pairwise(graph.on_at.tolist()):
+        members = sorted(graph.on[low:high].tolist(), key=lambda node: (time[node] % period, node))
+        follow([(node, node) for node in members], around=True)
+    for low, high in pairwise(graph.core_at.tolist()):
+        firings = [(int(graph.first[f]), int(graph.stop[f]) - 1) for f in graph.at_core[low:high]]
+        follow(sorted(firings, key=lambda ends: (time[ends[0]] % period, ends[0])), around=True)
+    return arcs
 
 
 def test_a_selection_has_the_period_of_its_worst_cycle() -> None:
@@ -72,22 +100,15 @@ def test_a_selection_has_the_period_of_its_worst_cycle() -> None:
     for _, net, _ in networks(range(60)):
         graph = disjunctive_graph(net)
         period, starts = serial_schedule(net)
-        n = len(graph.names)
-        arc = np.empty((6 * n + 200, 4), np.int64)
         time = times_of(graph, starts)
         time[:] += random.integers(0, 3 * period, len(graph.first))[graph.firing] * (len(graph.tokens) == 0)
-        count = selection_kernels.select(
-            time, period, graph.duration, graph.first, graph.stop, graph.execution, graph.on_at, graph.on,
-            graph.core_at, graph.at_core, graph.tokens, arc,
-        )  # fmt: skip
-        into, seen, cycle, critical = (np.empty(n + 1, np.int64) for _ in range(4))
-        found, _ = selection_kernels.least_period(
-            arc, count, 1, 100 * period, time, into[:n], seen[:n], cycle, critical
-        )
-        expected = cycle_ratio(n, [tuple(map(int, row)) for row in arc[:count]])
-        assert found == (selection_kernels.NEVER if expected is None else max(1, expected))
+        arcs = selection(graph, time.tolist(), period)
+        kernel = selection_kernels.Graph(graph)
+        found = selection_kernels.evaluate(kernel, selection_kernels.Annealing(kernel), time, period, 1, 100 * period)
+        expected = cycle_ratio(len(graph.names), arcs)
+        assert found == (1 << 60 if expected is None else max(1, expected))
         never += expected is None
-        for u, v, ticks, periods in arc[:count]:
+        for u, v, ticks, periods in arcs:
             assert expected is None or time[v] >= time[u] + ticks - periods * found
     assert 0 < never < 30
 
@@ -96,27 +117,22 @@ def test_branch_and_bound_against_every_order() -> None:
     compared = 0
     for seed, net, least in networks(range(200), most_actors=3):
         for graph in (disjunctive_graph(net), disjunctive_graph(net, least)):
-            rows = turns(graph)
-            if not 1 <= len(rows) <= 6:
+            if not 1 <= len(turns(graph)[2]) <= 6:
                 continue
             load = int(period_bound(net).value)
             for period in range(max(1, load - 1), load + 4):
                 compared += 1
-                assert branched(graph, rows, period) == schedulable(graph, period), (seed, period)
+                assert branched(graph, period) == schedulable(graph, period), (seed, period)
     assert compared > 200
 
 
-def branched(graph, rows, period: int) -> bool:
+def branched(graph, period: int) -> bool:
     root = fixed_differences(graph, period)
     if root is None:
         return False
-    n, depth = len(graph.names), 4 * len(rows) + 8
-    matrices = np.empty((depth, n, n), np.int64)
-    matrices[0] = root
-    outcome, _, _ = branching_kernels.branch(
-        matrices, np.zeros((depth, len(rows)), np.bool_), np.zeros((depth, 4), np.int64), 1, 10**6, rows, period,
-        *resources(graph), graph.duration, np.ones(len(rows)), np.zeros(n, np.int64),
-    )  # fmt: skip
+    tree = branching_kernels.Tree(period, graph.duration, *turns(graph), 40, root)
+    on = branching_kernels.Resources(*resources(graph), 64)
+    outcome, _ = branching_kernels.branch(tree, on, 10**6, np.zeros(len(graph.names), np.int64))
     assert outcome in {branching_kernels.FOUND, branching_kernels.EXHAUSTED}
     return bool(outcome == branching_kernels.FOUND)
 
@@ -250,7 +266,6 @@ def test_the_same_front_on_one_process_and_several() -> None:
 
 
 def test_a_time_limit_ends_a_solve() -> None:
-    schedule(generators.figure1(replaced=False), decoder="modulo")  # compiles
     decoder, mappings = sobel_mappings(generators.multicamera, 1)
     began = time.process_time()  # of this process: other work on the machine makes it less
     solved = schedule(
@@ -271,12 +286,12 @@ def test_next_sum_against_every_subset() -> None:
         idle = int(random.integers(0, 3))
         reachable = {total + more for total in sums for more in range(idle + 1)}
         for wanted in range(int(parts.sum()) + idle + 2):
-            found = branching_kernels.next_sum(wanted, idle, parts, len(parts), np.empty(64, np.int64))
-            assert found == min((d for d in reachable if d >= wanted), default=branching_kernels.NONE)
+            found = branching_kernels.next_sum(parts, wanted, idle, 64)
+            assert found == min((d for d in reachable if d >= wanted), default=1 << 60)
             exact += found > wanted
     assert exact > 100
     # where the room does not suffice it claims nothing
-    assert branching_kernels.next_sum(5, 0, np.array([1, 2, 4, 9]), 4, np.empty(2, np.int64)) == 5
+    assert branching_kernels.next_sum(np.array([1, 2, 4, 9]), 5, 0, 2) == 5
 
 
 def test_equal_accesses_of_one_firing_take_a_fixed_order() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_belady import is_topological
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Search
@@ -11,7 +11,7 @@ from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, composition, modules
-from shorthaul.pebble.orders.belady_kernels import levels
+from shorthaul.pebble.orders.order_kernels import levels
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.workloads import kernels_as_graphs
 

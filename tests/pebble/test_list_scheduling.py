@@ -8,11 +8,11 @@ from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_fused import fused_heads
 from tests.reference.pebble_scheduler import counts
 
+from shorthaul.core.kernels import plain
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.orders import belady, list_scheduling
-from shorthaul.pebble.orders import list_scheduling_memory_kernels as kernels
 from shorthaul.pebble.orders.fusion import fuse
 from shorthaul.pebble.orders.list_scheduling import FIRST_RULES, Scheduler, drawn
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -31,35 +31,32 @@ def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
             assert is_topological(cdag, order)
 
 
-@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")  # lists made here, not in a kernel
 def test_running_counts_agree_with_their_plain_twin() -> None:
+    kernels = plain("shorthaul.pebble.orders.list_scheduling_memory_kernels")
+    random = plain("shorthaul.core.random_kernels").Random(1)
     for seed in range(40):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 4 + seed % 25)
         fused, budget = fuse(cdag, 0), cdag.least_budget() + seed % 4
         parents, children = fused.parents, fused.children
         order = fused.order_of_groups(cdag.order)
-        rank = np.zeros(cdag.n, np.int64)
-        rank[order] = np.arange(len(order))
-        graph = kernels.Graph(
-            parents.starts, parents.targets, children.starts, children.targets, cdag.weights, order, rank
-        )
-        state = kernels.new_state(graph, budget)
-        rules = kernels.Rules(0.0, 1.0, 1.0, 1.0, 1, 1, 8, 8)
-        heap, lists = [(0.0, 0, 0)], ([0], [0], [0])
+        rules = kernels.Rules(0.0, 1.0, 1.0, 1, 1, 8, 8)
+        state = kernels.State(
+            parents.starts, parents.targets, children.starts, children.targets, cdag.weights, order, rules, budget,
+            random,
+        )  # fmt: skip
         for node in order.tolist():
-            kernels.compute(graph, state, rules, node, heap, *lists)
-            done, red = set(np.flatnonzero(state.done).tolist()), set(np.flatnonzero(state.red).tolist())
+            kernels.compute(state, node)
+            is_done, is_red, is_saved = (np.array(flags, dtype=bool) for flags in (state.done, state.red, state.saved))
+            done, red = set(np.flatnonzero(is_done).tolist()), set(np.flatnonzero(is_red).tolist())
             for name, expected in counts(cdag, done, red).items():
-                found = getattr(state, name)
-                known = name in {"left", "solo"} or ~state.done  # the others mean nothing for computed nodes
+                found = np.array(getattr(state, name))
+                known = name in {"left", "solo"} or ~is_done  # the others mean nothing for computed nodes
                 assert np.where(known, found, 0).tolist() == expected, name
-            held = int(cdag.weights[state.red].sum())
-            assert state.counters[kernels.ROOM] == budget - held >= 0
-            assert state.counters[kernels.DIRTY] == int(cdag.weights[state.red & ~state.saved].sum())
-            assert sorted(state.residents[: state.counters[kernels.RESIDENTS]].tolist()) == sorted(red)
-            waiting = np.flatnonzero(~state.done & (state.absent == 1)).tolist()
-            for v in waiting:
+            assert state.room == budget - int(cdag.weights[is_red].sum()) >= 0
+            assert state.dirty == int(cdag.weights[is_red & ~is_saved].sum())
+            assert sorted(state.residents[: state.resident].tolist()) == sorted(red)
+            for v in np.flatnonzero(~is_done & (np.array(state.absent) == 1)).tolist():
                 assert [p for p in cdag.parents.neighbours(v).tolist() if p not in red] == [state.which[v]]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference import pebble_potential as plain
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -11,7 +11,7 @@ from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.layered_search import Cut, layered
-from shorthaul.pebble.states.potentials import Potentials, begun, lattice_of, problem_of
+from shorthaul.pebble.states.potentials import Potentials, initial_prices, lattice_of, problem_of
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:
@@ -56,7 +56,9 @@ def test_the_kernel_proves_what_trying_everything_does(most: int) -> None:
                 chosen[done, u] = saved, unsaved
                 prices[:, entry] = saved, unsaved
         ahead, through = np.empty(len(sets)), np.empty(len(lattice.nodes))
-        kernels.look_ahead(problem, lattice, prices, 0.0, True, ahead, through, 6 * rng.random(len(through)))
+        ends = 6 * rng.random(len(through))
+        graph, steps = kernels.Problem(*problem), kernels.Lattice(*lattice)
+        kernels.look_ahead(kernels.Prices(graph, steps, prices, ends, ahead, through), 0.0, True)
         best = plain.ahead(cdag, budget, chosen)
         assert set(best) == set(sets)
         if most == 1:
@@ -75,22 +77,24 @@ def test_the_flow_is_the_gradient() -> None:
     charge = problem.weights[lattice.live]
     prices = rng.random((2, len(charge))) * np.array([charge, 2 * charge])
     ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
-    flow, gradient = np.empty(len(ahead)), np.empty_like(prices)
     ends = np.zeros_like(through)
-    kernels.look_ahead(problem, lattice, prices, 0.5, False, ahead, through, ends)
-    kernels.follow(problem, lattice, prices, 0.5, ahead, through, ends, flow, gradient)
+    graph, steps = kernels.Problem(*problem), kernels.Lattice(*lattice)
+    work = kernels.Prices(graph, steps, prices, ends, ahead, through)
+    kernels.look_ahead(work, 0.5, False)
+    kernels.follow(work, 0.5)
+    gradient, flow = np.array(work.gradient), np.array(work.flow)
     assert flow[-1] == pytest.approx(1.0, abs=1e-3)
     before, step = float(ahead[0]), 1e-6
     for kind in range(2):
         for entry in range(len(charge)):
-            moved = prices.copy()
-            moved[kind, entry] += step
-            kernels.look_ahead(problem, lattice, moved, 0.5, False, ahead, through, ends)
+            prices[kind, entry] += step
+            kernels.look_ahead(work, 0.5, False)
+            prices[kind, entry] -= step
             assert (ahead[0] - before) / step == pytest.approx(gradient[kind, entry], abs=2e-3)
 
 
 def prices_of(cdag: Cdag, budget: int) -> Potentials:
-    found = begun(cdag, budget)
+    found = initial_prices(cdag, budget)
     assert found is not None
     return found
 
@@ -113,7 +117,7 @@ def agree(seeds: range, largest: int) -> None:
             empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential)
             assert empty.plan is None
             assert empty.complete
-            potentials.climb(limit, search=Search(time_limit_s=0.02 * (steps + 1)))
+            potentials.climb(limit, search=Search(effort=0.02 * (steps + 1)))
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
@@ -129,11 +133,11 @@ def test_bounds_and_searches_agree_with_the_game_on_many() -> None:
 def test_a_climb_proves_an_optimum() -> None:
     cdag = case("fft:n=4,word=1").workload
     found = prices_of(cdag, 3)
-    found.climb(6, search=Search(time_limit_s=60))
+    found.climb(6, search=Search(effort=60))
     assert found.excess == 6
     assert found.sets == 0
     above = prices_of(cdag, 3)
-    above.climb(7, search=Search(time_limit_s=1))
+    above.climb(7, search=Search(effort=1))
     assert above.excess <= 6
     assert above.sets > 0
 
@@ -141,7 +145,7 @@ def test_a_climb_proves_an_optimum() -> None:
 def test_a_guided_beam_finds_a_good_plan() -> None:
     cdag = case("pyramid:n=6,word=1").workload
     found = prices_of(cdag, 4)
-    found.climb(13, search=Search(time_limit_s=1))
+    found.climb(13, search=Search(effort=1))
     cut = Cut(300, is_guided=True)
     outcome = layered(cdag, 4, limit=13, search=Search(), cut=cut, potential=found.potential())
     assert outcome.excess == 12
@@ -150,6 +154,6 @@ def test_a_guided_beam_finds_a_good_plan() -> None:
 
 
 def test_graphs_that_are_too_large_get_none() -> None:
-    assert begun(case("fft:n=16,word=1").workload, 12) is None  # nodes
-    assert begun(case("kary:k=2,depth=5,word=1").workload, 12) is None  # computed sets
-    assert begun(build([2**15, 1, 1], [0, 1], [2, 2]), 2**16) is None  # weights
+    assert initial_prices(case("fft:n=16,word=1").workload, 12) is None  # nodes
+    assert initial_prices(case("kary:k=2,depth=5,word=1").workload, 12) is None  # computed sets
+    assert initial_prices(build([2**15, 1, 1], [0, 1], [2, 2]), 2**16) is None  # weights

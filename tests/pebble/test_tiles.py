@@ -6,6 +6,7 @@ from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
 from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_tiles import grown
 
+from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_edges
 from shorthaul.pebble.check.replay import replay
@@ -46,11 +47,13 @@ def test_tiles_agree_with_their_plain_twin() -> None:
         read = from_edges(max(groups, classes), [(g, v) for g in range(groups) for v in reads[g]])
         after = from_edges(groups, [(g, h) for h in range(groups) for g in sorted(before[h])])
         back = read.reversed()
-        tile, turn = tile_kernels.grown(
-            np.arange(groups), np.array([g in targets for g in range(groups)]),
-            tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, made),
+        growth = tile_kernels.Growth(
+            np.arange(groups), np.array([g in targets for g in range(groups)], dtype=np.uint8),
+            tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, made, class_weights),
             after.starts, after.targets, np.array([len(before[g]) for g in range(groups)]), weights, size, singly,
         )  # fmt: skip
+        assert tile_kernels.advance(growth, 10**6)
+        tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
         found = [sorted(np.flatnonzero(tile == t).tolist(), key=turn.__getitem__) for t in range(tile.max() + 1)]
         assert found == expected
         several += len(expected) > 1 and max(map(len, expected)) > 2
@@ -77,11 +80,13 @@ def test_exchanges_save_what_they_say_within_size_and_order() -> None:
             pairs = {(int(tile[g]), v) for g in reads for v in reads[g] if tile[g] >= 0}
             return sum(int(heavy[v]) for _, v in pairs)
 
-        found, less = tile_exchange_kernels.exchanged(
-            tile,
-            tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, class_weights, tile),
-            before.starts, before.targets, after.starts, after.targets, weights, size, 3000, 1.0, 0.1, seed,
+        exchange = tile_exchange_kernels.Exchange(
+            tile, tile_kernels.Reads(read.starts, read.targets, back.starts, back.targets, tile, class_weights),
+            before.starts, before.targets, after.starts, after.targets, weights, size,
         )  # fmt: skip
+        exchange.schedule(3000, 1.0, 0.1, Random(seed))
+        assert tile_exchange_kernels.advance(exchange, 3000)
+        found, less = np.asarray(exchange.best), -exchange.least
         assert weight_read(tile) - weight_read(found) == less >= 0
         assert ((found >= 0) == (tile >= 0)).all()
         assert np.bincount(found[found >= 0], weights=weights[found >= 0]).max() <= size

@@ -139,7 +139,7 @@ def _searched(
     if not len(archive.objectives):
         raise _no_plan(problem, options)
     points = [
-        decoder.point_of(bool(archive.compact[i]), archive.xi[i], archive.decision[i], archive.binding[i])
+        decoder.point_of(archive.genotypes(), int(i))
         for i in reduced(archive.objectives, options.front, low, state.reference)
     ]
     return state, polished(instance, points, options, search, low, state.reference) if polish else points
@@ -180,7 +180,7 @@ def schedule(
             point, proven = solved.point, (solved.least if options.decoder == "modulo" else 1)
             method = solved.method
         else:
-            point = decoder.point_of(compact, *(array[0] for array in genes(instance, decisions)))
+            point = decoder.point_of(genes(instance, decisions, compact=compact), 0)
             proven, method = 1, ""
     report = check_point(application, machine, point)
     net = mapped_point(application, machine, point)
@@ -229,7 +229,7 @@ def bound(
             check_mapping(application, machine, decisions)
         instance = build(application, machine)
         decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
-        point = decoder.point_of(True, *(array[0] for array in genes(instance, decisions)))
+        point = decoder.point_of(genes(instance, decisions), 0)
         found = period_bound(mapped_point(application, machine, point))
         extra = {"channel_binding": dict(point.channel_binding)}
     return Result(

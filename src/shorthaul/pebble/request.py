@@ -1,4 +1,4 @@
-"""What a planner is asked, and what it answers."""
+"""A planning request (graph, memory, limits of the search) and its answer (plan, method, bound)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shorthaul.pebble.plan import Plan
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What is asked for: a plan or a bound for ``cdag`` within ``budget``, in the time that ``search`` gives."""
+    """What is asked for: a plan or a bound for ``cdag`` within ``budget``, as good as ``search`` allows."""
 
     cdag: Cdag
     budget: int

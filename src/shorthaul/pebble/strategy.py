@@ -20,18 +20,6 @@ from shorthaul.pebble.states import recomputation
 from shorthaul.pebble.structured import matrix_vector, memory_states, tree_cuts, tree_recursion, wavelet
 from shorthaul.pebble.structured.forest import as_forest, recursion_is_optimal
 
-#: How long ``auto`` and ``beam`` search where there is no time limit, in seconds.
-AUTO_S = 20.0
-#: Up to this many nodes ``auto`` tries to prove an optimum, and above the second number it no longer searches.
-MOST_FOR_EXACT = 400
-MOST_FOR_LOCAL_SEARCH = 50_000
-#: Above this many nodes a proof is rare, and annealing gets as much of the time as the exact search and its beams.
-_MOST_FOR_PROOFS = 100
-#: Up to this many nodes ``auto`` composes schedules of modules.
-MOST_FOR_COMPOSITION = 200_000
-#: Seconds for bounding a graph that is searched exhaustively afterwards.
-_BOUND_S = 1.5
-
 
 def algorithmic_bound(cdag: Cdag) -> Bound:
     """Return the bound of Proposition 2.4.
@@ -64,25 +52,25 @@ def recursion_bound(traffic: int) -> Bound:
 
 
 def lower_bound(request: Request) -> Bound:
-    """Return the best lower bound on the traffic in the time given: formulas and cuts, then searches if it is small."""
+    """Return the best lower bound on the traffic: by formulas and cuts, and by searches if the graph is small."""
     cdag = request.cdag
     if as_forest(cdag) is not None:
         return _auto(request).bound
     start = _quick(request)
     best = _computed_bound(request, start.plan)
-    if cdag.n > MOST_FOR_EXACT or best.is_met_by(start.plan.traffic(cdag.weights)):
+    if cdag.n > tuning.MOST_FOR_EXACT or best.is_met_by(start.plan.traffic(cdag.weights)):
         return best
-    search = request.search.part(0.9, endless_s=AUTO_S / 2)
+    search = request.search.part(0.9, unlimited=tuning.AUTO_EFFORT / 2)
     return _searched(request, Found(start.plan, start.method, best), search).bound
 
 
 def _computed_bound(request: Request, plan: Plan) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
-    # Where the whole is searched afterwards, more time adds next to nothing to the bound.
-    share, most_s = 0.1, AUTO_S / 8
-    if request.cdag.n <= MOST_FOR_EXACT:
-        share, most_s = _BOUND_S / max(request.search.remaining_s(), 10 * _BOUND_S), _BOUND_S
-    search = request.search.part(share, endless_s=most_s)
+    share, most = tuning.BOUND_SHARE, tuning.AUTO_EFFORT / 8
+    if request.cdag.n <= tuning.MOST_FOR_EXACT:  # the whole is searched afterwards: more adds next to nothing
+        most = tuning.BOUND_EFFORT
+        share = min(share, most / max(request.search.left(), most))
+    search = request.search.part(share, unlimited=most)
     goal = plan.traffic(request.cdag.weights)
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
 
@@ -107,7 +95,7 @@ def _recursion(request: Request, found: Plan, method: str) -> Found:
 
 
 def _tree_cuts(request: Request) -> Found:
-    found = tree_cuts.plan(request.cdag, request.budget, search=request.search.part(1.0, endless_s=AUTO_S))
+    found = tree_cuts.plan(request.cdag, request.budget, search=request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
     least = algorithmic_bound(request.cdag)
     return Found(found.plan, "tree-cuts", tree_cuts.bound_of(found) if found.least > least.value else least)
 
@@ -151,12 +139,12 @@ def _tiles(request: Request) -> Found:
 def _local_search(request: Request) -> Found:
     start = belady.plan(request.cdag, request.budget, search=request.search.part(0.5))
     given = Found(start, "local-search", algorithmic_bound(request.cdag))
-    return _annealed(request, given, request.search.part(1.0, endless_s=AUTO_S))
+    return _annealed(request, given, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
 
 
 def _beam(request: Request) -> Found:
-    """Beams without recomputation; with it, their plan is annealed for the second half of the time."""
-    cdag, search = request.cdag, request.search.part(1.0, endless_s=AUTO_S)
+    """Beams without recomputation; with it, their plan is annealed with the second half of the effort."""
+    cdag, search = request.cdag, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     given = _belady(replace(request, search=search.part(0.2)))
     start = given.plan
     share = 0.5 if request.recompute else 1.0
@@ -166,14 +154,14 @@ def _beam(request: Request) -> Found:
 
 
 def _composition(request: Request) -> Found:
-    search = request.search.part(1.0, endless_s=AUTO_S)
+    search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
 
-    def module(part: Cdag, budget: int, time: Search) -> Plan:
+    def module(part: Cdag, budget: int, search: Search) -> Plan:
         """Return the plan of a module by the method that suits it."""
         if as_forest(part) is not None:
-            return tree_cuts.plan(part, budget, search=time).plan
-        inner = Request(part, budget, request.recompute, time)
-        return _annealed(inner, _quick(inner), time).plan
+            return tree_cuts.plan(part, budget, search=search).plan
+        inner = Request(part, budget, request.recompute, search)
+        return _annealed(inner, _quick(inner), search).plan
 
     found = composition.plan(request.cdag, request.budget, search=search, planner=module)
     return Found(found, "composition", algorithmic_bound(request.cdag))
@@ -213,19 +201,19 @@ def _auto(request: Request) -> Found:
     best = Found(best.plan, best.method, _computed_bound(request, best.plan))
     if is_met(cdag, best):
         return best
-    search = request.search.part(1.0, endless_s=AUTO_S)
+    search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
-    if is_met(cdag, best) or cdag.n > MOST_FOR_COMPOSITION:
+    if is_met(cdag, best) or cdag.n > tuning.MOST_FOR_COMPOSITION:
         return best
-    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= MOST_FOR_EXACT else 0.2)))
+    composed = _composition(replace(request, search=search.part(0.02 if cdag.n <= tuning.MOST_FOR_EXACT else 0.2)))
     best = cheaper(cdag, best, replace(composed, bound=best.bound))
-    if is_met(cdag, best) or cdag.n > MOST_FOR_LOCAL_SEARCH:
+    if is_met(cdag, best) or cdag.n > tuning.MOST_FOR_LOCAL_SEARCH:
         return best
     best = _annealed(request, best, search.part(_share_of_annealing(request)))
-    most = recomputation.MOST_NODES if request.recompute else MOST_FOR_EXACT
+    most = recomputation.MOST_NODES if request.recompute else tuning.MOST_FOR_EXACT
     if is_met(cdag, best) or cdag.n > most:
         return best
-    best = _searched(request, best, search.part(0.8 if cdag.n <= _MOST_FOR_PROOFS else 0.5))
+    best = _searched(request, best, search.part(0.8 if cdag.n <= tuning.MOST_FOR_PROOFS else 0.5))
     if is_met(cdag, best):
         return best
     # The exact solver's beams share its time with its proofs; wider ones of their own find more.
@@ -236,19 +224,19 @@ def _auto(request: Request) -> Found:
 
 
 def _share_of_annealing(request: Request) -> float:
-    """Return which part of its time ``auto`` anneals before it tries to prove an optimum; all of it if it does not."""
+    """Return which part of its effort ``auto`` anneals with, before it tries to prove an optimum if it does."""
     if request.recompute:
         return 0.4 if request.cdag.n <= recomputation.MOST_NODES else 1.0
-    if request.cdag.n <= _MOST_FOR_PROOFS:
+    if request.cdag.n <= tuning.MOST_FOR_PROOFS:
         return 0.05
-    return 0.5 if request.cdag.n <= MOST_FOR_EXACT else 1.0
+    return 0.5 if request.cdag.n <= tuning.MOST_FOR_EXACT else 1.0
 
 
 def _share_of_orders(cdag: Cdag) -> float:
-    """Return which part of its time ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
-    if cdag.n <= MOST_FOR_EXACT:
+    """Return which part of its effort ``auto`` takes for tiles and list scheduling: all where nothing else follows."""
+    if cdag.n <= tuning.MOST_FOR_EXACT:
         return 0.05
-    return 0.6 if cdag.n <= MOST_FOR_LOCAL_SEARCH else 1.0
+    return 0.6 if cdag.n <= tuning.MOST_FOR_LOCAL_SEARCH else 1.0
 
 
 def _ordered(request: Request, best: Found, search: Search) -> Found:
@@ -277,8 +265,8 @@ def _tiled(request: Request, best: Found, search: Search) -> Found:
 
 
 def _patience(request: Request, usual: int) -> int | None:
-    """Return how long a race goes on without success: as long as it may where a time limit was given."""
-    return usual if request.search.time_limit_s is None else None
+    """Return how long a race goes on without success: as long as it may where a limit was given."""
+    return usual if request.search.is_unlimited else None
 
 
 def _annealed(request: Request, best: Found, search: Search) -> Found:

@@ -16,7 +16,7 @@ from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.pebble import sram, views
+from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
@@ -28,11 +28,7 @@ from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs import KIND, checked, cost_of, problem_document
 
-#: Graphs up to this size get the curve of budgets in ``memory``, and the baselines in ``sweep``.
-_MOST_FOR_CURVE = 20_000
-_CURVE_POINTS = 8
-#: What each step of ``memory``, and a sweep, may take where there is no time limit, in seconds.
-_ENDLESS_S = 30.0
+#: Budgets of a sweep, at most.
 _MOST_POINTS = 1000
 
 
@@ -85,7 +81,7 @@ def memory(
     with search:
         budget, found, least = _smallest(cdag, options, search)
         best = _memory_bound(cdag, budget, least, options, search)
-        few = cdag.n <= _MOST_FOR_CURVE and not search.expired()
+        few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired()
         points = _curve(cdag, budget, options, search) if few else []
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
@@ -123,7 +119,7 @@ def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, 
     if budget is not None:
         method = "tree-cuts" if options.method == "liu" else options.method
         return budget, find_plan(Request(cdag, budget, options.recompute, search), method), 0
-    part = search.part(0.6, endless_s=2 * _ENDLESS_S)
+    part = search.part(0.6, unlimited=2 * tuning.STEP_EFFORT)
     if options.method != "auto":
         return *_bisected(cdag, options.method, options, part), 0
     _, found = _bisected(cdag, "quick", options, part.part(0.3))
@@ -160,7 +156,7 @@ def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -
     best: Found | None = None
     while low < high:
         middle = (low + high) // 2
-        part = search.part(1 / max(1, (high - low).bit_length()), endless_s=_ENDLESS_S)
+        part = search.part(1 / max(1, (high - low).bit_length()), unlimited=tuning.STEP_EFFORT)
         found = find_plan(Request(cdag, middle * unit, options.recompute, part), method)
         if found.plan.traffic(cdag.weights) == cdag.algorithmic_bound():
             high, best = middle, found
@@ -191,7 +187,7 @@ def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions
     unit = int(np.gcd.reduce(cdag.weights))
     low, high = max(least, excluded) // unit, budget // unit
     method = "exhausted search" if excluded > least else ""
-    search = search.part(0.5, endless_s=_ENDLESS_S)
+    search = search.part(0.5, unlimited=tuning.STEP_EFFORT)
     while low < high and not search.expired():  # the smallest budget whose traffic bound does not exclude the goal
         middle = (low + high) // 2
         part = search.part(1 / max(1, (high - low).bit_length()))
@@ -284,7 +280,7 @@ def sweep(
 
 def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:
     method = "tree-cuts" if options.method == "liu" else options.method
-    budgets = _spread(cdag.least_budget(), budget, _CURVE_POINTS)
+    budgets = _spread(cdag.least_budget(), budget, tuning.CURVE_POINTS)
     return _points(cdag, budgets, method, search, recompute=options.recompute)
 
 
@@ -310,14 +306,14 @@ def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Search, *, 
     for number, budget in enumerate(budgets):
         if points and search.expired():
             break
-        share = search.part(1 / (len(budgets) - number), endless_s=_ENDLESS_S / len(budgets))
+        share = search.part(1 / (len(budgets) - number), unlimited=tuning.STEP_EFFORT / len(budgets))
         found = find_plan(Request(cdag, budget, recompute, share), method)
         report = checked(cdag, found.plan, budget, recompute=recompute)
         traffic = int(cost_of(report)["traffic"])
         if best is None or traffic < best[0]:
             best = traffic, found.method
         baselines = None
-        if cdag.n <= _MOST_FOR_CURVE:
+        if cdag.n <= tuning.MOST_FOR_CURVE:
             both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
             first, second = (plan.traffic(cdag.weights) for plan in both)
             baselines = (first, second)

@@ -6,6 +6,69 @@ from typing import Final
 
 # strategy, exact search, local search
 
+#: Effort of ``auto``, ``beam``, ``local-search`` and ``composition`` where neither effort nor time limit was given.
+AUTO_EFFORT: Final = 20.0
+#: Up to this many nodes ``auto`` tries to prove an optimum, composes schedules of modules, anneals.
+MOST_FOR_EXACT: Final = 400
+MOST_FOR_COMPOSITION: Final = 200_000
+MOST_FOR_LOCAL_SEARCH: Final = 50_000
+#: Above this many nodes a proof is rare, and annealing gets as much as the exact search and its beams.
+MOST_FOR_PROOFS: Final = 100
+#: The share of what is left that goes into the bound, and its most on a graph that is searched exhaustively afterwards.
+BOUND_SHARE: Final = 0.1
+BOUND_EFFORT: Final = 1.5
+
+#: Effort of each step of ``memory``, and of a whole sweep, where neither effort nor time limit was given.
+STEP_EFFORT: Final = 30.0
+#: Graphs of up to this many nodes get the curve of budgets in ``memory``, and the baselines in ``sweep``.
+MOST_FOR_CURVE: Final = 20_000
+CURVE_POINTS: Final = 8
+#: Seconds that checking, showing and writing a plan takes per node and edge, kept back from a time limit, and the
+#: largest share of the limit that is kept back.
+CHECK_S: Final = 5e-7
+MOST_KEPT_BACK: Final = 0.4
+
+#: Effort of the first turn of the exact solver, and how many times as large each next one is.
+FIRST_TURN: Final = 1.0
+TURN_GROWTH: Final = 3.0
+#: What the parts of the exact solver take of a turn: the improvement before the first pass, automorphisms, the first
+#: pass without prices or without tables, the choice of tables.
+FIRST_LOOK: Final = 0.5
+SYMMETRY_SHARE: Final = 0.3
+WITHOUT_PRICES_SHARE: Final = 0.8
+WITHOUT_TABLES_SHARE: Final = 1.2
+TABLES_SHARE: Final = 0.5
+#: How often prices climb, and what each climb, each beam that they guide and the pass after them take of a turn.
+CLIMBS: Final = 4
+CLIMB_SHARE: Final = 1.2
+GUIDED_SHARE: Final = 0.25
+PRICED_SHARE: Final = 5.0
+#: Widths of these beams, after the first climb and after the last.
+NARROW_BEAM: Final = 300
+WIDE_BEAM: Final = 3000
+#: What passes below the best plan, below lower limits, local search and beams take of a turn.
+MAIN_SHARE: Final = 0.5
+RISING_SHARE: Final = 0.25
+LOCAL_SHARE: Final = 0.15
+BEAM_SHARE: Final = 0.2
+#: Passes shorter than this part of their turn are followed by wider steps of the limit.
+SHORT_SHARE: Final = 0.05
+#: How beams rank the states of a layer, round by round: how much of the red values' charge counts, and how many states
+#: of one computed set are kept (0: any number).
+BEAM_RANKINGS: Final = ((0.0, 0), (0.5, 8), (0.25, 0), (0.1, 4), (0.4, 2), (0.2, 16))
+#: States of a layer in the first round of beams, and the random part of their rank in later ones, in mean weights.
+FIRST_BEAM: Final = 64
+BEAM_NOISE: Final = 0.3
+#: Entries of one pattern database, the nodes of the first part tried and of the largest, and how many rounds of new
+#: parts without a better sum end the choice.
+MOST_ENTRIES: Final = 2**18
+FIRST_PATTERN: Final = 8
+LARGEST_PATTERN: Final = 26
+PATTERN_PATIENCE: Final = 6
+#: Up to this many nodes the least memory is searched exhaustively; effort of one such search without any limit.
+MOST_FOR_LEAST_MEMORY: Final = 400
+LEAST_MEMORY_EFFORT: Final = 10.0
+
 #: Units of work (nodes, edges and values looked at) of annealing per effort.
 ANNEALING_RATE: Final = 1e8
 #: Units of work of one call of an annealing kernel: a look at the clock and for Ctrl-C in between.
@@ -38,3 +101,85 @@ LARGEST_ROUND: Final = 8
 RECOMPUTING_PATIENCE: Final = 3
 #: The temperatures at which rounds with recomputation begin, of whole orders and of windows, and end: median weights.
 RECOMPUTING_HOT, RECOMPUTING_WARM, RECOMPUTING_COLD = 2.0, 1.0, 0.1
+
+# states and bounds
+
+#: Per effort: sets of values to let go that the search over states looks at, states sorted and compared, and what every
+#: layer costs beside that.
+EXPANSION_RATE: Final = 2e7
+PRUNING_RATE: Final = 4e6
+LAYER_EFFORT: Final = 2e-4
+#: Nodes and edges coloured per effort, in the search for automorphisms, and what every colouring costs beside that.
+COLOURING_RATE: Final = 2e7
+COLOURING_EFFORT: Final = 3e-5
+#: Entries of pattern databases filled per effort, times nodes of the part; and what every table costs beside that.
+TABLE_RATE: Final = 3e7
+TABLE_EFFORT: Final = 1e-3
+#: Live values priced per effort, over all steps between computed sets.
+PRICING_RATE: Final = 2e7
+#: Sets of values to let go that the search with recomputation looks at per effort.
+RECOMPUTING_RATE: Final = 5e6
+#: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
+FLOW_RATE: Final = 5e7
+WAVEFRONT_EFFORT: Final = 1e-5
+#: Wavefronts: graphs above this many nodes are not cut into parts, but so many wavefronts sampled; above the third
+#: number no cuts are computed. Into how many pieces orders are cut.
+MOST_PARTED: Final = 400
+WAVEFRONTS: Final = 64
+MOST_FOR_WAVEFRONTS: Final = 5000
+PIECES: Final = 12
+#: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
+EIGENVALUE_RATE: Final = 4e9
+MOST_FOR_EIGENVALUES: Final = 1500
+#: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
+#: products are looked for, and what every family of terms costs beside that.
+SEGMENT_RATE: Final = 1e8
+SEGMENT_EFFORT: Final = 4e-5
+PRODUCTS_RATE: Final = 1e6
+FAMILY_EFFORT: Final = 1e-3
+#: Nodes numbered per effort, to recognise a network in any order.
+NUMBERING_RATE: Final = 1e5
+#: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
+MOST_FOR_PRODUCTS: Final = 300_000
+MOST_RENUMBERED: Final = 100_000
+MOST_FOR_PARTS: Final = 20_000
+#: Parts of up to this many nodes are searched exhaustively, without and with recomputation; up to the third number the
+#: search with recomputation is sure to end; larger ones, up to the fourth, are bounded by wavefronts. The least part,
+#: and the largest at first.
+LARGEST_PART: Final = 40
+LARGEST_RECOMPUTED_PART: Final = 36
+SURE_RECOMPUTED_PART: Final = 12
+LARGEST_CUT_PART: Final = 2500
+SMALLEST_PART: Final = 3
+FIRST_PART: Final = 10
+#: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes; how many cones are
+#: tried before parts grow, their largest size, and what each may take of what is left.
+CONE_CHANCE: Final = 0.1
+MOST_CONED: Final = 1000
+CONES: Final = 6
+LARGEST_CONE: Final = 48
+CONE_SHARE: Final = 0.12
+#: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
+PARTS_BATCH: Final = 20
+GROWING_RATE: Final = 2e8
+GROWING_EFFORT: Final = 2e-4
+#: Nonzeros times pivots of the linear programs per effort, and what each program costs beside that.
+PIVOT_RATE: Final = 2e8
+PACKING_EFFORT: Final = 5e-3
+#: Pivots that a linear program may take in any case, and seconds that it may take beyond the deadline.
+LEAST_PIVOTS: Final = 1000
+PACKING_S: Final = 0.2
+#: The search for parts ends when it took this many times as long as to the last improvement, and this effort more; and
+#: after so much effort in all where nothing limits it.
+PARTS_PATIENCE: Final = 3.0
+PARTS_PATIENCE_EFFORT: Final = 1.5
+PARTS_EFFORT: Final = 10.0
+#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left.
+PART_SHARE: Final = 0.04
+WHOLE_SHARE: Final = 0.15
+CUT_SHARE: Final = 0.15
+TURNING_SHARE: Final = 0.3
+WINDOW_SHARE: Final = 0.4
+#: What segments, wavefronts and eigenvalues take of the time for bounds.
+SEGMENTS_SHARE: Final = 0.3
+WAVEFRONTS_SHARE: Final = 0.5

@@ -13,7 +13,7 @@ from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.pebble import views
+from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_cdag
 from shorthaul.pebble.model import Cdag, require_budget
@@ -25,8 +25,6 @@ from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.workloads.cases import CASES
 
 KIND = "shorthaul/pebble-result"
-#: Seconds that replaying and showing a plan takes per node and edge, kept back from the time limit.
-REPLAY_S = 2e-6
 
 
 def case(text: str) -> Source[Cdag]:
@@ -69,7 +67,7 @@ def plan(
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
-    search.keep_back(min(REPLAY_S * (cdag.n + cdag.edges), 0.2 * (search.time_limit_s or 0.0)))
+    keep_back(cdag, search)
     with search:
         found = find_plan(Request(cdag, budget, options.recompute, search), options.method)
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
@@ -202,6 +200,12 @@ def run(
     document = {"kernel": done.kernel, "error": done.error, "agrees": done.agrees, "outputs": len(done.outputs)}
     figures = (*result.figures, views.of_execution(done.kernel, done.outputs, done.expected))
     return replace(result, extra={**result.extra, "run": document}, figures=figures)
+
+
+def keep_back(cdag: Cdag, search: Search) -> None:
+    """Leave time for checking, showing and writing a plan where time is limited."""
+    needed_s = tuning.CHECK_S * (cdag.n + cdag.edges)
+    search.keep_back(min(needed_s, tuning.MOST_KEPT_BACK * (search.time_limit_s or 0.0)))
 
 
 def checked(cdag: Cdag, found: Plan, budget: int, *, recompute: bool) -> CheckReport:

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow.caps_hms.heuristic import decisions_of, make_decoder, topological_rank
+from shorthaul.dataflow.caps_hms.heuristic import make_decoder, rules, topological_rank
 from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder
-from shorthaul.dataflow.mapping.arrays import Instance, genes
+from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes, individual
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.solver import Solved, solve_mapping
 from shorthaul.dataflow.options import Decoding
@@ -31,22 +32,22 @@ class MultiStart:
 
     def __init__(self, instance: Instance, decoding: Decoding, *, threads: int = 1) -> None:
         first = make_decoder(instance, decoding, threads=threads)
-        self._decoders = [replace(first, rank=rank) for rank in _orders(instance)]
+        self._decoders = [replace(first, rules=rules(decoding, rank)) for rank in _orders(instance)]
 
-    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
+    def objectives(self, genotypes: Genotypes) -> FloatArray:
         """Return the best objectives of every individual, shape (n, 3)."""
-        best = self._decoders[0].objectives(compact, xi, decision, binding)
+        best = self._decoders[0].objectives(genotypes)
         for decoder in self._decoders[1:]:
-            other = decoder.objectives(compact, xi, decision, binding)
+            other = decoder.objectives(genotypes)
             better = (other[:, 0] < best[:, 0]) | ((other[:, 0] == best[:, 0]) & (other[:, 1] < best[:, 1]))
             best[better] = other[better]
         return best
 
-    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
+    def point_of(self, genotypes: Genotypes, number: int) -> Point:
         """Return the best implementation of one individual."""
-        one = (np.array([compact], np.int8), xi[None], decision[None], binding[None])
-        periods = [tuple(decoder.objectives(*one)[0, :2]) for decoder in self._decoders]
-        return self._decoders[periods.index(min(periods))].point_of(compact, xi, decision, binding)
+        one = individual(genotypes, number)
+        periods = [tuple(decoder.objectives(one)[0, :2]) for decoder in self._decoders]
+        return self._decoders[periods.index(min(periods))].point_of(one, 0)
 
     def close(self) -> None:
         """End the threads."""
@@ -79,20 +80,20 @@ class Exact:
 
     def solve(self, decisions: Decisions, compact: bool = True) -> Solved:
         """Return the best point of one mapping, and what was proven about it."""
-        genotype = [array[0] for array in genes(self.instance, decisions)]
-        warm = self.warm.point_of(compact, *genotype)
+        warm = self.warm.point_of(genes(self.instance, decisions, compact=compact), 0)
         return solve_mapping(self.instance, decisions, self.decoding, warm, self.search)
 
-    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
+    def objectives(self, genotypes: Genotypes) -> FloatArray:
         """Return the objectives of every individual, one solve after the other; shape (n, 3)."""
-        answer = self.warm.objectives(compact, xi, decision, binding)
+        answer = self.warm.objectives(genotypes)
         for i in np.flatnonzero(np.isfinite(answer[:, 0])):
-            answer[i] = self.point_of(bool(compact[i]), xi[i], decision[i], binding[i]).objectives
+            answer[i] = self.point_of(genotypes, int(i)).objectives
         return answer
 
-    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
-        """Return the best implementation of one individual that the model finds with its allowance of work."""
-        return self.solve(decisions_of(self.instance, xi, decision, binding), compact).point
+    def point_of(self, genotypes: Genotypes, number: int) -> Point:
+        """Return the best implementation of one individual that the model finds with its effort."""
+        decisions = decisions_of(self.instance, genotypes, number)
+        return self.solve(decisions, bool(np.asarray(genotypes.compact)[number])).point
 
     def close(self) -> None:
         """End the threads."""

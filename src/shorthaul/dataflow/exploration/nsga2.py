@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.core.jit import announce
 from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
 from shorthaul.dataflow.mapping.arrays import Instance
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
@@ -34,11 +34,11 @@ _CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 class GenotypeDecoder(Protocol):
     """What the explorer needs of a decoder."""
 
-    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
+    def objectives(self, genotypes: Genotypes) -> FloatArray:
         """Return period, footprint and core cost of every individual, shape (n, 3)."""
         ...
 
-    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
+    def point_of(self, genotypes: Genotypes, number: int) -> Point:
         """Return the complete implementation of one individual."""
         ...
 
@@ -52,6 +52,10 @@ class Individuals:
     decision: BitArray
     binding: IntArray
     objectives: FloatArray
+
+    def genotypes(self) -> Genotypes:
+        """Return what the kernels take."""
+        return Genotypes(self.compact, self.xi, self.decision, self.binding)
 
     def take(self, index: Any) -> Individuals:
         """Return the individuals that ``index`` selects."""
@@ -104,7 +108,6 @@ def explore(
     ``fingerprint`` ties a checkpoint to its problem and options. Of a time limit, ``reserve_s`` are left over, and
     ``finish_s`` for every point.
     """
-    announce("shorthaul.dataflow.exploration.nsga2_kernels", 15)
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
     exact = options.decoder in {"modulo", "window"}
@@ -112,7 +115,7 @@ def explore(
     while state.generation < options.generations and not search.expired():
         drawn = state.random.bit_generator.state
         children = _offspring(state, options, able, able_count)
-        children.objectives = decoder.objectives(children.compact, children.xi, children.decision, children.binding)
+        children.objectives = decoder.objectives(children.genotypes())
         if exact and search.expired():
             # solves were cut short: with them, going on from a checkpoint would not be as if never stopped
             state.random.bit_generator.state = drawn
@@ -158,8 +161,7 @@ def _replace(state: State, children: Individuals, size: int) -> None:
     state.archive = _archived(state.archive, children)
     both = Individuals.join(state.population, children)
     rank, crowd = _ranked(both)
-    keep = np.empty(size, np.int64)
-    kernels.survivors(rank, crowd, keep)
+    keep = np.lexsort((-crowd, rank))[:size]
     state.population = both.take(keep)
     state.rank, state.crowd = rank[keep], crowd[keep]
     state.generation += 1
@@ -245,15 +247,16 @@ def _decoded(population: Individuals, decoder: GenotypeDecoder, search: Search) 
     for first in range(0, len(objectives), step):
         if search.expired() and np.isfinite(objectives).any():
             return True
-        some = population.take(slice(first, first + step))
-        objectives[first : first + step] = decoder.objectives(some.compact, some.xi, some.decision, some.binding)
+        some = population.take(slice(first, first + step)).genotypes()
+        objectives[first : first + step] = decoder.objectives(some)
     return False
 
 
 def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
     n = len(individuals.binding)
     rank, crowd = np.empty(n, np.int64), np.empty(n, np.float64)
-    kernels.rank_and_crowd(individuals.objectives, rank, crowd)
+    order = np.argsort(individuals.objectives.T, axis=1, kind="stable")
+    kernels.rank_and_crowd(individuals.objectives, order, rank, crowd)
     return rank, crowd
 
 
@@ -269,9 +272,17 @@ def _offspring(state: State, options: PlanOptions, able: IntArray, able_count: I
         np.empty((n, 3), np.float64),
     )
     kernels.vary(
-        draws, options.crossover, state.rank, state.crowd, parents.compact, parents.xi, parents.decision,
-        parents.binding, able, able_count, children.compact, children.xi, children.decision, children.binding,
-    )  # fmt: skip
+        kernels.Variation(
+            draws,
+            options.crossover,
+            state.rank,
+            state.crowd,
+            parents.genotypes(),
+            children.genotypes(),
+            able,
+            able_count,
+        )
+    )
     if options.strategy != "mrb-explore":
         children.xi[:] = options.strategy == "mrb-always"
     if options.start != "evolve":
@@ -281,9 +292,8 @@ def _offspring(state: State, options: PlanOptions, able: IntArray, able_count: I
 
 def _archived(archive: Individuals, candidates: Individuals) -> Individuals:
     """Return the undominated ones of both; the archive itself if no candidate enters."""
-    count = len(archive.binding)
-    kept, entered = np.empty(count, np.bool_), np.empty(len(candidates.binding), np.bool_)
-    kernels.entering(archive.objectives, count, candidates.objectives, kept, entered)
+    kept, entered = np.empty(len(archive.binding), np.bool_), np.empty(len(candidates.binding), np.bool_)
+    kernels.entering(archive.objectives, candidates.objectives, kept.view(np.uint8), entered.view(np.uint8))
     if not entered.any():
         return archive
     return Individuals.join(archive.take(kept), candidates.take(entered))

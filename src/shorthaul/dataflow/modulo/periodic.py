@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.jit import announce
+from shorthaul.core.random_kernels import Random
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import serial_schedule, settled, staged
 from shorthaul.dataflow.modulo import branching_kernels, selection_kernels
@@ -41,6 +41,8 @@ _CP_ROUND, _CP_S = 6, 0.1
 #: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
 _TREE_BYTES = 2**27
 _LEAST_DEPTH = 40
+#: Most sums of durations that are looked at for one pair of tasks.
+_SUMS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +112,15 @@ class _Search:
         self, graph: DisjunctiveGraph, net: MappedNetwork, starts: dict[str, int], period: int, least: int,
         allowance: Allowance, most: int | None = None,
     ) -> None:  # fmt: skip
-        announce("shorthaul.dataflow.modulo.selection_kernels", 20)
-        announce("shorthaul.dataflow.modulo.branching_kernels", 10)
         self.graph, self.net = graph, net
         self.period, self.least, self.method = period, least, ""
         self.most = period if most is None else most
         self.best = times_of(graph, starts)
         self.first = (self.best, period)
         self.allowance = allowance
-        self.random = np.array([1], np.int64)
+        self.random = Random(1)
+        self.layout = selection_kernels.Graph(graph)
+        self.room = selection_kernels.Annealing(self.layout)
         self.trees: dict[int, _Tree] = {}
 
     def open(self) -> bool:
@@ -163,9 +165,9 @@ class _Search:
         """Look for a better schedule by local search from ``start``, times at a period."""
         cost = 1e-6 + 3.5e-8 * len(self.best)
         moves = max(0, min(moves, int(min(_CALL_S, self.allowance.left_s) / cost)))
-        best = np.empty_like(start[0])
+        best = start[0].copy()
         period = selection_kernels.improve(
-            start[0].copy(), best, start[1], self.least, moves, hot, cold, self.random, *self.graph.layout()
+            self.layout, self.room, self.random, best, start[1], self.least, moves, hot, cold
         )
         self.allowance.spend(max(1, moves) * cost)
         if period < self.period:
@@ -208,32 +210,24 @@ class _Tree:
     """A branch and bound at one period, which can be interrupted and gone on with."""
 
     def __init__(self, graph: DisjunctiveGraph, period: int) -> None:
-        self.graph, self.period = graph, period
         self.times: IntArray = np.zeros(len(graph.names), np.int64)
-        self.turns = turns(graph)
-        self.weight = np.ones(max(1, len(self.turns)))
-        self.resources = resources(graph)
+        before, after, ticks = turns(graph)
+        starts, members = resources(graph)
         #: What a node costs grows with these: which task lies between which two on a resource.
-        self.triples = int((np.diff(self.resources[0]) ** 3).sum())
+        self.triples = int((np.diff(starts) ** 3).sum())
         root = fixed_differences(graph, period)
         n = len(graph.names)
-        depth = min(4 * len(self.turns) + 8, _TREE_BYTES // (8 * n * n + len(self.turns)))
+        depth = min(4 * len(ticks) + 8, _TREE_BYTES // (8 * n * n + len(ticks)))
         self.outcome = branching_kernels.PAUSED
-        self.top = 1
         if root is None:
             self.outcome = branching_kernels.EXHAUSTED
-        elif depth < _LEAST_DEPTH and depth < 4 * len(self.turns) + 8:
+        elif depth < _LEAST_DEPTH and depth < 4 * len(ticks) + 8:
             self.outcome = branching_kernels.TOO_DEEP
         else:
-            self.matrices = np.empty((depth, n, n), np.int64)
-            self.decisions = np.zeros((depth, len(self.turns)), np.bool_)
-            self.asked = np.zeros((depth, 4), np.int64)
-            self.matrices[0] = root
+            self.on = branching_kernels.Resources(starts, members, _SUMS)
+            self.tree = branching_kernels.Tree(period, graph.duration, before, after, ticks, depth, root)
 
     def go_on(self, nodes: int) -> int:
         """Visit up to ``nodes`` more nodes; return how many were visited."""
-        self.outcome, self.top, used = branching_kernels.branch(
-            self.matrices, self.decisions, self.asked, self.top, nodes, self.turns, self.period, *self.resources,
-            self.graph.duration, self.weight, self.times,
-        )  # fmt: skip
-        return int(used)
+        self.outcome, visited = branching_kernels.branch(self.tree, self.on, nodes, self.times)
+        return visited

@@ -6,15 +6,10 @@ from itertools import count
 
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.states.layered_search import Cut, Outcome, layered, tables
-
-#: How the states of a layer are ranked, round by round: how much of the red values' charge counts, and how many
-#: states of one computed set are kept (0: any number).
-_RANKINGS = ((0.0, 0), (0.5, 8), (0.25, 0), (0.1, 4), (0.4, 2), (0.2, 16))
-#: The width of the first round.
-_FIRST_WIDTH = 64
 
 
 def plan(
@@ -26,7 +21,7 @@ def plan(
     widest: int = 2**20,
     goal: int | None = None,
 ) -> Plan:
-    """Return the best plan found without recomputation until the time limit, or until no width can improve it.
+    """Return the best plan found without recomputation until ``search`` expires, or until no width can improve it.
 
     ``incumbent`` is a plan to improve on, ``goal`` a traffic at which to stop (a lower bound). Layers are cut to
     ``widest`` states at last. Raises :class:`InfeasibleError` if some node cannot be computed,
@@ -34,7 +29,7 @@ def plan(
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=4, word=1)
-    >>> plan(cdag, 4, search=Search(time_limit_s=60)).traffic(cdag.weights)
+    >>> plan(cdag, 4, search=Search()).traffic(cdag.weights)
     11
     """
     require_budget(cdag, budget)
@@ -45,11 +40,11 @@ def plan(
     generator = search.generator()
     unit = float(cdag.weights.mean())
     for attempt in count():
-        turn, ranking = divmod(attempt, len(_RANKINGS))
-        width = _FIRST_WIDTH << turn
+        turn, ranking = divmod(attempt, len(tuning.BEAM_RANKINGS))
+        width = tuning.FIRST_BEAM << turn
         if width > widest or search.expired() or (best is not None and best.traffic(cdag.weights) <= goal):
             break
-        greed, per_set = _RANKINGS[ranking]
+        greed, per_set = tuning.BEAM_RANKINGS[ranking]
         limit = int(cdag.weights.sum()) * 4 * cdag.n if best is None else best.traffic(cdag.weights) - least
         outcome = layered(
             cdag,
@@ -57,7 +52,7 @@ def plan(
             limit=limit,
             # The first pass is narrow and must end with a plan, however little time there is.
             search=Search(seed=search.seed) if attempt == 0 and best is None else search,
-            cut=Cut(width, per_set, greed, 0.3 * unit if attempt else 0.0, generator),
+            cut=Cut(width, per_set, greed, tuning.BEAM_NOISE * unit if attempt else 0.0, generator),
             given=given,
         )
         best = outcome.plan or best

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.local_search import driver
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.states.layered_search import layered, tables
-
-#: Graphs of more nodes than this are not searched exhaustively.
-_MOST_NODES: Final = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +55,7 @@ def search_least(cdag: Cdag, start: Plan, *, search: Search, recompute: bool = F
     goal = cdag.algorithmic_bound()
     best, budget = start, peak_of(cdag, start)
     least = cdag.least_budget()
-    if not recompute and cdag.n <= _MOST_NODES:
+    if not recompute and cdag.n <= tuning.MOST_FOR_LEAST_MEMORY:
         best, least = _exhausted(cdag, best, search.part(0.5))
         budget = peak_of(cdag, best)
     while budget > least and not search.expired():
@@ -79,7 +76,7 @@ def _exhausted(cdag: Cdag, best: Plan, search: Search) -> tuple[Plan, int]:
     open_from = high  # budgets from here on take too long
     while low < min(high, open_from) and not search.expired():
         middle = (low + min(high, open_from)) // 2
-        part = search.part(0.3, endless_s=10.0)
+        part = search.part(0.3, unlimited=tuning.LEAST_MEMORY_EFFORT)
         outcome = layered(cdag, middle * unit, limit=1, search=part, given=given)
         if outcome.plan is not None:
             best, high = outcome.plan, peak_of(cdag, outcome.plan) // unit

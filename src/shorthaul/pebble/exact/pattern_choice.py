@@ -1,4 +1,4 @@
-"""Which parts get a table of what is still to be paid in them, and what share of each counts: for the exact search."""
+"""Choose the pattern databases of the exact search, and the weight of each in the sum."""
 
 from __future__ import annotations
 
@@ -7,20 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds.packing_lp import Packing
 from shorthaul.pebble.bounds.part_packing import Pool
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.states.pattern_database_kernels import Patterns
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS, PartTable, assembled, table_of
 
-#: Entries of one table.
-_MOST_ENTRIES = 2**18
 #: Shares are counted in parts of this.
 _WHOLE = 2**20
-_FIRST_SIZE = 8
-_LARGEST = 26
-#: Rounds of new parts without a better sum, after which the search for parts ends.
-_PATIENCE = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +30,7 @@ def chosen(cdag: Cdag, budget: int, *, search: Search) -> Chosen:
     """Return tables of parts that together say much, found in the time given.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
-    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Search(time_limit_s=600)).excess
+    >>> chosen(mvm(m=2, n=3, word=1), 3, search=Search()).excess
     9
     """
     return _Tabulated(cdag, budget, False, search).best()
@@ -46,7 +41,7 @@ class _Tabulated(Pool):
 
     def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
         super().__init__(cdag, budget, recompute, search)
-        self._largest = _LARGEST
+        self._largest = tuning.LARGEST_PATTERN
         self._tables: dict[frozenset[int], PartTable] = {}
 
     def _value(self, nodes: frozenset[int], share: float = 0.0) -> int:  # noqa: ARG002 -- tables take no search
@@ -55,8 +50,8 @@ class _Tabulated(Pool):
         if known is not None:
             return known
         table = None
-        if len(nodes) <= _LARGEST:
-            table = table_of(self._cdag, sorted(nodes), self._budget, most=_MOST_ENTRIES)
+        if len(nodes) <= tuning.LARGEST_PATTERN:
+            table = table_of(self._cdag, sorted(nodes), self._budget, most=tuning.MOST_ENTRIES, search=self._search)
         if table is not None:
             self._tables[nodes] = table
         self._values[nodes] = 0 if table is None else table.start * self._unit
@@ -66,14 +61,14 @@ class _Tabulated(Pool):
         """Return the tables of the best packing when nothing better comes for long, or time is up."""
         self._add_windows()
         packing = best = self._packing()
-        size, waited = _FIRST_SIZE, 0
-        while not self._search.expired() and waited < _PATIENCE:
+        size, waited = tuning.FIRST_PATTERN, 0
+        while not self._search.expired() and waited < tuning.PATTERN_PATIENCE:
             self._grow_batch(packing, size)
             packing = self._packing()
             waited += 1
             if packing.total > best.total:
                 best, waited = packing, 0
-            size = min(_LARGEST, size + 2)
+            size = min(tuning.LARGEST_PATTERN, size + 2)
         return self._assembled(best)
 
     def _assembled(self, packing: Packing) -> Chosen:

@@ -5,7 +5,7 @@ loads its missing operands and lets an inclusion-minimal set of values go, store
 are kept beside each other (Zhou and Hansen's breadth-first heuristic search), so that each downset keeps only states
 that no other can become more cheaply; of states that an automorphism of the graph takes into each other one is kept. A
 pass below the best plan proves it optimal or finds an optimal one; passes below lower limits prove these as bounds.
-Passes go on turn by turn, with beams and local search in between, and what is left open when time is up still tells a
+Passes go on turn by turn, with beams and local search in between, and what is left open at the end still tells a
 bound.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import beam, pattern_choice
 from shorthaul.pebble.local_search import driver
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
@@ -24,26 +25,6 @@ from shorthaul.pebble.states import potentials
 from shorthaul.pebble.states.layered_search import Cut, Layers, Outcome, layered, tables
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
 from shorthaul.pebble.states.potentials import NO_POTENTIAL
-
-#: The seconds of the first turn of beam, local search and passes; each further turn takes so many times as long.
-_FIRST_TURN_S = 1.0
-_GROWTH = 3.0
-#: How much of a turn's improvement comes before the first pass.
-_FIRST_LOOK = 0.5
-#: What automorphisms, the first pass, before any tables, and the choice of tables take of the first turn; graphs that
-#: are small enough for prices of holding values go on to these earlier.
-_SYMMETRY = 0.3
-_WITHOUT_TABLES, _WITHOUT_PRICES = 1.2, 0.8
-_TABLES = 0.5
-#: How often prices climb, and what each climb, each beam that potentials guide and the pass after them take.
-_CLIMBS = 4
-_CLIMB, _GUIDED, _WITH_POTENTIAL = 1.2, 0.25, 5.0
-#: Widths of these beams, after the first climb and after the last.
-_NARROW, _WIDE = 300, 3000
-#: What passes below the best plan, below lower limits, and better plans take of a turn.
-_MAIN, _RISING, _LOCAL, _BEAM = 0.5, 0.25, 0.15, 0.2
-#: Passes shorter than this part of their turn are followed by wider steps of the limit.
-_SHORT = 0.05
 
 
 def solve(
@@ -59,30 +40,30 @@ def solve(
 
     No value is computed twice. ``incumbent`` is a plan to start from, ``known_bound`` a lower bound on the traffic
     that is proven already; ``bounding`` finds another, given the best plan, where the first pass takes long. Without a
-    time limit the search ends when the proof is complete or outgrows the memory it may take. Raises
+    limit the search ends when the proof is complete or outgrows the memory it may take. Raises
     :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> solve(fft(n=4, word=1), 3, search=Search(time_limit_s=60))[1:]
+    >>> solve(fft(n=4, word=1), 3, search=Search())[1:]
     (14, True)
     """
     require_budget(cdag, budget)
     bound = max(cdag.algorithmic_bound(), known_bound)
     start = belady.plan(cdag, budget) if incumbent is None else incumbent
     solver = _Solver(cdag, budget, start, bound, search)
-    solver.improve(_FIRST_LOOK * _FIRST_TURN_S)
-    solver.begin(_FIRST_TURN_S)
-    solver.use_potential(_FIRST_TURN_S)
+    effort = tuning.FIRST_TURN
+    solver.improve(tuning.FIRST_LOOK * effort)
+    solver.begin(effort)
+    solver.use_potential(effort)
     if bounding is not None and not solver.is_done():
         solver.raise_to(bounding(solver.best))
     if not solver.is_done():
-        solver.use_tables(_FIRST_TURN_S)
-    seconds = _FIRST_TURN_S
+        solver.use_tables(effort)
     while not solver.is_done():
-        solver.run(seconds)
+        solver.run(effort)
         if not solver.is_done():
-            solver.improve(seconds)
-        seconds *= _GROWTH
+            solver.improve(effort)
+        effort *= tuning.TURN_GROWTH
     return solver.best, solver.bound, solver.gap() <= 0
 
 
@@ -100,7 +81,7 @@ class _Solver:
         self._rising: Layers | None = None
         self._target = self._step = 0
         self._turn = 0
-        self._short = _WITHOUT_PRICES if cdag.n <= potentials.MOST_NODES else _WITHOUT_TABLES
+        self._short = tuning.WITHOUT_PRICES_SHARE if cdag.n <= potentials.MOST_NODES else tuning.WITHOUT_TABLES_SHARE
         self.best, self.bound = best, bound
 
     def gap(self) -> int:
@@ -108,64 +89,67 @@ class _Solver:
         return self.best.traffic(self._cdag.weights) - self.bound
 
     def is_done(self) -> bool:
-        """True if the best plan is optimal, time is up, or without a time limit the memory is."""
-        is_outgrown = self._search.time_limit_s is None and self._main is not None and self._main.outgrown
+        """True if the best plan is optimal, the search expired, or without a limit the memory is full."""
+        is_outgrown = self._search.is_unlimited and self._main is not None and self._main.outgrown
         return self.gap() <= 0 or self._search.expired() or (is_outgrown and self._turn > 1)
 
-    def _part(self, seconds: float) -> Search:
-        """Return a budget of so many seconds, or of what is left; every one has a seed of its own."""
-        left = self._search.remaining_s()
-        part = self._search.part(min(1.0, seconds / max(left, 1e-9)), endless_s=seconds)
+    def _part(self, effort: float) -> Search:
+        """Return a part of this effort, or of what is left; every one has a seed of its own."""
+        part = self._search.part(min(1.0, effort / max(self._search.left(), 1e-9)), unlimited=effort)
         self._turn += 1
         part.seed = self._search.seed + self._turn
         return part
 
-    def improve(self, seconds: float) -> None:
+    def improve(self, effort: float) -> None:
         """Look for a better plan by local search and beams."""
         if self.gap() <= 0:
             return
         cdag, budget, goal = self._cdag, self._budget, self.bound
-        self.best = driver.improve(cdag, budget, self.best, search=self._part(_LOCAL * seconds), goal=goal)
+        self.best = driver.improve(cdag, budget, self.best, search=self._part(tuning.LOCAL_SHARE * effort), goal=goal)
         if self.gap() > 0:
-            self.best = beam.plan(cdag, budget, search=self._part(_BEAM * seconds), incumbent=self.best, goal=goal)
+            self.best = beam.plan(
+                cdag, budget, search=self._part(tuning.BEAM_SHARE * effort), incumbent=self.best, goal=goal
+            )
         self._search.report(best=self.best.traffic(cdag.weights), bound=self.bound, what="exact")
 
-    def begin(self, seconds: float) -> None:
+    def begin(self, effort: float) -> None:
         """Try the pass below the best plan for a while."""
         if self.gap() <= 0:
             return
-        self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(_SYMMETRY * seconds))
+        self._automorphisms = symmetry.automorphisms(self._cdag, search=self._part(tuning.SYMMETRY_SHARE * effort))
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(self._short * seconds)
+        self._continue_main(self._short * effort)
 
-    def use_potential(self, seconds: float) -> None:
+    def use_potential(self, effort: float) -> None:
         """Begin the pass again with a potential of what is still to come, after beams that it guides."""
         if self.gap() <= 0 or self._search.expired():
             return
-        found = potentials.begun(self._cdag, self._budget)
+        found = potentials.initial_prices(self._cdag, self._budget)
         if found is None:
             return
-        for turn in range(_CLIMBS):
-            found.climb(self.best.traffic(self._cdag.weights) - self._least, search=self._part(_CLIMB * seconds))
+        for turn in range(tuning.CLIMBS):
+            found.climb(
+                self.best.traffic(self._cdag.weights) - self._least, search=self._part(tuning.CLIMB_SHARE * effort)
+            )
             self.raise_to(self._least + found.excess)
             if self.gap() <= 0 or self._search.expired():
                 return
             self._potential = found.potential()
-            is_last = found.is_flat or turn == _CLIMBS - 1
+            is_last = found.is_flat or turn == tuning.CLIMBS - 1
             if turn == 0 or is_last:
-                self._guided(_WIDE if is_last else _NARROW, _GUIDED * seconds)
+                self._guided(tuning.WIDE_BEAM if is_last else tuning.NARROW_BEAM, tuning.GUIDED_SHARE * effort)
             if is_last:
                 break
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(_WITH_POTENTIAL * seconds)
+        self._continue_main(tuning.PRICED_SHARE * effort)
 
-    def _guided(self, width: int, seconds: float) -> None:
+    def _guided(self, width: int, effort: float) -> None:
         """Look for a better plan by a beam that the potential guides."""
         outcome = layered(
             self._cdag,
             self._budget,
             limit=self.best.traffic(self._cdag.weights) - self._least,
-            search=self._part(seconds),
+            search=self._part(effort),
             cut=Cut(width, is_guided=True),
             given=self._given,
             potential=self._potential,
@@ -173,23 +157,23 @@ class _Solver:
         if outcome.plan is not None:
             self.best = outcome.plan
 
-    def use_tables(self, seconds: float) -> None:
+    def use_tables(self, effort: float) -> None:
         """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""
-        found = pattern_choice.chosen(self._cdag, self._budget, search=self._part(_TABLES * seconds))
+        found = pattern_choice.chosen(self._cdag, self._budget, search=self._part(tuning.TABLES_SHARE * effort))
         self.raise_to(self._least + found.excess)
         if found.excess == 0 or self.gap() <= 0:
             return
         before, self._patterns = self._main, found.patterns
         self._main = self._layers(self.best.traffic(self._cdag.weights))
-        self._continue_main(self._short * seconds)
+        self._continue_main(self._short * effort)
         if before is not None and before.depth > self._main.depth and self.gap() > 0:
             self._main, self._patterns = before, NO_PATTERNS
 
-    def run(self, seconds: float) -> None:
+    def run(self, effort: float) -> None:
         """Go on with the pass below the best plan, and with one below a lower limit."""
-        self._continue_main(_MAIN * seconds)
-        part = self._part(_RISING * seconds)
-        while self.gap() > 0 and not part.expired() and self._continue_rising(part, _SHORT * seconds):
+        self._continue_main(tuning.MAIN_SHARE * effort)
+        part = self._part(tuning.RISING_SHARE * effort)
+        while self.gap() > 0 and not part.expired() and self._continue_rising(part, tuning.SHORT_SHARE * effort):
             pass
 
     def _layers(self, traffic: int) -> Layers:
@@ -216,12 +200,12 @@ class _Solver:
         self.best = outcome.plan
         self.bound = outcome.plan.traffic(self._cdag.weights)
 
-    def _continue_main(self, seconds: float) -> None:
+    def _continue_main(self, effort: float) -> None:
         if self._main is None or self._main.outgrown:
             return
         traffic = self.best.traffic(self._cdag.weights)
         self._main.lower(traffic - self._least)
-        outcome = self._main.run(self._part(seconds))
+        outcome = self._main.run(self._part(effort))
         if outcome.plan is not None and outcome.complete:
             self._take(outcome)
         elif outcome.finished and outcome.complete:
@@ -229,18 +213,18 @@ class _Solver:
         else:
             self.raise_to(self._least + self._main.proven)
 
-    def _continue_rising(self, part: Search, short_s: float) -> bool:
+    def _continue_rising(self, part: Search, short: float) -> bool:
         """Go on with the pass below a lower limit; False if it takes longer than the part."""
         unit = self._given.unit
         if self._rising is None or self._target <= self.bound:
             self._target = min(self.bound + max(self._step, unit), self.best.traffic(self._cdag.weights))
             self._rising = self._layers(self._target)
-        started = part.elapsed_s()
+        before = part.spent()
         outcome = self._rising.run(part)
         if outcome.plan is not None and outcome.complete:
             self._take(outcome)
         elif outcome.finished and outcome.complete:
-            is_short = part.elapsed_s() - started < short_s
+            is_short = part.spent() - before < short
             self._step = 2 * max(self._step, unit) if is_short else unit
             self.raise_to(self._target)
             self._rising = None

@@ -10,8 +10,11 @@ import numpy as np
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady_kernels as kernels
+from shorthaul.pebble.orders import order_kernels
 from shorthaul.pebble.plan import Move, Plan
 
+#: Nodes that are computed between two looks at the clock.
+_PIECE: Final = 100_000
 #: How much nearer a value counts that must be stored to give way.
 PENALTIES: Final = (1.0, 2.0, 4.0)
 
@@ -26,7 +29,7 @@ def _depth_first(cdag: Cdag) -> IntArray:
 
 def _depth_first_by_need(cdag: Cdag) -> IntArray:
     parents = cdag.parents
-    need = kernels.register_need(cdag.order, parents.starts, parents.targets, cdag.weights)
+    need = order_kernels.register_need(cdag.order, parents.starts, parents.targets, cdag.weights)
     return _postorder(cdag, cdag.outputs(), need - cdag.weights)
 
 
@@ -35,12 +38,12 @@ def _depth_first_backwards(cdag: Cdag) -> IntArray:
 
 
 def _postorder(cdag: Cdag, roots: IntArray, rank: IntArray) -> IntArray:
-    return kernels.depth_first_order(cdag.parents.starts, cdag.parents.targets, roots, rank)
+    return order_kernels.depth_first_order(cdag.parents.starts, cdag.parents.targets, roots, rank)
 
 
 def _recent_first(cdag: Cdag) -> IntArray:
     inputs = cdag.inputs()
-    return kernels.recent_first_order(cdag.parents.starts, cdag.children.starts, cdag.children.targets, inputs)
+    return order_kernels.recent_first_order(cdag.parents.degrees(), cdag.children.starts, cdag.children.targets, inputs)
 
 
 #: Topological orders by name, each a function of the CDAG that returns all its nodes.
@@ -75,13 +78,25 @@ def replay_order(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1
     >>> replay_order(triangle, 4, triangle.order).traffic(triangle.weights)
     4
     """
+    plan = replay_within(cdag, budget, order, penalty=penalty)
+    assert plan is not None
+    return plan
+
+
+def replay_within(
+    cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1.0, search: Search | None = None
+) -> Plan | None:
+    """Return what :func:`replay_order` does, None if ``search`` expires before the end."""
     require_budget(cdag, budget)
     computed = order[~cdag.is_input()[order]]
     parents = cdag.parents
-    found = kernels.replay(
-        computed, parents.starts, parents.targets, cdag.weights, cdag.is_output(), budget, float(penalty)
+    replay = kernels.Replay(
+        computed, parents.starts, parents.targets, cdag.weights, cdag.is_output().view(np.uint8), budget, penalty
     )
-    return Plan(*found)
+    while not kernels.advance(replay, _PIECE):
+        if search is not None and search.expired():
+            return None
+    return Plan(np.asarray(replay.kinds)[: replay.moves], np.asarray(replay.nodes)[: replay.moves])
 
 
 def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search: Search | None = None) -> Plan:

@@ -1,338 +1,320 @@
-"""Compiled loops of :mod:`belady`: topological orders, and the replay of an order with Belady's replacement."""
+"""The compiled replay of an order with Belady's replacement, for :mod:`belady`."""
 
 from __future__ import annotations
 
+import cython
 import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import subroutine, tiered
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 #: The next use of a value that is not used again.
-NEVER = 1 << 62
+NEVER = cython.declare(cython.longlong, 1 << 62)
 
 
-@tiered(seconds=3)
-def depth_first_order(starts: IntArray, parents: IntArray, roots: IntArray, rank: IntArray) -> IntArray:
-    """Return the nodes in postorder from ``roots`` upwards through ``parents``, shape (n,).
+@cython.final
+@cython.cclass
+class Heap:
+    """A binary max-heap of integers."""
 
-    The parents of a node are visited by descending ``rank``; equal ranks in the order given.
-    """
-    n = len(starts) - 1
-    state = np.zeros(n, np.int8)
-    order = np.empty(n, np.int64)
-    found = 0
-    stack = np.empty(n + len(parents) + len(roots), np.int64)
-    for root in roots:
-        top = 0
-        stack[0] = root
-        while top >= 0:
-            node = stack[top]
-            if state[node] == 2:
-                top -= 1
-                continue
-            if state[node] == 1:
-                state[node] = 2
-                order[found] = node
-                found += 1
-                top -= 1
-                continue
-            state[node] = 1
-            first = top + 1
-            for place in range(starts[node + 1] - 1, starts[node] - 1, -1):
-                parent = parents[place]
-                if state[parent] == 0:
-                    # insertion keeps the highest rank on top of the stack
-                    spot = top + 1
-                    top += 1
-                    while spot > first and rank[stack[spot - 1]] > rank[parent]:
-                        stack[spot] = stack[spot - 1]
-                        spot -= 1
-                    stack[spot] = parent
-    return order[:found]
+    keys: cython.longlong[::1]
+    size: cython.Py_ssize_t
+
+    def __init__(self, most: cython.Py_ssize_t) -> None:
+        self.keys = np.empty(most, np.int64)
+        self.size = 0
 
 
-@tiered(seconds=3)
-def recent_first_order(
-    parent_starts: IntArray, child_starts: IntArray, children: IntArray, inputs: IntArray
-) -> IntArray:
-    """Return a topological order of all nodes that always takes the node made ready last, shape (n,)."""
-    n = len(parent_starts) - 1
-    missing = np.empty(n, np.int64)
-    for node in range(n):
-        missing[node] = parent_starts[node + 1] - parent_starts[node]
-    order = np.empty(n, np.int64)
-    stack = np.empty(n, np.int64)
-    found = 0
-    for node in inputs:
-        top = 0
-        stack[0] = node
-        while top >= 0:
-            here = stack[top]
-            top -= 1
-            order[found] = here
-            found += 1
-            for place in range(child_starts[here + 1] - 1, child_starts[here] - 1, -1):
-                child = children[place]
-                missing[child] -= 1
-                if missing[child] == 0:
-                    top += 1
-                    stack[top] = child
-    return order
-
-
-@subroutine
-def sort_by_slack(nodes: IntArray, count: int, need: IntArray, weights: IntArray) -> None:
-    """Sort ``nodes[:count]`` by descending need less weight, equal ones by number (Shell's method)."""
-    gap = count // 2
-    while gap > 0:
-        for place in range(gap, count):
-            node = nodes[place]
-            slack = need[node] - weights[node]
-            spot = place
-            while spot >= gap:
-                other = nodes[spot - gap]
-                ahead = need[other] - weights[other]
-                if ahead > slack or (ahead == slack and other < node):
-                    break
-                nodes[spot] = other
-                spot -= gap
-            nodes[spot] = node
-        gap //= 2
-
-
-@tiered(seconds=3)
-def register_need(order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray) -> IntArray:
-    """Return for every node the fast memory that its ancestors need if they were a tree, shape (n,).
-
-    Sethi and Ullman's numbers for weights: parents are evaluated by descending need less weight, as stored.
-    """
-    need = np.empty(len(weights), np.int64)
-    by_slack = np.empty(len(weights), np.int64)
-    for node in order:
-        first, count = starts[node], starts[node + 1] - starts[node]
-        for place in range(count):
-            by_slack[place] = parents[first + place]
-        sort_by_slack(by_slack, count, need, weights)
-        held = 0
-        peak = 0
-        for place in range(count):
-            parent = by_slack[place]
-            peak = max(peak, held + need[parent])
-            held += weights[parent]
-        need[node] = max(peak, held + weights[node])
-    return need
-
-
-@tiered(seconds=3)
-def levels(order: IntArray, starts: IntArray, before: IntArray) -> IntArray:
-    """Return the length of the longest path to each node, shape (n,); ``before`` lists what comes right before each."""
-    level = np.zeros(len(starts) - 1, np.int64)
-    for node in order:
-        for place in range(starts[node], starts[node + 1]):
-            level[node] = max(level[node], level[before[place]] + 1)
-    return level
-
-
-@subroutine
-def next_reads(order: IntArray, starts: IntArray, parents: IntArray) -> tuple[IntArray, IntArray]:
-    """Return when values are read next: after each computation of ``order``, and after each operand read there.
-
-    The first array has shape (len(order),), the second one entry per operand, in order. A value that is computed again
-    before it is read again is not read: ``NEVER``.
-    """
-    n = len(starts) - 1
-    total = 0
-    for node in order:
-        total += starts[node + 1] - starts[node]
-    made = np.empty(len(order), np.int64)
-    read = np.empty(total, np.int64)
-    upcoming = np.full(n, NEVER, np.int64)
-    for time in range(len(order) - 1, -1, -1):
-        node = order[time]
-        made[time] = upcoming[node]
-        upcoming[node] = NEVER
-        for place in range(starts[node + 1] - 1, starts[node] - 1, -1):
-            total -= 1
-            read[total] = upcoming[parents[place]]
-            upcoming[parents[place]] = time
-    return made, read
-
-
-@subroutine
-def push(heap: IntArray, size: int, key: int) -> int:
-    """Add ``key`` to the binary max-heap of ``size`` keys; return the new size."""
-    at = size
-    while at > 0 and heap[(at - 1) // 2] < key:
-        heap[at] = heap[(at - 1) // 2]
-        at = (at - 1) // 2
-    heap[at] = key
-    return size + 1
-
-
-@subroutine
-def pop(heap: IntArray, size: int) -> int:
-    """Remove the largest key; return the new size."""
-    size -= 1
-    key = heap[size]
-    at = 0
-    while 2 * at + 1 < size:
-        below = 2 * at + 1
-        if below + 1 < size and heap[below + 1] > heap[below]:
-            below += 1
-        if heap[below] <= key:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def push(heap: Heap, key: cython.longlong) -> cython.void:
+    """Add ``key``."""
+    at: cython.Py_ssize_t = heap.size
+    above: cython.Py_ssize_t
+    heap.size = at + 1
+    while at > 0:
+        above = (at - 1) >> 1
+        if heap.keys[above] >= key:
             break
-        heap[at] = heap[below]
+        heap.keys[at] = heap.keys[above]
+        at = above
+    heap.keys[at] = key
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def pop(heap: Heap) -> cython.void:
+    """Remove the largest key."""
+    size: cython.Py_ssize_t = heap.size - 1
+    at: cython.Py_ssize_t = 0
+    below: cython.Py_ssize_t = 1
+    key: cython.longlong = heap.keys[size]
+    heap.size = size
+    while below < size:
+        if below + 1 < size and heap.keys[below + 1] > heap.keys[below]:
+            below += 1
+        if heap.keys[below] <= key:
+            break
+        heap.keys[at] = heap.keys[below]
         at = below
-    heap[at] = key
-    return size
+        below = 2 * at + 1
+    heap.keys[at] = key
 
 
-@tiered(seconds=3)
-def replay(
-    order: IntArray, starts: IntArray, parents: IntArray, weights: IntArray, is_output: BoolArray,
-    budget: int, penalty: float,
-) -> tuple[npt.NDArray[np.uint8], IntArray]:  # fmt: skip
-    """Return the moves (kinds, nodes) that compute ``order`` within ``budget``.
+@cython.final
+@cython.cclass
+class Replay:
+    """The replay of an order with Belady's replacement, as far as it has come.
 
     Whenever room is short, the value whose next use is farthest gives way; one that would have to be stored counts as
     ``penalty`` times nearer. A value is stored only when it gives way. Every node must fit (with its operands). A node
     that ``order`` lists again is computed again.
     """
-    n = len(weights)
-    made, read = next_reads(order, starts, parents)
-    reads = 0
-    upcoming = np.full(n, NEVER, np.int64)
-    red = np.zeros(n, np.bool_)
-    saved = np.zeros(n, np.bool_)
-    pinned = np.zeros(n, np.bool_)
-    for node in range(n):
-        saved[node] = starts[node] == starts[node + 1]
-    room = budget
-    kinds = np.empty(4 * len(order) + 16, np.uint8)
-    nodes = np.empty(len(kinds), np.int64)
-    moves = 0
+
+    order: cython.const_longlong[::1]
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    is_output: cython.const_uchar[::1]
+    penalty: cython.double
+    room: cython.longlong
+    time: cython.Py_ssize_t
+    reads: cython.Py_ssize_t  # operands read so far
+    made: cython.longlong[::1]  # for each computation, when its value is read first
+    read: cython.longlong[::1]  # for each operand read, when it is read next
+    upcoming: cython.longlong[::1]  # of each node
+    red: cython.uchar[::1]
+    saved: cython.uchar[::1]
+    pinned: cython.uchar[::1]
     # one heap for values that are in slow memory too, one for those that are not; the farthest next use is on top, of
     # equal ones the value of the lowest number
-    clean = np.empty(len(read) + len(order), np.int64)
-    dirty = np.empty(len(read) + len(order), np.int64)
-    cleans = 0
-    dirties = 0
-    victims = np.empty(n, np.int64)
-    for time, node in enumerate(order):
-        need = weights[node]
-        for place in range(starts[node], starts[node + 1]):
-            parent = parents[place]
-            if not pinned[parent]:
-                pinned[parent] = True
-                if not red[parent]:
-                    need += weights[parent]
-        chosen = 0
-        freed = room
-        while freed < need:
-            while cleans > 0:
-                use, other = clean[0] // n, n - 1 - clean[0] % n
-                if red[other] and saved[other] and not pinned[other] and upcoming[other] == use:
-                    break
-                cleans = pop(clean, cleans)
-            while dirties > 0:
-                use, other = dirty[0] // n, n - 1 - dirty[0] % n
-                if red[other] and not saved[other] and not pinned[other] and upcoming[other] == use:
-                    break
-                dirties = pop(dirty, dirties)
-            far_clean = float(clean[0] // n - time) if cleans > 0 else -1.0
-            far_dirty = float(dirty[0] // n - time) / penalty if dirties > 0 else -1.0
-            if far_clean < 0 and far_dirty < 0:
-                return kinds[:0], nodes[:0]
-            if far_clean >= far_dirty:
-                victim = n - 1 - clean[0] % n
-                cleans = pop(clean, cleans)
-            else:
-                victim = n - 1 - dirty[0] % n
-                dirties = pop(dirty, dirties)
-            red[victim] = False
-            freed += weights[victim]
-            victims[chosen] = victim
-            chosen += 1
-        # those used soonest stay after all, if the others make enough room
-        for place in range(chosen - 1, -1, -1):
-            victim = victims[place]
-            if freed - weights[victim] >= need:
-                freed -= weights[victim]
-                red[victim] = True
-                key = upcoming[victim] * n + n - 1 - victim
-                if saved[victim]:
-                    cleans = push(clean, cleans, key)
-                else:
-                    dirties = push(dirty, dirties, key)
-                victims[place] = -1
-        most = moves + 2 * chosen + 2 * (starts[node + 1] - starts[node]) + 4
-        if most > len(kinds):
-            grown = np.empty(2 * most, np.uint8)
-            longer = np.empty(2 * most, np.int64)
-            for move in range(moves):
-                grown[move] = kinds[move]
-                longer[move] = nodes[move]
-            kinds = grown
-            nodes = longer
-        for place in range(chosen):
-            victim = victims[place]
-            if victim < 0:
-                continue
-            if not saved[victim]:
-                saved[victim] = True
-                kinds[moves] = 1
-                nodes[moves] = victim
-                moves += 1
-            kinds[moves] = 3
-            nodes[moves] = victim
-            moves += 1
-        room = freed
-        for place in range(starts[node], starts[node + 1]):
-            parent = parents[place]
-            if not red[parent]:
-                red[parent] = True
-                room -= weights[parent]
-                kinds[moves] = 0
-                nodes[moves] = parent
-                moves += 1
-        red[node] = True
-        room -= weights[node]
-        kinds[moves] = 2
-        nodes[moves] = node
-        moves += 1
-        for place in range(starts[node], starts[node + 1]):
-            parent = parents[place]
-            upcoming[parent] = read[reads]
-            reads += 1
-            pinned[parent] = False
-            if upcoming[parent] == NEVER:
-                red[parent] = False
-                room += weights[parent]
-                kinds[moves] = 3
-                nodes[moves] = parent
-                moves += 1
-            elif saved[parent]:
-                cleans = push(clean, cleans, upcoming[parent] * n + n - 1 - parent)
-            else:
-                dirties = push(dirty, dirties, upcoming[parent] * n + n - 1 - parent)
-        upcoming[node] = made[time]
-        if made[time] < NEVER:
-            if saved[node]:
-                cleans = push(clean, cleans, made[time] * n + n - 1 - node)
-            else:
-                dirties = push(dirty, dirties, made[time] * n + n - 1 - node)
-            continue
-        if is_output[node] and not saved[node]:
-            saved[node] = True
-            kinds[moves] = 1
-            nodes[moves] = node
-            moves += 1
-        kinds[moves] = 3
-        nodes[moves] = node
-        moves += 1
-        red[node] = False
-        room += weights[node]
-    return kinds[:moves], nodes[:moves]
+    clean: Heap
+    dirty: Heap
+    victims: cython.longlong[::1]
+    kinds = cython.declare(cython.uchar[::1], visibility="readonly")  # the moves
+    nodes = cython.declare(cython.longlong[::1], visibility="readonly")
+    moves = cython.declare(cython.Py_ssize_t, visibility="readonly")
+
+    def __init__(
+        self,
+        order: cython.const_longlong[::1],
+        starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+        is_output: cython.const_uchar[::1],
+        budget: cython.longlong,
+        penalty: cython.double,
+    ) -> None:
+        n = weights.shape[0]
+        reads = _reads(order, starts)
+        self.order = order
+        self.starts = starts
+        self.parents = parents
+        self.weights = weights
+        self.is_output = is_output
+        self.penalty = penalty
+        self.room = budget
+        self.time = 0
+        self.reads = 0
+        self.made = np.empty(order.shape[0], np.int64)
+        self.read = np.empty(reads, np.int64)
+        self.upcoming = np.full(n, NEVER, np.int64)
+        self.red = np.zeros(n, np.uint8)
+        self.saved = np.zeros(n, np.uint8)
+        self.pinned = np.zeros(n, np.uint8)
+        self.clean = Heap(reads + order.shape[0])
+        self.dirty = Heap(reads + order.shape[0])
+        self.victims = np.empty(n, np.int64)
+        # what is read is loaded at most as often, and what is loaded or computed is deleted once, stored at most once
+        most = 2 * reads + 3 * order.shape[0]
+        self.kinds = np.empty(most, np.uint8)
+        self.nodes = np.empty(most, np.int64)
+        self.moves = 0
+        with cython.nogil:
+            _note_reads(self)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _reads(order: cython.const_longlong[::1], starts: cython.const_longlong[::1]) -> cython.Py_ssize_t:
+    count: cython.Py_ssize_t = 0
+    place: cython.Py_ssize_t
+    for place in range(order.shape[0]):
+        count += starts[order[place] + 1] - starts[order[place]]
+    return count
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _note_reads(replay: Replay) -> cython.void:
+    """Fill ``made`` and ``read``: a value that is computed again before it is read again is not read, ``NEVER``."""
+    place: cython.Py_ssize_t
+    edge: cython.Py_ssize_t
+    time: cython.Py_ssize_t
+    node: cython.longlong
+    parent: cython.longlong
+    place = replay.read.shape[0]
+    for time in range(replay.order.shape[0] - 1, -1, -1):
+        node = replay.order[time]
+        replay.made[time] = replay.upcoming[node]
+        replay.upcoming[node] = NEVER
+        for edge in range(replay.starts[node + 1] - 1, replay.starts[node] - 1, -1):
+            parent = replay.parents[edge]
+            place -= 1
+            replay.read[place] = replay.upcoming[parent]
+            replay.upcoming[parent] = time
+    for node in range(replay.weights.shape[0]):
+        replay.upcoming[node] = NEVER
+        replay.saved[node] = replay.starts[node] == replay.starts[node + 1]
+
+
+def advance(replay: Replay, operations: cython.longlong) -> bool:
+    """Compute so many nodes more; True at the end of the order."""
+    stop: cython.Py_ssize_t = min(replay.order.shape[0], replay.time + operations)
+    with cython.nogil:
+        while replay.time < stop:
+            _compute(replay)
+    return bool(stop == replay.order.shape[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move(replay: Replay, kind: cython.uchar, node: cython.longlong) -> cython.void:
+    """Write a move: 0 load, 1 store, 2 compute, 3 delete."""
+    replay.kinds[replay.moves] = kind
+    replay.nodes[replay.moves] = node
+    replay.moves += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _offer(replay: Replay, node: cython.longlong) -> cython.void:
+    """Let a value that is in fast memory and read again give way."""
+    n: cython.longlong = replay.weights.shape[0]
+    key: cython.longlong = replay.upcoming[node] * n + n - 1 - node
+    if replay.saved[node]:
+        push(replay.clean, key)
+    else:
+        push(replay.dirty, key)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _farthest(replay: Replay, heap: Heap, is_saved: cython.uchar) -> cython.longlong:
+    """Return when the value on top of the heap is read, -1 if there is none; what no longer counts is removed."""
+    n: cython.longlong = replay.weights.shape[0]
+    use: cython.longlong
+    node: cython.longlong
+    while heap.size > 0:
+        use = heap.keys[0] // n
+        node = n - 1 - heap.keys[0] % n
+        if (
+            replay.red[node]
+            and replay.saved[node] == is_saved
+            and not replay.pinned[node]
+            and replay.upcoming[node] == use
+        ):
+            return use
+        pop(heap)
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _make_room(replay: Replay, need: cython.longlong) -> cython.void:
+    """Store and delete values until there is room for ``need``."""
+    n: cython.longlong = replay.weights.shape[0]
+    chosen: cython.Py_ssize_t = 0
+    place: cython.Py_ssize_t
+    freed: cython.longlong = replay.room
+    clean: cython.longlong
+    dirty: cython.longlong
+    victim: cython.longlong
+    time: cython.longlong = replay.time
+    while freed < need:
+        clean = _farthest(replay, replay.clean, True)
+        dirty = _farthest(replay, replay.dirty, False)
+        if dirty < 0 or (clean >= 0 and clean - time >= (dirty - time) / replay.penalty):
+            victim = n - 1 - replay.clean.keys[0] % n
+            pop(replay.clean)
+        else:
+            victim = n - 1 - replay.dirty.keys[0] % n
+            pop(replay.dirty)
+        replay.red[victim] = False
+        freed += replay.weights[victim]
+        replay.victims[chosen] = victim
+        chosen += 1
+    # those used soonest stay after all, if the others make enough room
+    for place in range(chosen - 1, -1, -1):
+        victim = replay.victims[place]
+        if freed - replay.weights[victim] >= need:
+            freed -= replay.weights[victim]
+            replay.red[victim] = True
+            _offer(replay, victim)
+            replay.victims[place] = -1
+    for place in range(chosen):
+        victim = replay.victims[place]
+        if victim >= 0:
+            if not replay.saved[victim]:
+                replay.saved[victim] = True
+                _move(replay, 1, victim)
+            _move(replay, 3, victim)
+    replay.room = freed
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compute(replay: Replay) -> cython.void:
+    """Compute the next node of the order."""
+    node: cython.longlong = replay.order[replay.time]
+    need: cython.longlong = replay.weights[node]
+    edge: cython.Py_ssize_t
+    parent: cython.longlong
+    for edge in range(replay.starts[node], replay.starts[node + 1]):
+        parent = replay.parents[edge]
+        replay.pinned[parent] = True
+        if not replay.red[parent]:
+            need += replay.weights[parent]
+    if replay.room < need:
+        _make_room(replay, need)
+    for edge in range(replay.starts[node], replay.starts[node + 1]):
+        parent = replay.parents[edge]
+        if not replay.red[parent]:
+            replay.red[parent] = True
+            _move(replay, 0, parent)
+    replay.room -= need
+    replay.red[node] = True
+    _move(replay, 2, node)
+    for edge in range(replay.starts[node], replay.starts[node + 1]):
+        parent = replay.parents[edge]
+        replay.upcoming[parent] = replay.read[replay.reads]
+        replay.reads += 1
+        replay.pinned[parent] = False
+        if replay.upcoming[parent] < NEVER:
+            _offer(replay, parent)
+        else:
+            _drop(replay, parent)
+    replay.upcoming[node] = replay.made[replay.time]
+    replay.time += 1
+    if replay.upcoming[node] < NEVER:
+        _offer(replay, node)
+        return
+    if replay.is_output[node] and not replay.saved[node]:
+        replay.saved[node] = True
+        _move(replay, 1, node)
+    _drop(replay, node)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _drop(replay: Replay, node: cython.longlong) -> cython.void:
+    replay.red[node] = False
+    replay.room += replay.weights[node]
+    _move(replay, 3, node)

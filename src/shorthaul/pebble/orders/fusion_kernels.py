@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import kernel
 
 IntArray = npt.NDArray[np.int64]
 
 
-@kernel
 def fused_heads(
-    order: IntArray, starts: IntArray, child_starts: IntArray, children: IntArray, most: int,
-    with_largest: bool,
-) -> IntArray:  # fmt: skip
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    child_starts: cython.const_longlong[::1],
+    children: cython.const_longlong[::1],
+    most: cython.longlong,
+    with_largest: cython.bint,
+) -> IntArray:
     """Return for every node the node that it is computed together with, itself where that is none, shape (n,).
 
     A computed node that only one node reads goes with that reader, if it and what goes with it are at most ``most``
     nodes, and without ``with_largest`` unless it is the reader's largest such operand, with which a chain goes on.
     """
-    n = len(order)
-    size = np.zeros(n, np.int64)
-    largest = np.full(n, -1, np.int64)
-    for node in order:
+    n = order.shape[0]
+    head = np.arange(n)
+    head_view: cython.longlong[::1] = head
+    size: cython.longlong[::1] = np.zeros(n, np.int64)
+    largest: cython.longlong[::1] = np.full(n, -1, np.int64)
+    with cython.nogil:
+        _measure(order, starts, child_starts, children, size, largest)
+        _join(order, child_starts, children, size, largest, most, with_largest, head_view)
+    return head
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _measure(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    child_starts: cython.const_longlong[::1],
+    children: cython.const_longlong[::1],
+    size: cython.longlong[::1],
+    largest: cython.longlong[::1],
+) -> cython.void:
+    """Set the size of the subtree that each node alone reads, 0 for inputs, and its largest operand among those."""
+    place: cython.Py_ssize_t
+    node: cython.longlong
+    child: cython.longlong
+    for place in range(order.shape[0]):
+        node = order[place]
         if starts[node] == starts[node + 1]:
             continue
         size[node] += 1
@@ -32,12 +58,27 @@ def fused_heads(
             size[child] += size[node]
             if largest[child] < 0 or size[node] > size[largest[child]]:
                 largest[child] = node
-    head = np.arange(n)
-    for place in range(n - 1, -1, -1):
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _join(
+    order: cython.const_longlong[::1],
+    child_starts: cython.const_longlong[::1],
+    children: cython.const_longlong[::1],
+    size: cython.longlong[::1],
+    largest: cython.longlong[::1],
+    most: cython.longlong,
+    with_largest: cython.bint,
+    head: cython.longlong[::1],
+) -> cython.void:
+    place: cython.Py_ssize_t
+    node: cython.longlong
+    child: cython.longlong
+    for place in range(order.shape[0] - 1, -1, -1):
         node = order[place]
-        if size[node] == 0 or size[node] > most or child_starts[node + 1] - child_starts[node] != 1:
-            continue
-        child = children[child_starts[node]]
-        if with_largest or largest[child] != node:
-            head[node] = head[child]
-    return head
+        if 0 < size[node] <= most and child_starts[node + 1] - child_starts[node] == 1:
+            child = children[child_starts[node]]
+            if with_largest or largest[child] != node:
+                head[node] = head[child]

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core import jit
+from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady
@@ -28,6 +28,8 @@ from shorthaul.pebble.plan import Plan
 
 #: The base order that is the order of the best plan so far.
 BEST: Final = "best"
+#: Steps of the scheduler between two looks at the clock.
+_PIECE: Final = 1_000_000
 _EVERYWHERE: Final = 2**40
 #: Most nodes of a subtree that are computed at once with their only reader.
 _FUSED: Final = 3
@@ -104,20 +106,18 @@ class Scheduler:
             self._fused[rules.fused] = fuse(cdag, _FUSED if rules.fused else 0)
         base, fused = self._orders[rules.base], self._fused[rules.fused]
         groups = fused.order_of_groups(base)
-        rank = np.zeros(len(fused.heads), np.int64)
-        rank[groups] = np.arange(len(groups))
-        graph = memory.Graph(
-            fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
-            fused.weights, groups, rank,
-        )  # fmt: skip
         preferences = memory.Rules(
-            rules.growth, rules.overflow, rules.dirty, rules.live, rules.by_score, rules.by_recency, rules.longest,
-            rules.window,
-        )  # fmt: skip
+            rules.growth, rules.overflow, rules.dirty, rules.by_score, rules.by_recency, rules.longest, rules.window
+        )
         capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
-        most_work = _MOST_WORK * (cdag.n + cdag.edges)
-        found = kernels.greedy_order(graph, preferences, capacity, most_work, seed)
-        return fused.expanded(found, base[~cdag.is_input()[base]])
+        state = memory.State(
+            fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
+            fused.weights, groups, preferences, capacity, Random(seed),
+        )  # fmt: skip
+        run = kernels.Run(state, int(rules.live * capacity), _MOST_WORK * (cdag.n + cdag.edges))
+        while not kernels.advance(run, _PIECE):
+            pass
+        return fused.expanded(np.asarray(run.order), base[~cdag.is_input()[base]])
 
 
 def drawn(best: Rules, random: np.random.Generator) -> Rules:
@@ -162,7 +162,6 @@ def plan(
     >>> plan(cells, 12, search=Search(), incumbent=first).traffic(cells.weights) < first.traffic(cells.weights)
     True
     """
-    jit.announce(kernels.__name__, COMPILE_S)
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
     search = search.part(1.0, endless_s=_ENDLESS_S)

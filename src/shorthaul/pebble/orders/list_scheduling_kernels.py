@@ -2,52 +2,266 @@
 
 from __future__ import annotations
 
-import heapq
-
+import cython
 import numpy as np
-import numpy.typing as npt
+from cython.cimports.shorthaul.pebble.orders.list_scheduling_memory_kernels import State, compute
 
-from shorthaul.core.jit import kernel, subroutine
-from shorthaul.pebble.orders.list_scheduling_memory_kernels import (
-    DIRTY,
-    ROOM,
-    STAMP,
-    WORK,
-    Graph,
-    Rules,
-    State,
-    compute,
-    new_state,
-)
-
-IntArray = npt.NDArray[np.int64]
+#: Children of a value that a look ahead follows.
+MOST_CHILDREN = cython.declare(cython.longlong, 256)
+#: Nodes that a look ahead computes, in multiples of those it may ask for.
+MOST_AHEAD = cython.declare(cython.longlong, 8)
 
 
-@subroutine
-def demand(graph: Graph, state: State, node: int, most: int) -> int:
+@cython.final
+@cython.cclass
+class Run:
+    """One run of the scheduler: the nodes computed so far, and what it is about to compute."""
+
+    state: State
+    capacity: cython.longlong  # of what is in fast memory alone
+    most_work: cython.longlong
+    order = cython.declare(cython.longlong[::1], visibility="readonly")  # what is computed, as found
+    count: cython.Py_ssize_t
+    first: cython.Py_ssize_t  # in the base order: nodes before it are computed
+    goals: cython.longlong[::1]
+    keys: cython.double[::1]  # entries of the heap put aside
+    items: cython.longlong[::1]
+
+    def __init__(self, state: State, capacity: cython.longlong, most_work: cython.longlong) -> None:
+        self.state = state
+        self.capacity = capacity
+        self.most_work = most_work
+        self.order = np.empty(state.order.shape[0], np.int64)
+        self.count = 0
+        self.first = 0
+        self.goals = np.empty(state.rules.longest + 1, np.int64)
+        self.keys = np.empty(state.rules.by_score, np.float64)
+        self.items = np.empty(state.rules.by_score, np.int64)
+
+
+def advance(run: Run, work: cython.longlong) -> bool:
+    """Compute nodes for so many steps more; True when the order is complete."""
+    state: State = run.state
+    least: cython.Py_ssize_t = run.count + work
+    work += state.work
+    with cython.nogil:
+        while state.work < work and run.count < least:
+            if state.work > run.most_work:
+                _complete(run)
+            if run.count == run.order.shape[0]:
+                break
+            _compute_next(run, state)
+    return bool(run.count == run.order.shape[0])
+
+
+def work_of(run: Run) -> int:
+    """Return the steps so far."""
+    return int(run.state.work + run.count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _complete(run: Run) -> cython.void:
+    """Append what is not computed, in the base order."""
+    place: cython.Py_ssize_t
+    for place in range(run.first, run.order.shape[0]):
+        if not run.state.done[run.state.order[place]]:
+            run.order[run.count] = run.state.order[place]
+            run.count += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(run: Run, node: cython.longlong) -> cython.void:
+    compute(run.state, node)
+    run.order[run.count] = node
+    run.count += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compute_next(run: Run, state: State) -> cython.void:
+    """Compute what needs no load, or else the best goal with its ancestors."""
+    goal: cython.longlong
+    node: cython.longlong
+    count: cython.longlong
+    number: cython.longlong
+    while state.done[state.order[run.first]]:
+        run.first += 1
+    node = _free_node(run, state)
+    if node >= 0:
+        _put(run, node)
+        return
+    goal = state.order[run.first]
+    if state.wanted.size > 0:
+        goal = _next_goal(run, state, goal)
+    count = demand(state, goal, state.rules.longest)
+    for number in range(count):
+        run.goals[number] = state.queue[number]
+    for number in range(count):
+        if not state.done[run.goals[number]]:
+            _put(run, run.goals[number])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _free_node(run: Run, state: State) -> cython.longlong:
+    """Return a node that can be computed without a load, -1 if there is none, or no room for it."""
+    node: cython.longlong
+    last: cython.longlong = run.first + state.rules.window
+    while state.shrinking.size > 0:
+        state.shrinking.size -= 1
+        node = state.shrinking.items[state.shrinking.size]
+        if not state.done[node] and state.absent[node] == 0:
+            return node
+    while state.growing.size > 0:
+        node = state.growing.items[state.growing.size - 1]
+        if not state.done[node] and state.absent[node] == 0 and state.rank[node] <= last:
+            if state.room < state.weights[node] or state.dirty + state.weights[node] > run.capacity:
+                return -1
+            state.growing.size -= 1
+            return node
+        state.growing.size -= 1
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _next_goal(run: Run, state: State, start: cython.longlong) -> cython.longlong:
+    """Return the best node to compute next of some that use what is in fast memory, and of the first in order."""
+    best: tuple[cython.double, cython.longlong] = (look_ahead(state, start), start)
+    last: cython.longlong = state.rank[start] + state.rules.window
+    if state.growing.size > 0:  # those on top that are computed, or too far, have just been removed
+        best = _better(state, best, state.growing.items[state.growing.size - 1], last)
+    best = _best_by_score(run, state, best, last)
+    return _best_by_recency(state, best, last)[1]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _better(
+    state: State, best: tuple[cython.double, cython.longlong], goal: cython.longlong, last: cython.longlong
+) -> tuple[cython.double, cython.longlong]:
+    """Return the better of ``best`` (score, node) and ``goal``, which must not come after ``last``."""
+    score: cython.double
+    if state.rank[goal] <= last:
+        score = look_ahead(state, goal)
+        if score > best[0]:
+            return score, goal
+    return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_by_score(
+    run: Run, state: State, best: tuple[cython.double, cython.longlong], last: cython.longlong
+) -> tuple[cython.double, cython.longlong]:
+    """Return the best of ``best`` and of what the values that most nodes wait for alone lead to."""
+    kept: cython.Py_ssize_t = 0
+    value: cython.longlong
+    goal: cython.longlong
+    key: cython.double
+    item: cython.longlong
+    while kept < state.rules.by_score and state.wanted.size > 0:
+        key = state.wanted.keys[0]
+        item = state.wanted.items[0]
+        value = item % state.weights.shape[0]
+        state.wanted.pop()
+        if kept > 0 and run.items[kept - 1] == item:
+            continue
+        goal = goal_of(state, value)
+        if goal < 0:
+            continue
+        if key != -state.solo[value] / cython.cast(cython.double, state.weights[value]):
+            state.wanted.push(-state.solo[value] / cython.cast(cython.double, state.weights[value]), item)
+            continue
+        run.keys[kept] = key
+        run.items[kept] = item
+        kept += 1
+        best = _better(state, best, goal, last)
+    while kept > 0:
+        kept -= 1
+        state.wanted.push(run.keys[kept], run.items[kept])
+    return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_by_recency(
+    state: State, best: tuple[cython.double, cython.longlong], last: cython.longlong
+) -> tuple[cython.double, cython.longlong]:
+    """Return the best of ``best`` and of what the values wanted last lead to."""
+    tried: cython.longlong = 0
+    place: cython.Py_ssize_t = state.recent.size - 1
+    goal: cython.longlong
+    while tried < state.rules.by_recency and place >= 0:
+        goal = goal_of(state, state.recent.items[place])
+        if goal < 0 and place == state.recent.size - 1:
+            state.recent.size -= 1
+        else:
+            tried += 1
+            if goal >= 0:
+                best = _better(state, best, goal, last)
+        place -= 1
+    return best
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def goal_of(state: State, wanted: cython.longlong) -> cython.longlong:
+    """Return the node to compute so that ``wanted`` is in fast memory and used; -1 if nothing wants it any more."""
+    edge: cython.Py_ssize_t
+    child: cython.longlong
+    if state.solo[wanted] <= 0 or state.red[wanted]:
+        return -1
+    if not state.done[wanted]:
+        return wanted
+    for edge in range(state.cursor[wanted], state.child_starts[wanted + 1]):
+        child = state.children[edge]
+        if not state.done[child] and state.absent[child] == 1:
+            return child
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def demand(state: State, node: cython.longlong, most: cython.longlong) -> cython.longlong:
     """Write ``node`` and its ancestors not computed to ``queue``, operands first; return how many, or -1 above most."""
-    state.counters[STAMP] += 1
-    stamp = state.counters[STAMP]
-    top = 0
+    top: cython.longlong = 0
+    count: cython.longlong = 0
+    here: cython.longlong
+    parent: cython.longlong
+    edge: cython.Py_ssize_t
+    is_ready: cython.bint
+    state.stamp += 1
     state.stack[0] = node
-    count = 0
     while top >= 0:
         here = state.stack[top]
-        if state.seen[here] == stamp:
+        if state.seen[here] == state.stamp:
             top -= 1
             continue
-        ready = True
-        for edge in range(graph.starts[here], graph.starts[here + 1]):
-            parent = graph.parents[edge]
-            if not state.done[parent] and state.seen[parent] != stamp:
-                ready = False
+        is_ready = True
+        for edge in range(state.starts[here], state.starts[here + 1]):
+            parent = state.parents[edge]
+            if not state.done[parent] and state.seen[parent] != state.stamp:
+                is_ready = False
                 top += 1
-                if top >= most + 64 or top >= len(state.stack):
+                if top >= most + 64 or top >= state.stack.shape[0]:
                     return -1
                 state.stack[top] = parent
-        if ready:
+        if is_ready:
             top -= 1
-            state.seen[here] = stamp
+            state.seen[here] = state.stamp
             state.queue[count] = here
             count += 1
             if count >= most:
@@ -55,217 +269,81 @@ def demand(graph: Graph, state: State, node: int, most: int) -> int:
     return count
 
 
-@subroutine
-def less(seen: IntArray, by: IntArray, node: int, stamp: int) -> int:
-    """Count one more in ``by`` and return it; counts of another stamp are void."""
-    if seen[node] != stamp:
-        seen[node] = stamp
-        by[node] = 0
-    by[node] += 1
-    return int(by[node])
-
-
-@subroutine
-def look_ahead(graph: Graph, state: State, rules: Rules, node: int) -> float:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def look_ahead(state: State, node: cython.longlong) -> cython.double:
     """Return how much is computed per weight moved if ``node`` is made next, with all that is free thereafter."""
-    count = demand(graph, state, node, rules.longest)
+    longest: cython.longlong = state.rules.longest
+    count: cython.longlong = demand(state, node, longest)
+    wanted: cython.longlong = count
+    stamp: cython.longlong = state.stamp
+    most: cython.longlong = min(MOST_AHEAD * longest, state.queue.shape[0] - 1)
+    first: cython.longlong = 0
+    gain: cython.longlong
+    loads: cython.longlong = 0
+    held: cython.longlong
+    here: cython.longlong
+    number: cython.longlong
+    stop: cython.Py_ssize_t
+    edge: cython.Py_ssize_t
     if count < 0:
         return -1.0
-    stamp = state.counters[STAMP]
-    room = state.counters[ROOM]
-    loads = 0
-    held = 0
-    wanted = count
     for number in range(wanted):
         here = state.queue[number]
-        for edge in range(graph.starts[here], graph.starts[here + 1]):
-            parent = graph.parents[edge]
-            if not state.red[parent] and state.seen[parent] != stamp:
-                state.seen[parent] = stamp
-                loads += graph.weights[parent]
-                held += graph.weights[parent]
-                state.queue[count] = parent
+        for edge in range(state.starts[here], state.starts[here + 1]):
+            node = state.parents[edge]
+            if not state.red[node] and state.seen[node] != stamp:
+                state.seen[node] = stamp
+                loads += state.weights[node]
+                state.queue[count] = node
                 count += 1
-    gain = 0
-    first = 0
+    held = loads
     for number in range(wanted):
-        held += settled(graph, state, state.queue[number], stamp)
-        gain += 1
-    while first < count < min(8 * rules.longest, len(state.queue) - 1):
+        held += _growth(state, state.queue[number], stamp)
+    gain = wanted
+    while first < count < most:
         here = state.queue[first]
         first += 1
-        stop = min(graph.child_starts[here + 1], state.cursor[here] + 256)
-        state.counters[WORK] += stop - state.cursor[here]
+        stop = min(state.child_starts[here + 1], state.cursor[here] + MOST_CHILDREN)
+        state.work += stop - state.cursor[here]
         for edge in range(state.cursor[here], stop):
-            child = graph.children[edge]
-            if state.done[child] or state.seen[child] == stamp:
+            node = state.children[edge]
+            if state.done[node] or state.seen[node] == stamp:
                 continue
-            if state.absent[child] > less(state.absent_seen, state.absent_less, child, stamp):
+            if state.absent_seen[node] != stamp:
+                state.absent_seen[node] = stamp
+                state.absent_less[node] = 0
+            state.absent_less[node] += 1
+            if state.absent[node] > state.absent_less[node]:
                 continue
-            if state.net[child] > 0 and held + state.net[child] > room:
+            if state.net[node] > 0 and held + state.net[node] > state.room:
                 continue
-            state.seen[child] = stamp
-            held += settled(graph, state, child, stamp)
+            state.seen[node] = stamp
+            held += _growth(state, node, stamp)
             gain += 1
-            state.queue[count] = child
+            state.queue[count] = node
             count += 1
-            if count >= len(state.queue) - 1:
+            if count >= state.queue.shape[0] - 1:
                 break
-    value: float = gain / (loads + rules.growth * max(0, held) + rules.overflow * max(0, held - room) + 1e-3)
-    return value
+    return gain / (loads + state.rules.growth * max(0, held) + state.rules.overflow * max(0, held - state.room) + 1e-3)
 
 
-@subroutine
-def settled(graph: Graph, state: State, node: int, stamp: int) -> int:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _growth(state: State, node: cython.longlong, stamp: cython.longlong) -> cython.longlong:
     """Return by how much the memory grows when the look-ahead computes ``node``."""
-    held = graph.weights[node] if state.left[node] > 0 else 0
-    state.counters[WORK] += graph.starts[node + 1] - graph.starts[node]
-    for edge in range(graph.starts[node], graph.starts[node + 1]):
-        parent = graph.parents[edge]
-        if state.left[parent] == less(state.left_seen, state.left_less, parent, stamp):
-            held -= graph.weights[parent]
+    held: cython.longlong = state.weights[node] if state.left[node] > 0 else 0
+    edge: cython.Py_ssize_t
+    parent: cython.longlong
+    state.work += state.starts[node + 1] - state.starts[node]
+    for edge in range(state.starts[node], state.starts[node + 1]):
+        parent = state.parents[edge]
+        if state.left_seen[parent] != stamp:
+            state.left_seen[parent] = stamp
+            state.left_less[parent] = 0
+        state.left_less[parent] += 1
+        if state.left[parent] == state.left_less[parent]:
+            held -= state.weights[parent]
     return held
-
-
-@subroutine
-def goal_of(graph: Graph, state: State, wanted: int) -> int:
-    """Return the node to compute so that ``wanted`` is in fast memory and used; -1 if nothing wants it any more."""
-    if state.solo[wanted] <= 0 or state.red[wanted]:
-        return -1
-    if not state.done[wanted]:
-        return wanted
-    for edge in range(state.cursor[wanted], graph.child_starts[wanted + 1]):
-        child = graph.children[edge]
-        if not state.done[child] and state.absent[child] == 1:
-            return int(child)
-    return -1
-
-
-@subroutine
-def next_goal(
-    graph: Graph, state: State, rules: Rules, start: int, heap: list[tuple[float, int, int]], recent: list[int],
-    growing: list[int],
-) -> int:  # fmt: skip
-    """Return the best node to compute next of some that use what is in fast memory, and of the first in order."""
-    best = start
-    best_score = look_ahead(graph, state, rules, start)
-    last = graph.rank[start] + rules.window
-    while len(growing) > 0:
-        child = growing[-1]
-        if not state.done[child] and state.absent[child] == 0 and graph.rank[child] <= last:
-            score = look_ahead(graph, state, rules, child)
-            if score > best_score:
-                best_score = score
-                best = child
-            break
-        growing.pop()
-    kept = [heap[0]]
-    kept.pop()
-    tried = 0
-    while tried < rules.by_score and len(heap) > 0:
-        entry = heapq.heappop(heap)
-        other = entry[2]
-        if len(kept) > 0 and kept[-1][2] == other:
-            continue
-        goal = goal_of(graph, state, other)
-        if goal < 0:
-            continue
-        actual = -state.solo[other] / graph.weights[other]
-        if actual != entry[0]:
-            heapq.heappush(heap, (actual, entry[1], other))
-            continue
-        kept.append(entry)
-        tried += 1
-        if graph.rank[goal] > last:
-            continue
-        score = look_ahead(graph, state, rules, goal)
-        if score > best_score:
-            best_score = score
-            best = goal
-    for entry in kept:
-        heapq.heappush(heap, entry)
-    tried = 0
-    place = len(recent) - 1
-    while tried < rules.by_recency and place >= 0:
-        other = recent[place]
-        goal = goal_of(graph, state, other)
-        if goal < 0 and place == len(recent) - 1:
-            recent.pop()
-        elif goal >= 0 and graph.rank[goal] <= last:
-            score = look_ahead(graph, state, rules, goal)
-            if score > best_score:
-                best_score = score
-                best = goal
-        tried += 1 if goal >= 0 or place < len(recent) - 1 else 0
-        place -= 1
-    return best
-
-
-@kernel
-def greedy_order(graph: Graph, rules: Rules, capacity: int, most_work: int, seed: int) -> IntArray:
-    """Return a topological order of the nodes that are no inputs."""
-    np.random.seed(seed)
-    state = new_state(graph, capacity)
-    n = len(graph.weights)
-    total = 0
-    for node in range(n):
-        if not state.done[node]:
-            total += 1
-    found = np.empty(total, np.int64)
-    count = 0
-    heap = [(0.0, 0, 0)]
-    recent = [0]
-    shrinking = [0]
-    growing = [0]
-    heap.pop()
-    recent.pop()
-    shrinking.pop()
-    growing.pop()
-    start = 0
-    limit = int(rules.live * capacity)
-    goals = np.empty(rules.longest + 1, np.int64)
-    while count < total:
-        if state.counters[WORK] > most_work:
-            break
-        while start < total and state.done[graph.order[start]]:
-            start += 1
-        last = start + rules.window
-        node = -1
-        while len(shrinking) > 0 and node < 0:
-            candidate = shrinking.pop()
-            if not state.done[candidate] and state.absent[candidate] == 0:
-                node = candidate
-        while len(growing) > 0 and node < 0:
-            candidate = growing[-1]
-            if state.done[candidate] or state.absent[candidate] > 0 or graph.rank[candidate] > last:
-                growing.pop()
-            elif (
-                state.counters[ROOM] >= graph.weights[candidate]
-                and state.counters[DIRTY] + graph.weights[candidate] <= limit
-            ):
-                growing.pop()
-                node = candidate
-            else:
-                break
-        if node >= 0:
-            compute(graph, state, rules, node, heap, recent, shrinking, growing)
-            found[count] = node
-            count += 1
-            continue
-        goal = graph.order[start]
-        if len(heap) > 0:
-            goal = next_goal(graph, state, rules, goal, heap, recent, growing)
-        steps = demand(graph, state, goal, rules.longest)
-        for place in range(steps):
-            goals[place] = state.queue[place]
-        for number in range(steps):
-            node = goals[number]
-            if not state.done[node]:
-                compute(graph, state, rules, node, heap, recent, shrinking, growing)
-                found[count] = node
-                count += 1
-    for node in graph.order:
-        if not state.done[node]:
-            found[count] = node
-            count += 1
-    return found

@@ -2,124 +2,211 @@
 
 from __future__ import annotations
 
-import heapq
-from typing import NamedTuple
-
+import cython
 import numpy as np
-import numpy.typing as npt
-
-from shorthaul.core.jit import subroutine
-
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from cython.cimports.shorthaul.core.queue_kernels import Heap, Stack
+from cython.cimports.shorthaul.core.random_kernels import Random
 
 #: Values looked at when one has to give way, if there are more.
-SAMPLE = 48
-#: Places in State.counters.
-ROOM, RESIDENTS, STAMP, CLOCK, WORK, DIRTY = 0, 1, 2, 3, 4, 5
+SAMPLE = cython.declare(cython.longlong, 48)
+#: Children of a value looked at to tell when it is used next.
+LOOK = cython.declare(cython.longlong, 12)
+#: More than any rank.
+FAR = cython.declare(cython.longlong, 1 << 40)
 
 
-class Graph(NamedTuple):
-    """A CDAG as arrays; ``order`` is topological, ``rank`` its inverse."""
+@cython.final
+@cython.cclass
+class Rules:
+    """What the scheduler prefers: see :class:`shorthaul.pebble.orders.list_scheduling.Rules`."""
 
-    starts: IntArray
-    parents: IntArray
-    child_starts: IntArray
-    children: IntArray
-    weights: IntArray
-    order: IntArray
-    rank: IntArray
+    growth: cython.double
+    overflow: cython.double
+    dirty: cython.double
+    by_score: cython.longlong
+    by_recency: cython.longlong
+    longest: cython.longlong
+    window: cython.longlong
 
-
-class Rules(NamedTuple):
-    """What the scheduler prefers: see :func:`greedy_order`."""
-
-    growth: float
-    overflow: float
-    dirty: float
-    live: float
-    by_score: int
-    by_recency: int
-    longest: int
-    window: int
-
-
-class State(NamedTuple):
-    """The scheduler's model of the memories, and what each node still waits for."""
-
-    done: BoolArray  # computed, or an input
-    red: BoolArray  # in fast memory
-    saved: BoolArray  # in slow memory
-    absent: IntArray  # parents not in fast memory
-    which: IntArray  # their indices, combined by exclusive or: the index itself where there is one
-    left: IntArray  # children not computed
-    final: IntArray  # their indices, combined by exclusive or
-    net: IntArray  # by how much computing the node makes the fast memory fuller
-    solo: IntArray  # children for which only this parent is absent
-    cursor: IntArray  # the first child that may not be computed
-    residents: IntArray
-    place: IntArray  # in residents
-    pinned: IntArray  # stamp of the last pin
-    touched: IntArray  # when it was last read or made
-    seen: IntArray  # stamps of the look-ahead, with its differences to absent and left
-    absent_seen: IntArray
-    absent_less: IntArray
-    left_seen: IntArray
-    left_less: IntArray
-    queue: IntArray
-    stack: IntArray
-    counters: IntArray
+    def __init__(
+        self,
+        growth: cython.double,
+        overflow: cython.double,
+        dirty: cython.double,
+        by_score: cython.longlong,
+        by_recency: cython.longlong,
+        longest: cython.longlong,
+        window: cython.longlong,
+    ) -> None:
+        self.growth = growth
+        self.overflow = overflow
+        self.dirty = dirty
+        self.by_score = by_score
+        self.by_recency = by_recency
+        self.longest = longest
+        self.window = window
 
 
-@subroutine
-def new_state(graph: Graph, capacity: int) -> State:
-    """Return the state before the first move: all inputs in slow memory."""
-    n = len(graph.weights)
-    absent = graph.starts[1:] - graph.starts[:-1]
-    left = graph.child_starts[1:] - graph.child_starts[:-1]
-    which = np.zeros(n, np.int64)
-    final = np.zeros(n, np.int64)
-    solo = np.zeros(n, np.int64)
-    net = graph.weights.copy()
-    for node in range(n):
-        for edge in range(graph.starts[node], graph.starts[node + 1]):
-            parent = graph.parents[edge]
-            which[node] ^= parent
-            final[parent] ^= node
-            if left[parent] == 1:
-                net[node] -= graph.weights[parent]
-        if absent[node] == 1:
-            solo[which[node]] += 1
-        if left[node] == 0:
-            net[node] -= graph.weights[node]
-    counters = np.zeros(8, np.int64)
-    counters[ROOM] = capacity
-    return State(
-        absent == 0, np.zeros(n, np.bool_), absent == 0, absent, which, left, final, net, solo,
-        graph.child_starts[:-1].copy(), np.empty(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64),
-        np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64),
-        counters,
-    )  # fmt: skip
+@cython.final
+@cython.cclass
+class State:
+    """The scheduler's model of the memories, and what each node still waits for.
+
+    At first all inputs are in slow memory. ``order`` is topological and lists what is computed.
+    """
+
+    starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    order: cython.const_longlong[::1]
+    rules: Rules
+    random: Random
+    rank: cython.longlong[::1]  # the inverse of order
+    done: cython.uchar[::1]  # computed, or an input
+    red: cython.uchar[::1]  # in fast memory
+    saved: cython.uchar[::1]  # in slow memory
+    absent: cython.longlong[::1]  # parents not in fast memory
+    which: cython.longlong[::1]  # their indices, combined by exclusive or: the index itself where there is one
+    left: cython.longlong[::1]  # children not computed
+    final: cython.longlong[::1]  # their indices, combined by exclusive or
+    net: cython.longlong[::1]  # by how much computing the node makes the fast memory fuller
+    solo: cython.longlong[::1]  # children for which only this parent is absent
+    cursor: cython.longlong[::1]  # the first child that may not be computed
+    residents: cython.longlong[::1]
+    place: cython.longlong[::1]  # in residents
+    resident: cython.longlong  # how many there are
+    room: cython.longlong
+    dirty: cython.longlong  # weight in fast memory alone
+    pinned: cython.longlong[::1]  # the computation that pinned it last
+    clock: cython.longlong  # computations so far
+    seen: cython.longlong[::1]  # stamps of the look-ahead, with its differences to absent and left
+    absent_seen: cython.longlong[::1]
+    absent_less: cython.longlong[::1]
+    left_seen: cython.longlong[::1]
+    left_less: cython.longlong[::1]
+    stamp: cython.longlong
+    queue: cython.longlong[::1]
+    stack: cython.longlong[::1]
+    work: cython.longlong  # steps so far
+    wanted: Heap  # values that nodes wait for alone, by their number per weight
+    recent: Stack  # the same, the last on top
+    shrinking: Stack  # what can be computed and makes the fast memory emptier
+    growing: Stack  # what can be computed and does not
+
+    def __init__(
+        self,
+        starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+        child_starts: cython.const_longlong[::1],
+        children: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+        order: cython.const_longlong[::1],
+        rules: Rules,
+        capacity: cython.longlong,
+        random: Random,
+    ) -> None:
+        n = weights.shape[0]
+        self.starts = starts
+        self.parents = parents
+        self.child_starts = child_starts
+        self.children = children
+        self.weights = weights
+        self.order = order
+        self.rules = rules
+        self.random = random
+        self.rank = np.zeros(n, np.int64)
+        self.done = np.zeros(n, np.uint8)
+        self.red = np.zeros(n, np.uint8)
+        self.saved = np.zeros(n, np.uint8)
+        self.absent = np.empty(n, np.int64)
+        self.which = np.zeros(n, np.int64)
+        self.left = np.empty(n, np.int64)
+        self.final = np.zeros(n, np.int64)
+        self.net = np.empty(n, np.int64)
+        self.solo = np.zeros(n, np.int64)
+        self.cursor = np.empty(n, np.int64)
+        self.residents = np.empty(n, np.int64)
+        self.place = np.zeros(n, np.int64)
+        self.resident = 0
+        self.room = capacity
+        self.dirty = 0
+        self.pinned = np.zeros(n, np.int64)
+        self.clock = 0
+        self.seen = np.zeros(n, np.int64)
+        self.absent_seen = np.zeros(n, np.int64)
+        self.absent_less = np.zeros(n, np.int64)
+        self.left_seen = np.zeros(n, np.int64)
+        self.left_less = np.zeros(n, np.int64)
+        self.stamp = 0
+        self.queue = np.empty(n, np.int64)
+        self.stack = np.empty(n, np.int64)
+        self.work = 0
+        self.wanted = Heap()
+        self.recent = Stack()
+        self.shrinking = Stack()
+        self.growing = Stack()
+        with cython.nogil:
+            _count(self)
 
 
-@subroutine
-def enter(
-    graph: Graph, state: State, node: int, heap: list[tuple[float, int, int]], recent: list[int],
-    shrinking: list[int], growing: list[int],
-) -> None:  # fmt: skip
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count(state: State) -> cython.void:
+    """Set what each node waits for at the start."""
+    node: cython.longlong
+    parent: cython.longlong
+    edge: cython.Py_ssize_t
+    for node in range(state.weights.shape[0]):
+        state.cursor[node] = state.child_starts[node]
+        state.absent[node] = state.starts[node + 1] - state.starts[node]
+        state.left[node] = state.child_starts[node + 1] - state.child_starts[node]
+        state.net[node] = state.weights[node] if state.left[node] > 0 else 0
+        if state.absent[node] == 0:
+            state.done[node] = True
+            state.saved[node] = True
+    for node in range(state.order.shape[0]):
+        state.rank[state.order[node]] = node
+    for node in range(state.weights.shape[0]):
+        for edge in range(state.starts[node], state.starts[node + 1]):
+            parent = state.parents[edge]
+            state.which[node] ^= parent
+            state.final[parent] ^= node
+            if state.left[parent] == 1:
+                state.net[node] -= state.weights[parent]
+        if state.absent[node] == 1:
+            state.solo[state.which[node]] += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def want(state: State, node: cython.longlong) -> cython.void:
+    """Note for how many nodes, per weight, ``node`` alone is absent."""
+    ratio: cython.double = -state.solo[node] / cython.cast(cython.double, state.weights[node])
+    state.wanted.push(ratio, state.rank[node] * state.weights.shape[0] + node)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def enter(state: State, node: cython.longlong) -> cython.void:
     """Put ``node`` into fast memory: its children wait for one parent less."""
+    edge: cython.Py_ssize_t
+    child: cython.longlong
+    other: cython.longlong
     state.red[node] = True
-    count = state.counters[RESIDENTS]
-    state.residents[count] = node
-    state.place[node] = count
-    state.counters[RESIDENTS] = count + 1
-    state.counters[ROOM] -= graph.weights[node]
+    state.residents[state.resident] = node
+    state.place[node] = state.resident
+    state.resident += 1
+    state.room -= state.weights[node]
     if not state.saved[node]:
-        state.counters[DIRTY] += graph.weights[node]
-    state.counters[WORK] += graph.child_starts[node + 1] - state.cursor[node]
-    for edge in range(state.cursor[node], graph.child_starts[node + 1]):
-        child = graph.children[edge]
+        state.dirty += state.weights[node]
+    state.work += state.child_starts[node + 1] - state.cursor[node]
+    for edge in range(state.cursor[node], state.child_starts[node + 1]):
+        child = state.children[edge]
         if state.done[child]:
             continue
         state.absent[child] -= 1
@@ -127,38 +214,44 @@ def enter(
         if state.absent[child] == 0:
             state.solo[node] -= 1
             if state.net[child] <= 0:
-                shrinking.append(child)
+                state.shrinking.push(child)
             else:
-                growing.append(child)
+                state.growing.push(child)
         elif state.absent[child] == 1:
             other = state.which[child]
             state.solo[other] += 1
-            heapq.heappush(heap, (-state.solo[other] / graph.weights[other], graph.rank[other], other))
-            recent.append(other)
+            want(state, other)
+            state.recent.push(other)
 
 
-@subroutine
-def leave(graph: Graph, state: State, node: int) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def leave(state: State, node: cython.longlong) -> cython.void:
     """Take ``node`` out of fast memory without telling its children."""
+    other: cython.longlong
     state.red[node] = False
-    count = state.counters[RESIDENTS] - 1
-    other = state.residents[count]
+    state.resident -= 1
+    other = state.residents[state.resident]
     state.residents[state.place[node]] = other
     state.place[other] = state.place[node]
-    state.counters[RESIDENTS] = count
-    state.counters[ROOM] += graph.weights[node]
+    state.room += state.weights[node]
     if not state.saved[node]:
-        state.counters[DIRTY] -= graph.weights[node]
+        state.dirty -= state.weights[node]
 
 
-@subroutine
-def evict(graph: Graph, state: State, node: int, heap: list[tuple[float, int, int]]) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def evict(state: State, node: cython.longlong) -> cython.void:
     """Drop ``node``, storing it if need be: its children wait for one parent more."""
-    leave(graph, state, node)
+    edge: cython.Py_ssize_t
+    child: cython.longlong
+    leave(state, node)
     state.saved[node] = True
-    state.counters[WORK] += graph.child_starts[node + 1] - state.cursor[node]
-    for edge in range(state.cursor[node], graph.child_starts[node + 1]):
-        child = graph.children[edge]
+    state.work += state.child_starts[node + 1] - state.cursor[node]
+    for edge in range(state.cursor[node], state.child_starts[node + 1]):
+        child = state.children[edge]
         if state.done[child]:
             continue
         if state.absent[child] == 0:
@@ -168,93 +261,97 @@ def evict(graph: Graph, state: State, node: int, heap: list[tuple[float, int, in
         state.absent[child] += 1
         state.which[child] ^= node
     if state.solo[node] > 0:
-        heapq.heappush(heap, (-state.solo[node] / graph.weights[node], graph.rank[node], node))
+        want(state, node)
 
 
-@subroutine
-def use_distance(graph: Graph, state: State, node: int) -> tuple[int, int]:
-    """Return (absent parents, rank) of the child of ``node`` that is nearest to being computed, of the first few."""
-    edge = state.cursor[node]
-    last = graph.child_starts[node + 1]
-    while edge < last and state.done[graph.children[edge]]:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def use_distance(state: State, node: cython.longlong) -> cython.double:
+    """Return the absent parents, and as a fraction the rank, of the child that is nearest, of the first few."""
+    edge: cython.Py_ssize_t = state.cursor[node]
+    last: cython.Py_ssize_t = state.child_starts[node + 1]
+    look: cython.Py_ssize_t
+    child: cython.longlong
+    least: cython.longlong = FAR
+    rank: cython.longlong = FAR
+    while edge < last and state.done[state.children[edge]]:
         edge += 1
     state.cursor[node] = edge
-    least = 1 << 40
-    rank = 1 << 40
-    for look in range(edge, min(last, edge + 12)):
-        child = graph.children[look]
-        if not state.done[child]:
-            absent = state.absent[child]
-            if absent < least or (absent == least and graph.rank[child] < rank):
-                least = absent
-                rank = graph.rank[child]
-    return least, rank
-
-
-@subroutine
-def victim_of(graph: Graph, state: State, rules: Rules, pin: int) -> int:
-    """Return the value whose next use seems farthest, of all or of some drawn at random; -1 if all are pinned."""
-    count = state.counters[RESIDENTS]
-    best = -1
-    best_score = -1.0
-    for number in range(SAMPLE + count):
-        if number < SAMPLE and count > SAMPLE:
-            other = state.residents[np.random.randint(0, count)]
-        elif number < SAMPLE or best >= 0:  # enough drawn, or few enough to look at all
-            if number >= count:
-                break
-            other = state.residents[number]
-            if number >= SAMPLE:
-                break
-        else:
-            other = state.residents[number - SAMPLE]
-        if state.pinned[other] == pin:
+    for look in range(edge, min(last, edge + LOOK)):
+        child = state.children[look]
+        if state.done[child]:
             continue
-        absent, rank = use_distance(graph, state, other)
-        score = absent + rank / len(graph.rank)
+        if state.absent[child] < least or (state.absent[child] == least and state.rank[child] < rank):
+            least = state.absent[child]
+            rank = state.rank[child]
+    return least + rank / cython.cast(cython.double, state.rank.shape[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def victim_of(state: State) -> cython.longlong:
+    """Return the value whose next use seems farthest, of all or of some drawn at random; -1 if all are pinned."""
+    best: cython.longlong = -1
+    other: cython.longlong
+    number: cython.longlong
+    score: cython.double
+    best_score: cython.double = -1.0
+    for number in range(min(SAMPLE, state.resident)):
+        other = state.residents[number if state.resident <= SAMPLE else state.random.below(state.resident)]
+        if state.pinned[other] == state.clock:
+            continue
+        score = use_distance(state, other)
         if not state.saved[other]:
-            score /= rules.dirty
+            score /= state.rules.dirty
         if score > best_score:
             best_score = score
             best = other
+    number = 0
+    while best < 0 and number < state.resident:  # those drawn are all pinned
+        if state.pinned[state.residents[number]] != state.clock:
+            best = state.residents[number]
+        number += 1
     return best
 
 
-@subroutine
-def compute(
-    graph: Graph, state: State, rules: Rules, node: int, heap: list[tuple[float, int, int]], recent: list[int],
-    shrinking: list[int], growing: list[int],
-) -> None:  # fmt: skip
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def compute(state: State, node: cython.longlong) -> cython.void:
     """Compute ``node``, all of whose parents are computed: load those absent, evict what has to give way."""
-    state.counters[CLOCK] += 1
-    pin = state.counters[CLOCK]
-    need = graph.weights[node]
-    for edge in range(graph.starts[node], graph.starts[node + 1]):
-        parent = graph.parents[edge]
-        state.pinned[parent] = pin
+    need: cython.longlong = state.weights[node]
+    edge: cython.Py_ssize_t
+    parent: cython.longlong
+    child: cython.longlong
+    before: cython.longlong
+    state.clock += 1
+    for edge in range(state.starts[node], state.starts[node + 1]):
+        parent = state.parents[edge]
+        state.pinned[parent] = state.clock
         if not state.red[parent]:
-            need += graph.weights[parent]
-    while state.counters[ROOM] < need:
-        victim = victim_of(graph, state, rules, pin)
-        if victim < 0:
+            need += state.weights[parent]
+    while state.room < need:
+        parent = victim_of(state)
+        if parent < 0:
             break
-        evict(graph, state, victim, heap)
-    for edge in range(graph.starts[node], graph.starts[node + 1]):
-        parent = graph.parents[edge]
-        if not state.red[parent]:
-            enter(graph, state, parent, heap, recent, shrinking, growing)
+        evict(state, parent)
+    for edge in range(state.starts[node], state.starts[node + 1]):
+        if not state.red[state.parents[edge]]:
+            enter(state, state.parents[edge])
     state.done[node] = True
-    for edge in range(graph.starts[node], graph.starts[node + 1]):
-        parent = graph.parents[edge]
+    for edge in range(state.starts[node], state.starts[node + 1]):
+        parent = state.parents[edge]
         state.left[parent] -= 1
         state.final[parent] ^= node
         if state.left[parent] == 0:
-            leave(graph, state, parent)
+            leave(state, parent)
         elif state.left[parent] == 1:
             child = state.final[parent]
             before = state.net[child]
-            state.net[child] -= graph.weights[parent]
+            state.net[child] -= state.weights[parent]
             if before > 0 and state.net[child] <= 0 and state.absent[child] == 0:
-                shrinking.append(child)
+                state.shrinking.push(child)
     if state.left[node] > 0:
-        enter(graph, state, node, heap, recent, shrinking, growing)
+        enter(state, node)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shorthaul.graphs.csr import component_of
 from shorthaul.pebble.model import Cdag, IntArray, build
-from shorthaul.pebble.orders.belady_kernels import levels
+from shorthaul.pebble.orders.order_kernels import levels
 
 #: Rounds in which nodes learn of their neighbours before modules are compared.
 _ROUNDS = 4

@@ -2,87 +2,259 @@
 
 from __future__ import annotations
 
-import heapq
-from typing import NamedTuple
-
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import kernel, subroutine
+from cython.cimports.shorthaul.core.queue_kernels import Heap, Stack
 
 IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 
-class Reads(NamedTuple):
+@cython.final
+@cython.cclass
+class Reads:
     """Which group reads which classes of values, both ways, and what a class weighs.
 
     ``made`` is the class that a group's own value is in, -1 where nobody else reads it.
     """
 
-    starts: IntArray
-    classes: IntArray
-    reader_starts: IntArray
-    readers: IntArray
-    weights: IntArray
-    made: IntArray
+    starts: cython.const_longlong[::1]
+    classes: cython.const_longlong[::1]
+    reader_starts: cython.const_longlong[::1]
+    readers: cython.const_longlong[::1]
+    made: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+
+    def __init__(
+        self,
+        starts: cython.const_longlong[::1],
+        classes: cython.const_longlong[::1],
+        reader_starts: cython.const_longlong[::1],
+        readers: cython.const_longlong[::1],
+        made: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+    ) -> None:
+        self.starts = starts
+        self.classes = classes
+        self.reader_starts = reader_starts
+        self.readers = readers
+        self.made = made
+        self.weights = weights
 
 
-class Growth(NamedTuple):
-    """What the tiles hold so far, and what each group still misses."""
+@cython.final
+@cython.cclass
+class Growth:
+    """Tiles that grow one after another, up to a weight of ``size``.
 
-    tile: IntArray  # of each group, -1: none
-    turn: IntArray
-    is_open: BoolArray  # may be put into the tile now
-    waiting: IntArray  # groups that have to come before
-    absent: IntArray  # classes not read by the tile
-    missing: IntArray  # their weight
-    which: IntArray  # their indices, combined by exclusive or: the index itself where there is one
-    solo: IntArray  # of each class: the open groups touched by the tile that miss it alone
-    inside: IntArray  # of each class: the last tile that read it
-    taken: IntArray  # the classes read by this tile
-    counters: IntArray  # tile, turns, classes taken
+    First come targets all of whose operands the tile reads already, then the class of values is taken that completes
+    most targets per weight, or with ``singly`` the target that misses least; else the tile is closed, and the next
+    target of ``order`` starts another. ``waiting`` counts for each group the groups that have to come before it, and is
+    used up; ``children`` are the groups that wait for it.
+    """
+
+    reads: Reads
+    order: cython.const_longlong[::1]
+    is_target: cython.const_uchar[::1]
+    child_starts: cython.const_longlong[::1]
+    children: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    size: cython.longlong
+    singly: cython.bint
+    waiting: cython.longlong[::1]
+    tile: cython.longlong[::1]  # of each group, -1: none
+    turn: cython.longlong[::1]
+    is_open: cython.uchar[::1]  # may be put into the tile now
+    absent: cython.longlong[::1]  # classes not read by the tile
+    missing: cython.longlong[::1]  # their weight
+    which: cython.longlong[::1]  # their indices, combined by exclusive or: the index itself where there is one
+    solo: cython.longlong[::1]  # of each class: the open groups touched by the tile that miss it alone
+    inside: cython.longlong[::1]  # of each class: the last tile that read it
+    taken: cython.longlong[::1]  # the classes read by this tile
+    classes_taken: cython.longlong
+    tiles: cython.longlong
+    turns: cython.longlong
+    held: cython.longlong  # weight in this tile
+    is_growing: cython.bint
+    place: cython.Py_ssize_t  # in order
+    work: cython.longlong  # steps so far
+    whole: Heap  # classes, by how many groups they complete per weight
+    single: Heap  # groups, by what they miss
+    ready: Stack  # groups that miss nothing
+
+    def __init__(
+        self,
+        order: cython.const_longlong[::1],
+        is_target: cython.const_uchar[::1],
+        reads: Reads,
+        child_starts: cython.const_longlong[::1],
+        children: cython.const_longlong[::1],
+        waiting: cython.longlong[::1],
+        weights: cython.const_longlong[::1],
+        size: cython.longlong,
+        singly: cython.bint,
+    ) -> None:
+        n = waiting.shape[0]
+        classes = reads.weights.shape[0]
+        self.reads = reads
+        self.order = order
+        self.is_target = is_target
+        self.child_starts = child_starts
+        self.children = children
+        self.weights = weights
+        self.size = size
+        self.singly = singly
+        self.waiting = waiting
+        self.tile = np.full(n, -1, np.int64)
+        self.turn = np.full(n, -1, np.int64)
+        self.is_open = np.zeros(n, np.uint8)
+        self.absent = np.zeros(n, np.int64)
+        self.missing = np.zeros(n, np.int64)
+        self.which = np.zeros(n, np.int64)
+        self.solo = np.zeros(classes, np.int64)
+        self.inside = np.full(classes, -1, np.int64)
+        self.taken = np.empty(classes, np.int64)
+        self.classes_taken = 0
+        self.tiles = 0
+        self.turns = 0
+        self.held = 0
+        self.is_growing = False
+        self.place = 0
+        self.work = 0
+        self.whole = Heap()
+        self.single = Heap()
+        self.ready = Stack()
+        with cython.nogil:
+            _count(self, reads)
 
 
-_TILE, _TURNS, _TAKEN = 0, 1, 2
-
-
-@subroutine
-def new_growth(is_target: BoolArray, reads: Reads, waiting: IntArray) -> Growth:
-    """Return the state before the first tile."""
-    n = len(waiting)
-    missing = np.zeros(n, np.int64)
-    which = np.zeros(n, np.int64)
-    for group in range(n):
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _count(growth: Growth, reads: Reads) -> cython.void:
+    """Set what each group misses at the start."""
+    group: cython.Py_ssize_t
+    place: cython.Py_ssize_t
+    for group in range(growth.waiting.shape[0]):
+        growth.is_open[group] = growth.is_target[group] and growth.waiting[group] == 0
+        growth.absent[group] = reads.starts[group + 1] - reads.starts[group]
         for place in range(reads.starts[group], reads.starts[group + 1]):
-            which[group] ^= reads.classes[place]
-            missing[group] += reads.weights[reads.classes[place]]
-    classes = len(reads.weights)
-    return Growth(
-        np.full(n, -1, np.int64), np.full(n, -1, np.int64), is_target & (waiting == 0), waiting,
-        reads.starts[1:] - reads.starts[:-1], missing, which, np.zeros(classes, np.int64),
-        np.full(classes, -1, np.int64), np.empty(classes, np.int64), np.zeros(3, np.int64),
-    )  # fmt: skip
+            growth.which[group] ^= reads.classes[place]
+            growth.missing[group] += reads.weights[reads.classes[place]]
 
 
-@subroutine
-def wait_alone(reads: Reads, growth: Growth, group: int, more: int, whole: list[tuple[float, int]]) -> None:
+def advance(growth: Growth, work: cython.longlong) -> bool:
+    """Let tiles grow for so many steps more; True when every target is in one."""
+    reads: Reads = growth.reads
+    work += growth.work
+    with cython.nogil:
+        while growth.work < work and growth.place < growth.order.shape[0]:
+            _grow(growth, reads)
+    return bool(growth.place == growth.order.shape[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _grow(growth: Growth, reads: Reads) -> cython.void:
+    """Start a tile, or let it grow by a group or a class, or close it."""
+    group: cython.longlong = growth.order[growth.place]
+    value: cython.longlong
+    growth.work += 1
+    if not growth.is_growing:
+        if growth.tile[group] >= 0 or not growth.is_target[group]:
+            growth.place += 1
+            return
+        growth.is_growing = True
+        growth.whole.size = 0
+        growth.single.size = 0
+        growth.ready.size = 0
+        growth.ready.push(group)
+        growth.held = 0
+    group = _ready_group(growth)
+    if group < 0:
+        value = _best_class(growth, reads)
+        group = _best_group(growth, reads, value)
+        if group < 0 and value >= 0:
+            _take(growth, reads, value)
+            return
+    if group >= 0 and (growth.held == 0 or growth.held + growth.weights[group] <= growth.size):
+        growth.held += growth.weights[group]
+        _put(growth, reads, group)
+        return
+    _close(growth, reads)
+    growth.is_growing = False
+    growth.place += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _ready_group(growth: Growth) -> cython.longlong:
+    """Return a group that reads nothing new, -1 if there is none."""
+    group: cython.longlong
+    while growth.ready.size > 0:
+        growth.ready.size -= 1
+        group = growth.ready.items[growth.ready.size]
+        if growth.is_open[group]:
+            return group
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_class(growth: Growth, reads: Reads) -> cython.longlong:
+    """Return the class that completes most groups per weight, -1 if none completes any."""
+    value: cython.longlong
+    ratio: cython.double
+    while growth.whole.size > 0:
+        value = growth.whole.items[0]
+        ratio = -growth.solo[value] / cython.cast(cython.double, reads.weights[value])
+        if growth.inside[value] != growth.tiles and growth.solo[value] > 0 and ratio == growth.whole.keys[0]:
+            return value
+        growth.whole.pop()
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_group(growth: Growth, reads: Reads, value: cython.longlong) -> cython.longlong:
+    """Return the group that misses least, -1 if none is touched or if taking class ``value`` gives more per weight."""
+    group: cython.longlong
+    while growth.singly and growth.single.size > 0:
+        group = growth.single.items[0]
+        if growth.is_open[group] and growth.missing[group] == growth.single.keys[0]:
+            if value < 0 or growth.solo[value] * growth.missing[group] < reads.weights[value]:
+                return group
+            return -1
+        growth.single.pop()
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _wait_alone(growth: Growth, reads: Reads, group: cython.longlong, more: cython.longlong) -> cython.void:
     """Count one group more, or less, that misses one class alone."""
-    value = growth.which[group]
+    value: cython.longlong = growth.which[group]
     growth.solo[value] += more
     if growth.solo[value] > 0:
-        heapq.heappush(whole, (-growth.solo[value] / reads.weights[value], value))
+        growth.whole.push(-growth.solo[value] / cython.cast(cython.double, reads.weights[value]), value)
 
 
-@subroutine
-def take(
-    reads: Reads, growth: Growth, value: int, whole: list[tuple[float, int]], single: list[tuple[int, int]],
-    ready: list[int],
-) -> None:  # fmt: skip
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _take(growth: Growth, reads: Reads, value: cython.longlong) -> cython.void:
     """Let the tile read class ``value``: its readers miss one class less."""
-    growth.inside[value] = growth.counters[_TILE]
-    growth.taken[growth.counters[_TAKEN]] = value
-    growth.counters[_TAKEN] += 1
+    edge: cython.Py_ssize_t
+    group: cython.longlong
+    growth.inside[value] = growth.tiles
+    growth.taken[growth.classes_taken] = value
+    growth.classes_taken += 1
+    growth.work += reads.reader_starts[value + 1] - reads.reader_starts[value]
     for edge in range(reads.reader_starts[value], reads.reader_starts[value + 1]):
         group = reads.readers[edge]
         growth.absent[group] -= 1
@@ -91,77 +263,55 @@ def take(
         if not growth.is_open[group]:
             continue
         if growth.absent[group] == 0:
-            ready.append(group)
+            growth.ready.push(group)
             continue
-        heapq.heappush(single, (growth.missing[group], group))
+        growth.single.push(growth.missing[group], group)
         if growth.absent[group] == 1:
-            wait_alone(reads, growth, group, 1, whole)
+            _wait_alone(growth, reads, group, 1)
 
 
-@subroutine
-def put(
-    reads: Reads, growth: Growth, group: int, is_target: BoolArray, child_starts: IntArray, children: IntArray,
-    whole: list[tuple[float, int]], single: list[tuple[int, int]], ready: list[int],
-) -> None:  # fmt: skip
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(growth: Growth, reads: Reads, group: cython.longlong) -> cython.void:
     """Put ``group`` into the tile, which reads all that it reads from now on, and its own value."""
-    growth.tile[group] = growth.counters[_TILE]
-    growth.turn[group] = growth.counters[_TURNS]
-    growth.counters[_TURNS] += 1
+    edge: cython.Py_ssize_t
+    child: cython.longlong
+    value: cython.longlong
+    growth.tile[group] = growth.tiles
+    growth.turn[group] = growth.turns
+    growth.turns += 1
     growth.is_open[group] = False
     if growth.absent[group] == 1 and reads.starts[group + 1] - reads.starts[group] > 1:
-        wait_alone(reads, growth, group, -1, whole)
-    for edge in range(child_starts[group], child_starts[group + 1]):
-        child = children[edge]
+        _wait_alone(growth, reads, group, -1)
+    for edge in range(growth.child_starts[group], growth.child_starts[group + 1]):
+        child = growth.children[edge]
         growth.waiting[child] -= 1
-        if growth.waiting[child] > 0 or not is_target[child]:
+        if growth.waiting[child] > 0 or not growth.is_target[child]:
             continue
         growth.is_open[child] = True
         if growth.absent[child] == 0:
-            ready.append(child)
+            growth.ready.push(child)
         elif growth.absent[child] < reads.starts[child + 1] - reads.starts[child]:
-            heapq.heappush(single, (growth.missing[child], child))
+            growth.single.push(growth.missing[child], child)
             if growth.absent[child] == 1:
-                wait_alone(reads, growth, child, 1, whole)
-    for place in range(reads.starts[group], reads.starts[group + 1] + 1):
-        value = reads.classes[place] if place < reads.starts[group + 1] else reads.made[group]
-        if value >= 0 and growth.inside[value] != growth.counters[_TILE]:
-            take(reads, growth, value, whole, single, ready)
+                _wait_alone(growth, reads, child, 1)
+    for edge in range(reads.starts[group], reads.starts[group + 1] + 1):
+        value = reads.classes[edge] if edge < reads.starts[group + 1] else reads.made[group]
+        if value >= 0 and growth.inside[value] != growth.tiles:
+            _take(growth, reads, value)
 
 
-@subroutine
-def choose(
-    reads: Reads, growth: Growth, singly: bool, whole: list[tuple[float, int]], single: list[tuple[int, int]],
-    ready: list[int],
-) -> tuple[int, int]:  # fmt: skip
-    """Return (group, -1) for the group to put next, (-1, class) for the class to take, (-1, -1) if none is near."""
-    while len(ready) > 0:
-        group = ready.pop()
-        if growth.is_open[group]:
-            return group, -1
-    value = -1
-    while len(whole) > 0 and value < 0:
-        ratio, other = whole[0]
-        stale = growth.inside[other] == growth.counters[_TILE] or growth.solo[other] <= 0
-        if stale or -growth.solo[other] / reads.weights[other] != ratio:
-            heapq.heappop(whole)
-        else:
-            value = other
-    group = -1
-    while singly and len(single) > 0 and group < 0:
-        missing, other = single[0]
-        if growth.is_open[other] and growth.missing[other] == missing:
-            group = other
-        else:
-            heapq.heappop(single)
-    if group >= 0 and (value < 0 or growth.solo[value] * growth.missing[group] < reads.weights[value]):
-        return group, -1
-    return -1, value
-
-
-@subroutine
-def close(reads: Reads, growth: Growth) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _close(growth: Growth, reads: Reads) -> cython.void:
     """End the tile: what it read is absent again."""
-    for place in range(growth.counters[_TAKEN]):
+    place: cython.Py_ssize_t
+    edge: cython.Py_ssize_t
+    value: cython.longlong
+    group: cython.longlong
+    for place in range(growth.classes_taken):
         value = growth.taken[place]
         growth.solo[value] = 0
         for edge in range(reads.reader_starts[value], reads.reader_starts[value + 1]):
@@ -171,73 +321,77 @@ def close(reads: Reads, growth: Growth) -> None:
             growth.absent[group] += 1
             growth.missing[group] += reads.weights[value]
             growth.which[group] ^= value
-    growth.counters[_TAKEN] = 0
-    growth.counters[_TILE] += 1
+    growth.classes_taken = 0
+    growth.tiles += 1
 
 
-@kernel
-def grown(
-    order: IntArray, is_target: BoolArray, reads: Reads, child_starts: IntArray, children: IntArray,
-    waiting: IntArray, weights: IntArray, size: int, singly: bool,
-) -> tuple[IntArray, IntArray]:  # fmt: skip
-    """Return (tile, turn) of every target, -1 for the others, both of shape (groups,).
-
-    Tiles grow up to a weight of ``size``: first come targets all of whose operands the tile reads already, then the
-    class of values is taken that completes most targets per weight, or with ``singly`` the target that misses least;
-    else the tile is closed, and the next target of ``order`` starts another. ``waiting`` counts for each group the
-    groups that have to come before it; ``children`` are the groups that wait for it.
-    """
-    growth = new_growth(is_target, reads, waiting)
-    for start in order:
-        if growth.tile[start] >= 0 or not is_target[start]:
-            continue
-        whole = [(0.0, 0)]
-        whole.pop()
-        single = [(0, 0)]
-        single.pop()
-        ready = [start]
-        held = 0
-        while True:
-            group, value = choose(reads, growth, singly, whole, single, ready)
-            if group >= 0:
-                if held > 0 and held + weights[group] > size:
-                    break
-                held += weights[group]
-                put(reads, growth, group, is_target, child_starts, children, whole, single, ready)
-            elif value >= 0:
-                take(reads, growth, value, whole, single, ready)
-            else:
-                break
-        close(reads, growth)
-    return growth.tile, growth.turn
-
-
-@kernel
 def levels(
-    order: IntArray, starts: IntArray, parents: IntArray, tile: IntArray, backwards: bool
-) -> IntArray:  # fmt: skip
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    tile: cython.const_longlong[::1],
+    backwards: cython.bint,
+) -> IntArray:
     """Return the longest path to every node inside its own tile, or minus the longest one from it, shape (n,)."""
-    level = np.zeros(len(tile), np.int64)
-    if not backwards:
-        for node in order:
-            for place in range(starts[node], starts[node + 1]):
-                parent = parents[place]
-                if tile[parent] == tile[node]:
-                    level[node] = max(level[node], level[parent] + 1)
-        return level
-    for place in range(len(order) - 1, -1, -1):
-        node = order[place]
-        for edge in range(starts[node], starts[node + 1]):
-            parent = parents[edge]
-            if tile[parent] == tile[node]:
-                level[parent] = min(level[parent], level[node] - 1)
+    level = np.zeros(tile.shape[0], np.int64)
+    level_view: cython.longlong[::1] = level
+    with cython.nogil:
+        _levels(order, starts, parents, tile, backwards, level_view)
     return level
 
 
-@kernel
-def earliest(order: IntArray, starts: IntArray, parents: IntArray, values: IntArray) -> None:
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _levels(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    tile: cython.const_longlong[::1],
+    backwards: cython.bint,
+    level: cython.longlong[::1],
+) -> cython.void:
+    place: cython.Py_ssize_t
+    edge: cython.Py_ssize_t
+    node: cython.longlong
+    parent: cython.longlong
+    for place in range(order.shape[0]):
+        node = order[order.shape[0] - 1 - place] if backwards else order[place]
+        for edge in range(starts[node], starts[node + 1]):
+            parent = parents[edge]
+            if tile[parent] != tile[node]:
+                continue
+            if backwards:
+                level[parent] = min(level[parent], level[node] - 1)
+            else:
+                level[node] = max(level[node], level[parent] + 1)
+
+
+def lower_to_children(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    values: cython.longlong[::1],
+) -> None:
     """Give every node the least of its own value and its children's; negative values are none."""
-    for place in range(len(order) - 1, -1, -1):
+    with cython.nogil:
+        _lower(order, starts, parents, values)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lower(
+    order: cython.const_longlong[::1],
+    starts: cython.const_longlong[::1],
+    parents: cython.const_longlong[::1],
+    values: cython.longlong[::1],
+) -> cython.void:
+    place: cython.Py_ssize_t
+    edge: cython.Py_ssize_t
+    node: cython.longlong
+    parent: cython.longlong
+    for place in range(order.shape[0] - 1, -1, -1):
         node = order[place]
         for edge in range(starts[node], starts[node + 1]):
             parent = parents[edge]

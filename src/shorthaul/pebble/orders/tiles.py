@@ -14,17 +14,19 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core import jit
+from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, from_arrays
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, tile_kernels
-from shorthaul.pebble.orders import tile_exchange_kernels as exchange
+from shorthaul.pebble.orders import tile_exchange_kernels as exchange_kernels
 from shorthaul.pebble.orders.fusion import Fused, fuse
 from shorthaul.pebble.plan import Plan
 
 #: Most nodes of a subtree that are computed at once with their only reader, inside a tile.
 _STEP: Final = 3
+#: Steps of a kernel between two looks at the clock.
+_PIECE: Final = 1_000_000
 #: Weights of classes are scaled by this to be skewed.
 _SCALE: Final = 1024
 #: Sizes tried first, as shares of the budget.
@@ -100,26 +102,37 @@ class Tiler:
             readers = np.repeat(computed, children.degrees())
             waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
         stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(self._weights)))
-        skewed = self._reads._replace(weights=np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64)))
-        tile, turn = tile_kernels.grown(
-            order, target, skewed, children.starts, children.targets, waiting, sums.weights, shape.size, shape.single
-        )
+        skewed = np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64))
+        growth = tile_kernels.Growth(
+            order, target.view(np.uint8), tile_kernels.Reads(*self._reads, skewed), children.starts, children.targets,
+            waiting, sums.weights, shape.size, shape.single,
+        )  # fmt: skip
+        while not tile_kernels.advance(growth, _PIECE):
+            pass
+        tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
         if shape.exchanges and (int(tile.max()) + 1) * len(self._weights) <= _MOST_COUNTS:
             heat = float(np.median(self._weights))
             steps = min(shape.exchanges * int((tile >= 0).sum()), _MOST_EXCHANGES)
             parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
-            tile, _ = exchange.exchanged(
-                tile, self._reads, parents.starts, parents.targets, children.starts, children.targets, sums.weights,
-                size, steps, _HOT * heat, _COLD * heat, steps + shape.size,
+            exchange = exchange_kernels.Exchange(
+                tile, tile_kernels.Reads(*self._reads, self._weights), parents.starts, parents.targets,
+                children.starts, children.targets, sums.weights, size,
             )  # fmt: skip
+            exchange.schedule(steps, _HOT * heat, _COLD * heat, Random(steps + shape.size))
+            while not exchange_kernels.advance(exchange, _PIECE):
+                pass
+            tile = np.asarray(exchange.best)
         if shape.outputs:
             for values in (tile, turn):
-                tile_kernels.earliest(order, sums.parents.starts, sums.parents.targets, values)
+                tile_kernels.lower_to_children(order, sums.parents.starts, sums.parents.targets, values)
         return tile, turn
 
 
-def _classes(sums: Fused) -> tuple[tile_kernels.Reads, IntArray]:
-    """Return who reads which class of values, and the weights of the classes: values with the same readers are one."""
+def _classes(sums: Fused) -> tuple[tuple[IntArray, IntArray, IntArray, IntArray, IntArray], IntArray]:
+    """Return who reads which class of values, and the weights of the classes: values with the same readers are one.
+
+    The arrays are the first five of :class:`tile_kernels.Reads`.
+    """
     n = len(sums.heads)
     codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is told by the sum of its readers' codes
     children = sums.children
@@ -137,9 +150,7 @@ def _classes(sums: Fused) -> tuple[tile_kernels.Reads, IntArray]:
     group, value = group[shared[value]], value[shared[value]]
     reads, readers = from_arrays(n, group, value), from_arrays(len(first), value, group)
     made = np.where(shared[of], of, -1)
-    return tile_kernels.Reads(
-        reads.starts, reads.targets, readers.starts, readers.targets, weights, made
-    ), weights  # fmt: skip
+    return (reads.starts, reads.targets, readers.starts, readers.targets, made), weights
 
 
 def first_shapes(budget: int) -> list[Shape]:
@@ -192,8 +203,6 @@ def plan(
     run_s = _RUN_S * (cdag.n + cdag.edges)
     if search.remaining_s() < run_s or traffic <= goal:
         return best
-    jit.announce(tile_kernels.__name__, COMPILE_S)
-    jit.announce(exchange.__name__, COMPILE_S // 3)
     tiler = Tiler(cdag)
     random = search.generator()
     shapes = first_shapes(budget)

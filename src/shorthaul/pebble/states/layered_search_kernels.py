@@ -474,8 +474,13 @@ def _is_minimal(e: Expansion, depth: cython.longlong, weight: cython.longlong) -
 @cython.nogil
 @cython.exceptval(check=False)
 def _enter(
-    e: Expansion, depth: cython.longlong, weight: cython.longlong, charge: cython.longlong, largest: cython.longlong, held: cython.longlong
-) -> cython.void:  # fmt: skip
+    e: Expansion,
+    depth: cython.longlong,
+    weight: cython.longlong,
+    charge: cython.longlong,
+    largest: cython.longlong,
+    held: cython.longlong,
+) -> cython.void:
     """Add the state after the chosen values have left."""
     words: cython.longlong = e.graph.words
     row: cython.longlong = e.states.filled

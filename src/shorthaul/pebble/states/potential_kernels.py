@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import ceil, exp, log, pow, sqrt
+from cython.cimports.libc.math import ceil, exp, log, sqrt
 from cython.cimports.shorthaul.core.bits import bit, complement, has, ones
 from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
 
@@ -113,8 +113,8 @@ class Prices:
     ends: cython.double[::1]
     ahead: cython.double[::1]
     through: cython.double[::1]
-    gradient: cython.double[:, ::1]
-    flow: cython.double[::1]
+    gradient = cython.declare(cython.double[:, ::1], visibility="readonly")
+    flow = cython.declare(cython.double[::1], visibility="readonly")
     drops: cython.double[::1]
     rates: cython.double[::1]
     amounts: cython.double[::1]
@@ -238,7 +238,9 @@ def _live_after(problem: Problem, done: cython.ulonglong) -> cython.ulonglong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _drop(work: Prices, first: cython.longlong, begin: cython.longlong, end: cython.longlong, shift: cython.longlong) -> cython.void:  # fmt: skip
+def _drop(
+    work: Prices, first: cython.longlong, begin: cython.longlong, end: cython.longlong, shift: cython.longlong
+) -> cython.void:  # fmt: skip
     """Write by how much the entries from ``begin`` to ``end`` drop in price where they stand ``shift`` further on."""
     i: cython.Py_ssize_t
     for i in range(begin, end):
@@ -499,8 +501,8 @@ def climb(
     square: cython.double[:, ::1],
 ) -> None:
     """Change the prices along the averaged gradient, each by about ``rate`` of its range (Adam's step ``number``)."""
-    means: cython.double = 1 - pow(_MEAN, number)
-    squares: cython.double = 1 - pow(_SQUARE, number)
+    means: cython.double = 1 - _MEAN**number
+    squares: cython.double = 1 - _SQUARE**number
     kind: cython.Py_ssize_t
     entry: cython.Py_ssize_t
     with cython.nogil:

@@ -47,7 +47,8 @@ class Game:
 class Positions:
     """Positions reached below a limit, in buckets by what a plan through them costs at least.
 
-    Of each: what is red, what is saved, the cost so far, the row before, the node computed last, the next in its bucket.
+    Of each: what is red and what is saved, the cost so far, the row before, the node computed last, and the next in
+    its bucket.
     """
 
     game: Game

@@ -19,11 +19,14 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
-from shorthaul.pebble.plan import Move, Plan, plan_of
-from shorthaul.pebble.structured import tree_cuts_kernels, tree_recursion
+from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.structured import liu_kernels, tree_recursion
+from shorthaul.pebble.structured import tree_cuts_kernels as kernels
 from shorthaul.pebble.structured.forest import Forest, require_forest
 
 COMPILE_S = 12
+#: Segments compared between two looks at the clock.
+_PIECE = 5_000_000
 #: Partial answers kept per node, tried one after another until none has to be dropped.
 WIDTHS = (64, 512, 4096)
 #: How many times as long the next width may take.
@@ -57,9 +60,10 @@ def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Sea
     forest = require_forest(cdag, "tree-cuts")
     light = twins_are_light(cdag, forest)
     best = Cuts(tree_recursion.plan(cdag, budget), complete=False, least=cdag.algorithmic_bound())
+    problem = _problem(cdag, forest, budget)
     for width in widths:
         began = time.monotonic()
-        found = _with_width(cdag, forest, budget, width)
+        found = _with_width(problem, width)
         if found.plan.traffic(cdag.weights) <= best.plan.traffic(cdag.weights):
             best = found
         # The next width takes up to so many times as long, and the bound as long again.
@@ -69,57 +73,84 @@ def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Sea
         return Cuts(best.plan, complete=False, least=cdag.algorithmic_bound())
     if best.complete:
         return Cuts(best.plan, complete=True, least=best.plan.traffic(cdag.weights))
-    return Cuts(best.plan, complete=False, least=_relaxed(cdag, forest, budget, width))
+    return Cuts(best.plan, complete=False, least=_relaxed(problem, width))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Problem:
-    """What the kernels are given: the forest, needs, and costs above which an answer is of no use."""
+    """A forest as the kernels have it, with the costs above which an answer is of no use."""
 
-    common: tuple[IntArray, IntArray, IntArray]
-    operands: IntArray
-    twin_needs: IntArray
-    is_root: IntArray
+    cdag: Cdag
+    forest: Forest
+    budget: int
+    tree: kernels.Tree
     limits: IntArray
+
+    def cuts(self, width: int, *, relaxed: bool) -> kernels.Cuts:
+        """Return the states with at most ``width`` partial answers per node."""
+        cuts = kernels.Cuts(self.tree, self.limits, self.budget, width, relaxed)
+        while not kernels.advance(cuts, self.tree, _PIECE):
+            pass
+        return cuts
+
+    def cheapest_states(self, cuts: kernels.Cuts) -> IntArray | None:
+        """Return the cheapest state of each root; None if one has none."""
+        starts = np.asarray(cuts.starts)
+        is_root = np.isin(self.forest.order, self.forest.roots)
+        return None if bool((np.diff(starts)[is_root] == 0).any()) else starts[:-1][is_root]
 
 
 def _problem(cdag: Cdag, forest: Forest, budget: int) -> _Problem:
     found = tree_recursion.recursion(cdag, largest=budget)
-    is_root = np.zeros(cdag.n, dtype=np.int64)
-    is_root[forest.roots] = 1
     # The recursion's answer with the node spilled after all is better than whatever costs more.
-    limits = np.where(is_root == 1, 0, 2 * cdag.weights - 1)
+    limits = 2 * cdag.weights - 1
+    limits[forest.roots] = 0
     limits[forest.order] += found.costs[found.stops[forest.order] - 1]
-    operands, twin_needs = _needs(cdag, forest)
-    return _Problem(
-        (forest.order, forest.parents.starts, forest.parents.targets), operands, twin_needs, is_root, limits
-    )
+    return _Problem(cdag, forest, budget, _tree(cdag, forest), limits)
 
 
-def _with_width(cdag: Cdag, forest: Forest, budget: int, width: int) -> Cuts:
+def _tree(cdag: Cdag, forest: Forest) -> kernels.Tree:
+    """Return the forest with the weight of all operands of each node, and what its heaviest twin takes with them."""
+    operands = cdag.needs() - cdag.weights
+    owners = np.repeat(np.arange(cdag.n, dtype=np.int64), forest.twins.degrees())
+    twin_needs = np.zeros(cdag.n, dtype=np.int64)
+    np.maximum.at(twin_needs, owners, operands[owners] + cdag.weights[forest.twins.targets])
+    is_root = np.zeros(cdag.n, dtype=np.uint8)
+    is_root[forest.roots] = 1
+    parents = forest.parents
+    return kernels.Tree(
+        forest.order, parents.starts, parents.targets, cdag.weights, operands, twin_needs, is_root
+    )  # fmt: skip
+
+
+def _with_width(problem: _Problem, width: int) -> Cuts:
     """Return the best plan with at most ``width`` partial answers per node, the recursion's if they do not suffice."""
-    given = _problem(cdag, forest, budget)
-    starts, _, spilled, choice_starts, choices, complete = tree_cuts_kernels.cut_states(
-        *given.common, cdag.weights, given.operands, given.twin_needs, given.is_root, given.limits, budget, width, False
-    )
+    cdag, forest = problem.cdag, problem.forest
     least = cdag.algorithmic_bound()
-    if bool((np.diff(starts)[given.is_root[forest.order] == 1] == 0).any()):
-        return Cuts(tree_recursion.plan(cdag, budget), complete=False, least=least)
-    cut = tree_cuts_kernels.chosen_cuts(*given.common, given.is_root, starts, spilled, choice_starts, choices)
-    following, first, _ = tree_cuts_kernels.liu_order(
-        *given.common, cdag.weights, given.operands, given.twin_needs, cut
-    )
-    return Cuts(_moves(cdag, forest, cut, following.tolist(), first.tolist()), complete, least)
+    cuts = problem.cuts(width, relaxed=False)
+    if problem.cheapest_states(cuts) is None:
+        return Cuts(tree_recursion.plan(cdag, problem.budget), complete=False, least=least)
+    pieces = _pieces(problem.tree, kernels.chosen_cuts(cuts, problem.tree))
+    moves = liu_kernels.Moves(cdag.parents.starts, cdag.parents.targets, forest.twins.starts, forest.twins.targets)
+    liu_kernels.emit(moves, pieces, problem.tree)
+    plan = Plan(np.array(moves.kinds[: moves.count]), np.array(moves.nodes[: moves.count]))
+    return Cuts(plan, bool(cuts.complete), least)
 
 
-def _relaxed(cdag: Cdag, forest: Forest, budget: int, width: int) -> int:
+def _pieces(tree: kernels.Tree, cut: IntArray) -> liu_kernels.Pieces:
+    """Return Liu's order of the pieces that the cut nodes leave."""
+    pieces = liu_kernels.Pieces(cut)
+    while not liu_kernels.advance(pieces, tree, _PIECE):
+        pass
+    return pieces
+
+
+def _relaxed(problem: _Problem, width: int) -> int:
     """Return a lower bound on the traffic: what is beyond ``width`` is replaced by something better."""
-    given = _problem(cdag, forest, budget)
-    starts, costs, *_ = tree_cuts_kernels.cut_states(
-        *given.common, cdag.weights, given.operands, given.twin_needs, given.is_root, given.limits, budget, width, True
-    )
-    roots = starts[:-1][given.is_root[forest.order] == 1]
-    return cdag.algorithmic_bound() + int(costs[roots].sum())
+    cuts = problem.cuts(width, relaxed=True)
+    cheapest = problem.cheapest_states(cuts)
+    assert cheapest is not None  # what stands in for others fits
+    return problem.cdag.algorithmic_bound() + int(cuts.costs()[cheapest].sum())
 
 
 def least_memory(cdag: Cdag) -> int:
@@ -133,48 +164,14 @@ def least_memory(cdag: Cdag) -> int:
     10
     """
     forest = require_forest(cdag, "tree-cuts")
-    operands, twin_needs = _needs(cdag, forest)
-    no_cut = np.zeros(cdag.n, dtype=np.int64)
-    common = (forest.order, forest.parents.starts, forest.parents.targets)
-    _, _, peaks = tree_cuts_kernels.liu_order(*common, cdag.weights, operands, twin_needs, no_cut)
-    return int(peaks[forest.roots].max())
-
-
-def _needs(cdag: Cdag, forest: Forest) -> tuple[IntArray, IntArray]:
-    """Return the weight of all operands of each node, and what its heaviest twin takes with them (0: no twin)."""
-    operands = cdag.needs() - cdag.weights
-    owners = np.repeat(np.arange(cdag.n, dtype=np.int64), forest.twins.degrees())
-    twin_needs = np.zeros(cdag.n, dtype=np.int64)
-    np.maximum.at(twin_needs, owners, operands[owners] + cdag.weights[forest.twins.targets])
-    return operands, twin_needs
+    pieces = _pieces(_tree(cdag, forest), np.zeros(cdag.n, dtype=np.int64))
+    return int(np.asarray(pieces.peaks)[forest.roots].max())
 
 
 def twins_are_light(cdag: Cdag, forest: Forest) -> bool:
     """True if no output is heavier than the value kept for later that is computed beside it (Lemma 3.2)."""
     kept = np.setdiff1d(forest.order, forest.roots)
     return bool((forest.needs[kept] == cdag.needs()[kept]).all())
-
-
-def _moves(cdag: Cdag, forest: Forest, cut: IntArray, following: list[int], first: list[int]) -> Plan:
-    starts, parents = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
-    twin_starts, twins = forest.twins.starts.tolist(), forest.twins.targets.tolist()
-    is_input, spilled = cdag.is_input().tolist(), cut.tolist()
-    is_root = set(forest.roots.tolist())
-    moves: list[tuple[int, int]] = []
-    for last in forest.order.tolist():
-        if not spilled[last] and last not in is_root:
-            continue
-        node = first[last]
-        while node >= 0:
-            operands = parents[starts[node] : starts[node + 1]]
-            moves += [(Move.LOAD, p) for p in operands if is_input[p] or spilled[p]]
-            for twin in twins[twin_starts[node] : twin_starts[node + 1]]:
-                moves += [(Move.COMPUTE, twin), (Move.STORE, twin), (Move.DELETE, twin)]
-            moves.append((Move.COMPUTE, node))
-            moves += [(Move.DELETE, p) for p in operands]
-            node = following[node]
-        moves += [(Move.STORE, last), (Move.DELETE, last)]
-    return plan_of(moves)
 
 
 def bound_of(found: Cuts) -> Bound:

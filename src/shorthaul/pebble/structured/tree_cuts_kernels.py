@@ -1,4 +1,4 @@
-"""Compiled kernels of :mod:`shorthaul.pebble.structured.tree_cuts`: profiles of subtrees, and the orders behind them.
+"""Compiled kernels of :mod:`shorthaul.pebble.structured.tree_cuts`: profiles of subtrees, and the cheapest cuts.
 
 A profile is a list of segments (hill, valley): what the fast memory holds at most, and then at least, while a subtree
 is computed without spilling, hills falling and valleys rising (Liu's canonical form).
@@ -6,392 +6,484 @@ is computed without spilling, hills falling and valleys rising (Liu's canonical 
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import subroutine, tiered
+from cython.cimports.shorthaul.core.queue_kernels import Stack
 
 IntArray = npt.NDArray[np.int64]
 
-#: Segments of a profile; beyond, its end is coarsened.
-MOST_SEGMENTS = 1024
+#: Most segments of a profile.
+MOST_SEGMENTS = cython.declare(cython.Py_ssize_t, 1024)
 
 
-@subroutine
-def append_segment(hills: IntArray, valleys: IntArray, size: int, hill: int, valley: int) -> int:
-    """Append a segment to a canonical profile of ``size`` segments; return the new size."""
-    while size > 0 and (hill >= hills[size - 1] or valley <= valleys[size - 1]):
-        hill = max(hill, hills[size - 1])
-        size -= 1
-    if size == len(hills):
-        hills[size - 1] = max(hills[size - 1], hill)
-        valleys[size - 1] = valley
-        return size
-    hills[size] = hill
-    valleys[size] = valley
-    return size + 1
+@cython.final
+@cython.cclass
+class Tree:
+    """The computed nodes of a forest, ``order`` parents first, and what they need.
 
-
-@subroutine
-def merge_profiles(
-    a_hills: IntArray,
-    a_valleys: IntArray,
-    a_size: int,
-    b_hills: IntArray,
-    b_valleys: IntArray,
-    b_size: int,
-    hills: IntArray,
-    valleys: IntArray,
-) -> int:
-    """Write the best interleaving of two profiles (falling hill minus valley) to ``hills``; return its size."""
-    size = 0
-    i = 0
-    j = 0
-    a_now = 0
-    b_now = 0
-    while i < a_size or j < b_size:
-        if j == b_size or (i < a_size and a_hills[i] - a_valleys[i] >= b_hills[j] - b_valleys[j]):
-            size = append_segment(hills, valleys, size, b_now + a_hills[i], b_now + a_valleys[i])
-            a_now = a_valleys[i]
-            i += 1
-        else:
-            size = append_segment(hills, valleys, size, a_now + b_hills[j], a_now + b_valleys[j])
-            b_now = b_valleys[j]
-            j += 1
-    return size
-
-
-@subroutine
-def dominates(
-    a_hills: IntArray, a_valleys: IntArray, a_size: int, b_hills: IntArray, b_valleys: IntArray, b_size: int
-) -> bool:
-    """Return True if profile a can stand in for profile b wherever b fits."""
-    i = 0
-    for j in range(b_size):
-        while i < a_size and a_hills[i] <= b_hills[j] and a_valleys[i] <= b_valleys[j]:
-            i += 1
-    return i == a_size
-
-
-@tiered(seconds=7)
-def cut_states(
-    order: IntArray,
-    parent_starts: IntArray,
-    parents: IntArray,
-    weights: IntArray,
-    operands: IntArray,
-    twin_needs: IntArray,
-    is_root: IntArray,
-    limits: IntArray,
-    budget: int,
-    width: int,
-    relaxed: bool,
-) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray, bool]:
-    """Return the states of every node: (starts, costs, spilled, choice starts, choices, complete).
-
-    The states of ``order[i]`` are ``starts[i]..starts[i + 1] - 1``, by cost: what was spilled in its subtree, whether
-    the node itself is spilled, and the state of each computed parent. ``operands`` is the weight of all parents,
-    ``twin_needs`` what the outputs computed beside a node take (0: none). Costs above ``limits`` are of no use.
-    ``complete`` is False if more than ``width`` states were worth keeping somewhere; then the best state may be lost.
-    With ``relaxed``, a state that is better than all of those stands in for them: costs are then lower bounds.
+    ``operands`` is the weight of all parents of a node, ``twin_needs`` what the outputs computed beside it take
+    (0: none).
     """
-    n = len(weights)
-    count = len(order)
-    starts = np.zeros(count + 1, dtype=np.int64)
-    index = np.full(n, -1, dtype=np.int64)
-    room = 8 * count + 64
-    costs = np.empty(room, dtype=np.int64)
-    spilled = np.empty(room, dtype=np.int64)
-    choice_starts = np.empty(room, dtype=np.int64)
-    profile_starts = np.empty(room + 1, dtype=np.int64)
-    choices = np.empty(4 * room, dtype=np.int64)
-    pool_hills = np.empty(8 * room, dtype=np.int64)
-    pool_valleys = np.empty(8 * room, dtype=np.int64)
-    states = 0
-    chosen = 0
-    pooled = 0
-    profile_starts[0] = 0
-    most_parents = 1
-    for v in order:
-        most_parents = max(most_parents, parent_starts[v + 1] - parent_starts[v])
-    now_cost = np.empty(width, dtype=np.int64)
-    now_size = np.empty(width, dtype=np.int64)
-    now_hills = np.empty((width, MOST_SEGMENTS), dtype=np.int64)
-    now_valleys = np.empty((width, MOST_SEGMENTS), dtype=np.int64)
-    now_choice = np.empty((width, most_parents), dtype=np.int64)
-    next_cost = np.empty(width, dtype=np.int64)
-    next_size = np.empty(width, dtype=np.int64)
-    next_hills = np.empty((width, MOST_SEGMENTS), dtype=np.int64)
-    next_valleys = np.empty((width, MOST_SEGMENTS), dtype=np.int64)
-    next_choice = np.empty((width, most_parents), dtype=np.int64)
-    hills = np.empty(MOST_SEGMENTS, dtype=np.int64)
-    valleys = np.empty(MOST_SEGMENTS, dtype=np.int64)
-    complete = True
-    for position in range(count):
-        v = order[position]
-        index[v] = position
-        first_parent = parent_starts[v]
-        arity = parent_starts[v + 1] - first_parent
-        now = 1
-        now_cost[0] = 0
-        now_size[0] = 0
-        for step in range(arity):
-            parent = index[parents[first_parent + step]]
-            low = starts[parent]
-            offers = starts[parent + 1] - low
-            pairs = now * offers
-            pair_cost = np.empty(pairs, dtype=np.int64)
-            for i in range(now):
-                for j in range(offers):
-                    pair_cost[i * offers + j] = now_cost[i] + costs[low + j]
-            following = 0
-            for pair in np.argsort(pair_cost, kind="mergesort"):
-                if pair_cost[pair] > limits[v]:
-                    break
-                i = pair // offers
-                state = low + pair % offers
-                base = profile_starts[state]
-                length = profile_starts[state + 1] - base
-                size = merge_profiles(
-                    now_hills[i],
-                    now_valleys[i],
-                    now_size[i],
-                    pool_hills[base : base + length],
-                    pool_valleys[base : base + length],
-                    length,
-                    hills,
-                    valleys,
-                )
-                if size == MOST_SEGMENTS:
-                    complete = False
-                if hills[0] > budget:
-                    continue
-                needed = True
-                for other in range(following):
-                    if dominates(next_hills[other], next_valleys[other], next_size[other], hills, valleys, size):
-                        needed = False
-                        break
-                if not needed:
-                    continue
-                if following == width:
-                    complete = False
-                    if relaxed:
-                        held = 0
-                        for other in range(step + 1):
-                            held += weights[parents[first_parent + other]]
-                        following -= 1
-                        next_size[following] = append_segment(
-                            next_hills[following], next_valleys[following], 0, held, held
-                        )
-                        following += 1
-                    break
-                next_cost[following] = pair_cost[pair]
-                next_size[following] = size
-                next_hills[following, :size] = hills[:size]
-                next_valleys[following, :size] = valleys[:size]
-                next_choice[following, :step] = now_choice[i, :step]
-                next_choice[following, step] = state
-                following += 1
-            now = following
-            now_cost, next_cost = next_cost, now_cost
-            now_size, next_size = next_size, now_size
-            now_hills, next_hills = next_hills, now_hills
-            now_valleys, next_valleys = next_valleys, now_valleys
-            now_choice, next_choice = next_choice, now_choice
-        # Compute the node itself on top of its operands, and drop what is dominated.
-        made = 0
-        starts[position] = states
-        cheapest = -1
-        for i in range(now):
-            size = now_size[i]
-            hills[:size] = now_hills[i, :size]
-            valleys[:size] = now_valleys[i, :size]
-            if twin_needs[v] > 0:
-                size = append_segment(hills, valleys, size, twin_needs[v], operands[v])
-            size = append_segment(hills, valleys, size, operands[v] + weights[v], weights[v])
-            if hills[0] > budget:
-                continue
-            if cheapest >= 0 and now_cost[i] >= now_cost[cheapest] + 2 * weights[v]:
-                break
-            needed = True
-            for other in range(starts[position], states):
-                base = profile_starts[other]
-                length = profile_starts[other + 1] - base
-                if dominates(
-                    pool_hills[base : base + length], pool_valleys[base : base + length], length, hills, valleys, size
-                ):
-                    needed = False
-                    break
-            if not needed:
-                continue
-            if cheapest < 0:
-                cheapest = i
-            if made == width - 1:
-                complete = False
-                if not relaxed:
-                    break
-                size = append_segment(hills, valleys, 0, max(twin_needs[v], operands[v] + weights[v]), weights[v])
-            while states + 3 > len(costs):
-                costs = np.concatenate((costs, np.empty(len(costs), dtype=np.int64)))
-                spilled = np.concatenate((spilled, np.empty(len(spilled), dtype=np.int64)))
-                choice_starts = np.concatenate((choice_starts, np.empty(len(choice_starts), dtype=np.int64)))
-                profile_starts = np.concatenate((profile_starts, np.empty(len(profile_starts), dtype=np.int64)))
-            while chosen + 2 * arity > len(choices):
-                choices = np.concatenate((choices, np.empty(len(choices) + 2 * arity, dtype=np.int64)))
-            while pooled + size + 1 > len(pool_hills):
-                pool_hills = np.concatenate((pool_hills, np.empty(len(pool_hills) + size, dtype=np.int64)))
-                pool_valleys = np.concatenate((pool_valleys, np.empty(len(pool_valleys) + size, dtype=np.int64)))
-            costs[states] = now_cost[i]
-            spilled[states] = 0
-            choice_starts[states] = chosen
-            choices[chosen : chosen + arity] = now_choice[i, :arity]
-            chosen += arity
-            pool_hills[pooled : pooled + size] = hills[:size]
-            pool_valleys[pooled : pooled + size] = valleys[:size]
-            pooled += size
-            states += 1
-            profile_starts[states] = pooled
-            made += 1
-            if is_root[v] or made == width:
-                break
-        if made > 0 and not is_root[v]:
-            first = starts[position]
-            costs[states] = costs[first] + 2 * weights[v]
-            spilled[states] = 1
-            choice_starts[states] = choice_starts[first]
-            pool_hills[pooled] = weights[v]
-            pool_valleys[pooled] = weights[v]
-            pooled += 1
-            states += 1
-            profile_starts[states] = pooled
-        starts[position + 1] = states
-    return starts, costs[:states].copy(), spilled[:states].copy(), choice_starts[:states].copy(), choices, complete
+
+    order: cython.const_longlong[::1]
+    parent_starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    operands: cython.const_longlong[::1]
+    twin_needs: cython.const_longlong[::1]
+    is_root: cython.const_uchar[::1]
+
+    def __init__(
+        self,
+        order: cython.const_longlong[::1],
+        parent_starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+        operands: cython.const_longlong[::1],
+        twin_needs: cython.const_longlong[::1],
+        is_root: cython.const_uchar[::1],
+    ) -> None:
+        self.order = order
+        self.parent_starts = parent_starts
+        self.parents = parents
+        self.weights = weights
+        self.operands = operands
+        self.twin_needs = twin_needs
+        self.is_root = is_root
 
 
-@tiered(seconds=1)
-def chosen_cuts(
-    order: IntArray,
-    parent_starts: IntArray,
-    parents: IntArray,
-    is_root: IntArray,
-    starts: IntArray,
-    spilled: IntArray,
-    choice_starts: IntArray,
-    choices: IntArray,
-) -> IntArray:
-    """Return 1 for every node that is spilled in the cheapest state of its root (shape of the graph)."""
-    cut = np.zeros(len(parent_starts) - 1, dtype=np.int64)
-    state_of = np.full(len(parent_starts) - 1, -1, dtype=np.int64)
-    for position in range(len(order) - 1, -1, -1):
-        v = order[position]
-        if is_root[v]:
-            state_of[v] = starts[position]
-        state = state_of[v]
-        cut[v] = spilled[state]
-        base = choice_starts[state]
-        for step in range(parent_starts[v + 1] - parent_starts[v]):
-            state_of[parents[parent_starts[v] + step]] = choices[base + step]
+@cython.final
+@cython.cclass
+class Profile:
+    """A profile that grows at its end; one that is too long becomes worse, with ``relaxed`` better."""
+
+    hills: cython.longlong[::1]
+    valleys: cython.longlong[::1]
+    size: cython.Py_ssize_t
+    relaxed: cython.bint
+
+    def __init__(self, relaxed: cython.bint) -> None:
+        self.relaxed = relaxed
+        self.hills = np.empty(MOST_SEGMENTS, np.int64)
+        self.valleys = np.empty(MOST_SEGMENTS, np.int64)
+        self.size = 0
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def append(self, hill: cython.longlong, valley: cython.longlong) -> cython.void:
+        """Append a segment, so that the profile stays canonical."""
+        size: cython.Py_ssize_t = self.size
+        while size > 0 and (hill >= self.hills[size - 1] or valley <= self.valleys[size - 1]):
+            size -= 1
+            hill = max(hill, self.hills[size])
+        if size == MOST_SEGMENTS:
+            self.size = size
+            if self.relaxed:
+                return
+            size -= 1
+            hill = max(hill, self.hills[size])
+        self.hills[size] = hill
+        self.valleys[size] = valley
+        self.size = size + 1
+
+
+@cython.final
+@cython.cclass
+class States:
+    """Partial answers for a subtree: what each spills, its profile, and where its choices stand."""
+
+    costs: Stack
+    choices: Stack
+    starts: Stack  # of the profiles; one more than there are states
+    hills: Stack
+    valleys: Stack
+
+    def __init__(self) -> None:
+        self.costs = Stack()
+        self.choices = Stack()
+        self.starts = Stack()
+        self.hills = Stack()
+        self.valleys = Stack()
+        self.starts.push(0)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def add(self, cost: cython.longlong, choice: cython.longlong, profile: Profile) -> cython.void:
+        """Append a state."""
+        i: cython.Py_ssize_t
+        for i in range(profile.size):
+            self.hills.push(profile.hills[i])
+            self.valleys.push(profile.valleys[i])
+        self.costs.push(cost)
+        self.choices.push(choice)
+        self.starts.push(self.hills.size)
+
+    @cython.cfunc
+    @cython.nogil
+    @cython.exceptval(check=False)
+    def shorten(self, count: cython.Py_ssize_t) -> cython.void:
+        """Keep the first ``count`` states."""
+        self.costs.size = count
+        self.choices.size = count
+        self.starts.size = count + 1
+        self.hills.size = self.starts.items[count]
+        self.valleys.size = self.starts.items[count]
+
+
+@cython.final
+@cython.cclass
+class Cuts:
+    """The states of every node, as far as they are found, and of the node at hand.
+
+    The states of ``order[i]`` are ``starts[i]..starts[i + 1] - 1``, by cost, that with the node itself spilled last.
+    Costs above ``limits`` are of no use. ``complete`` is False if more than ``width`` states were worth keeping
+    somewhere; then the best state may be lost. With ``relaxed``, a state that is better than all of those stands in for
+    them: costs are then lower bounds.
+    """
+
+    limits: cython.const_longlong[::1]
+    budget: cython.longlong
+    width: cython.Py_ssize_t
+    relaxed: cython.bint
+    complete = cython.declare(cython.bint, visibility="readonly")
+    starts = cython.declare(cython.longlong[::1], visibility="readonly")
+    index: cython.longlong[::1]  # of each node in order
+    states: States  # of all nodes
+    choices: Stack  # the states chosen for the parents, from where States.choices says
+    work = cython.declare(cython.longlong, visibility="readonly")  # segments compared so far
+    position: cython.Py_ssize_t  # of the node at hand
+    step: cython.Py_ssize_t  # parents that are merged
+    is_merging: cython.bint  # the next one is being merged
+    merged: cython.Py_ssize_t  # states of merged parents: in the queue, or at last the node computed on top of them
+    cheapest: cython.longlong  # of those, -1: none fits
+    even: States  # of the parents merged, and of those with one more, by turns
+    odd: States
+    log_before: Stack  # what each of these states was made from
+    log_state: Stack
+    queue: cython.longlong[::1]  # a heap of the states merged: by the cost with the next state of the parent
+    heads: cython.longlong[::1]  # that state
+    profile: Profile
+
+    def __init__(
+        self,
+        tree: Tree,
+        limits: cython.const_longlong[::1],
+        budget: cython.longlong,
+        width: cython.Py_ssize_t,
+        relaxed: cython.bint,
+    ) -> None:
+        self.limits = limits
+        self.budget = budget
+        self.width = width
+        self.relaxed = relaxed
+        self.complete = True
+        self.starts = np.zeros(tree.order.shape[0] + 1, np.int64)
+        self.index = np.full(tree.weights.shape[0], -1, np.int64)
+        self.states = States()
+        self.choices = Stack()
+        self.work = 0
+        self.position = 0
+        self.step = -1
+        self.is_merging = False
+        self.merged = 0
+        self.cheapest = -1
+        self.even = States()
+        self.odd = States()
+        self.log_before = Stack()
+        self.log_state = Stack()
+        self.queue = np.empty(width, np.int64)
+        self.heads = np.empty(width, np.int64)
+        self.profile = Profile(relaxed)
+
+    def costs(self) -> IntArray:
+        """Return the costs of all states."""
+        costs: IntArray = self.states.costs.values()
+        return costs
+
+
+def advance(cuts: Cuts, tree: Tree, work: cython.longlong) -> bool:
+    """Compare about so many segments more; True when all nodes have their states."""
+    work += cuts.work
+    with cython.nogil:
+        while cuts.work < work and cuts.position < tree.order.shape[0]:
+            if cuts.step & 1:
+                _advance(cuts, tree, cuts.odd, cuts.even)
+            else:
+                _advance(cuts, tree, cuts.even, cuts.odd)
+    return bool(cuts.position == tree.order.shape[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _advance(cuts: Cuts, tree: Tree, now: States, following: States) -> cython.void:
+    """Begin with a node, or merge a pair of states, or compute the node on top of a state."""
+    v: cython.longlong = tree.order[cuts.position]
+    first: cython.Py_ssize_t = tree.parent_starts[v]
+    cuts.work += 1
+    if cuts.step < 0:
+        cuts.index[v] = cuts.position
+        cuts.step = 0
+        cuts.merged = 0
+        cuts.cheapest = -1
+        cuts.log_before.size = 0
+        cuts.log_state.size = 0
+        cuts.profile.size = 0
+        cuts.even.shorten(0)
+        cuts.even.add(0, -1, cuts.profile)
+        cuts.starts[cuts.position + 1] = cuts.states.costs.size
+    elif cuts.step == tree.parent_starts[v + 1] - first:
+        if cuts.merged == now.costs.size or not _computes(cuts, tree, v, now):
+            _finish(cuts, tree, v)
+    elif not cuts.is_merging:
+        _begin_merge(cuts, cuts.index[tree.parents[first + cuts.step]], now)
+        following.shorten(0)
+        cuts.is_merging = True
+    elif not _merges(cuts, tree, v, cuts.index[tree.parents[first + cuts.step]], now, following):
+        cuts.is_merging = False
+        cuts.merged = 0
+        cuts.step += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _begin_merge(cuts: Cuts, parent: cython.longlong, now: States) -> cython.void:
+    """Queue every state with the cheapest one of the parent."""
+    i: cython.Py_ssize_t
+    for i in range(now.costs.size):
+        cuts.queue[i] = i
+        cuts.heads[i] = cuts.starts[parent]
+    cuts.merged = now.costs.size
+    if cuts.starts[parent] == cuts.starts[parent + 1]:
+        cuts.merged = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _pair_cost(cuts: Cuts, now: States, i: cython.longlong) -> cython.longlong:
+    return now.costs.items[i] + cuts.states.costs.items[cuts.heads[i]]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _next_pair(cuts: Cuts, parent: cython.longlong, now: States) -> cython.void:
+    """Go on from the pair on top of the queue: pairs come by cost, then by the state merged."""
+    at: cython.Py_ssize_t = 0
+    below: cython.Py_ssize_t = 1
+    i: cython.longlong = cuts.queue[0]
+    other: cython.longlong
+    cost: cython.longlong
+    least: cython.longlong
+    cuts.heads[i] += 1
+    if cuts.heads[i] == cuts.starts[parent + 1]:
+        cuts.merged -= 1
+        i = cuts.queue[cuts.merged]
+        if cuts.merged == 0:
+            return
+    cost = _pair_cost(cuts, now, i)
+    while below < cuts.merged:
+        other = cuts.queue[below]
+        least = _pair_cost(cuts, now, other)
+        if below + 1 < cuts.merged and (
+            _pair_cost(cuts, now, cuts.queue[below + 1]) < least
+            or (_pair_cost(cuts, now, cuts.queue[below + 1]) == least and cuts.queue[below + 1] < other)
+        ):
+            below += 1
+            other = cuts.queue[below]
+            least = _pair_cost(cuts, now, other)
+        if cost < least or (cost == least and i < other):
+            break
+        cuts.queue[at] = other
+        at = below
+        below = 2 * at + 1
+    cuts.queue[at] = i
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _merges(
+    cuts: Cuts, tree: Tree, v: cython.longlong, parent: cython.longlong, now: States, following: States
+) -> cython.bint:
+    """Merge the next pair of states; False if there are no more."""
+    i: cython.longlong
+    head: cython.longlong
+    cost: cython.longlong
+    held: cython.longlong = 0
+    other: cython.Py_ssize_t
+    if cuts.merged == 0:
+        return False
+    i = cuts.queue[0]
+    head = cuts.heads[i]
+    cost = _pair_cost(cuts, now, i)
+    if cost > cuts.limits[v]:
+        return False
+    _next_pair(cuts, parent, now)
+    _interleave(cuts, now, i, cuts.states, head)
+    if cuts.profile.size == MOST_SEGMENTS:
+        cuts.complete = False
+    if cuts.profile.hills[0] > cuts.budget or _is_dominated(cuts, following, 0):
+        return True
+    if following.costs.size < cuts.width:
+        following.add(cost, cuts.log_before.size, cuts.profile)
+        cuts.log_before.push(now.choices.items[i])
+        cuts.log_state.push(head)
+        return True
+    cuts.complete = False
+    if cuts.relaxed:
+        other = following.costs.size - 1
+        cost = following.costs.items[other]
+        i = following.choices.items[other]
+        following.shorten(other)
+        for other in range(cuts.step + 1):
+            held += tree.weights[tree.parents[tree.parent_starts[v] + other]]
+        cuts.profile.size = 0
+        cuts.profile.append(held, held)
+        following.add(cost, i, cuts.profile)
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _interleave(cuts: Cuts, a: States, i: cython.longlong, b: States, j: cython.longlong) -> cython.void:
+    """Let ``profile`` be the best interleaving of the profiles of two states (falling hill minus valley)."""
+    at: cython.longlong = a.starts.items[i]
+    stop: cython.longlong = a.starts.items[i + 1]
+    other: cython.longlong = b.starts.items[j]
+    last: cython.longlong = b.starts.items[j + 1]
+    a_now: cython.longlong = 0
+    b_now: cython.longlong = 0
+    cuts.profile.size = 0
+    cuts.work += stop - at + last - other
+    while at < stop or other < last:
+        if other == last or (
+            at < stop and a.hills.items[at] - a.valleys.items[at] >= b.hills.items[other] - b.valleys.items[other]
+        ):
+            a_now = a.valleys.items[at]
+            cuts.profile.append(b_now + a.hills.items[at], b_now + a_now)
+            at += 1
+        else:
+            b_now = b.valleys.items[other]
+            cuts.profile.append(a_now + b.hills.items[other], a_now + b_now)
+            other += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_dominated(cuts: Cuts, states: States, first: cython.Py_ssize_t) -> cython.bint:
+    """True if one of the states from ``first`` on can stand in for ``profile`` wherever that fits."""
+    state: cython.Py_ssize_t
+    at: cython.longlong
+    stop: cython.longlong
+    i: cython.Py_ssize_t
+    for state in range(first, states.costs.size):
+        at = states.starts.items[state]
+        stop = states.starts.items[state + 1]
+        for i in range(cuts.profile.size):
+            while (
+                at < stop
+                and states.hills.items[at] <= cuts.profile.hills[i]
+                and states.valleys.items[at] <= cuts.profile.valleys[i]
+            ):
+                at += 1
+        cuts.work += cuts.profile.size
+        if at == stop:
+            return True
+    return False
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _computes(cuts: Cuts, tree: Tree, v: cython.longlong, now: States) -> cython.bint:
+    """Compute ``v`` on top of the next state of its operands; False if no further one is of use."""
+    i: cython.longlong = cuts.merged
+    edge: cython.longlong
+    step: cython.Py_ssize_t
+    own: cython.Py_ssize_t = cuts.starts[cuts.position]
+    made: cython.Py_ssize_t = cuts.states.costs.size - own
+    cuts.merged += 1
+    cuts.profile.size = 0
+    for edge in range(now.starts.items[i], now.starts.items[i + 1]):
+        cuts.profile.append(now.hills.items[edge], now.valleys.items[edge])
+    if tree.twin_needs[v] > 0:
+        cuts.profile.append(tree.twin_needs[v], tree.operands[v])
+    cuts.profile.append(tree.operands[v] + tree.weights[v], tree.weights[v])
+    if cuts.profile.hills[0] > cuts.budget:
+        return True
+    if cuts.cheapest >= 0 and now.costs.items[i] >= now.costs.items[cuts.cheapest] + 2 * tree.weights[v]:
+        return False
+    if _is_dominated(cuts, cuts.states, own):
+        return True
+    if cuts.cheapest < 0:
+        cuts.cheapest = i
+    if made == cuts.width - 1:
+        cuts.complete = False
+        if not cuts.relaxed:
+            return False
+        cuts.profile.size = 0
+        cuts.profile.append(max(tree.twin_needs[v], tree.operands[v] + tree.weights[v]), tree.weights[v])
+    cuts.states.add(now.costs.items[i], cuts.choices.size, cuts.profile)
+    for _ in range(cuts.step):
+        cuts.choices.push(-1)
+    edge = now.choices.items[i]
+    for step in range(1, cuts.step + 1):
+        cuts.choices.items[cuts.choices.size - step] = cuts.log_state.items[edge]
+        edge = cuts.log_before.items[edge]
+    return not tree.is_root[v] and made + 1 < cuts.width
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _finish(cuts: Cuts, tree: Tree, v: cython.longlong) -> cython.void:
+    """Add the state with ``v`` itself spilled, and go on to the next node."""
+    own: cython.Py_ssize_t = cuts.starts[cuts.position]
+    if cuts.states.costs.size > own and not tree.is_root[v]:
+        cuts.profile.size = 0
+        cuts.profile.append(tree.weights[v], tree.weights[v])
+        cuts.states.add(
+            cuts.states.costs.items[own] + 2 * tree.weights[v], cuts.states.choices.items[own], cuts.profile
+        )
+    cuts.position += 1
+    cuts.starts[cuts.position] = cuts.states.costs.size
+    cuts.step = -1
+
+
+def chosen_cuts(cuts: Cuts, tree: Tree) -> IntArray:
+    """Return 1 for every node that is spilled in the cheapest state of its root, shape (n,)."""
+    cut = np.zeros(tree.weights.shape[0], np.int64)
+    cut_view: cython.longlong[::1] = cut
+    state_of: cython.longlong[::1] = np.full(tree.weights.shape[0], -1, np.int64)
+    with cython.nogil:
+        _choose_cuts(cuts, tree, cut_view, state_of)
     return cut
 
 
-@tiered(seconds=3)
-def liu_order(
-    order: IntArray,
-    parent_starts: IntArray,
-    parents: IntArray,
-    weights: IntArray,
-    operands: IntArray,
-    twin_needs: IntArray,
-    cut: IntArray,
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return (next, first, peaks): Liu's order of the nodes within each piece that the ``cut`` nodes leave.
-
-    The piece that ends in a cut node or root v starts with ``first[v]`` and goes on with ``next``, -1 at its end; it
-    needs ``peaks[v]``. The segments of a node are a run of one array, linked to the nodes they compute.
-    """
-    n = len(weights)
-    following = np.full(n, -1, dtype=np.int64)
-    piece_first = np.full(n, -1, dtype=np.int64)
-    peaks = np.zeros(n, dtype=np.int64)
-    # The segments of node v are seg_*[run[v] .. run[v] + length[v]), on arrays that only grow.
-    run = np.zeros(n, dtype=np.int64)
-    length = np.zeros(n, dtype=np.int64)
-    room = 4 * n + 64
-    seg_hill = np.empty(room, dtype=np.int64)
-    seg_valley = np.empty(room, dtype=np.int64)
-    seg_first = np.empty(room, dtype=np.int64)
-    seg_last = np.empty(room, dtype=np.int64)
-    used = 0
-    for v in order:
-        mine = parents[parent_starts[v] : parent_starts[v + 1]]
-        total = 0
-        for p in mine:
-            if cut[p] == 0:
-                total += length[p]
-        while used + total + 2 > len(seg_hill):
-            seg_hill = np.concatenate((seg_hill, np.empty(len(seg_hill) + total, dtype=np.int64)))
-            seg_valley = np.concatenate((seg_valley, np.empty(len(seg_valley) + total, dtype=np.int64)))
-            seg_first = np.concatenate((seg_first, np.empty(len(seg_first) + total, dtype=np.int64)))
-            seg_last = np.concatenate((seg_last, np.empty(len(seg_last) + total, dtype=np.int64)))
-        keys = np.empty(total, dtype=np.int64)
-        which = np.empty(total, dtype=np.int64)
-        before = np.empty(total, dtype=np.int64)
-        at = 0
-        for p in mine:
-            if cut[p] == 0:
-                now = 0
-                for s in range(run[p], run[p] + length[p]):
-                    keys[at] = seg_valley[s] - seg_hill[s]
-                    which[at] = s
-                    before[at] = now
-                    now = seg_valley[s]
-                    at += 1
-        base = used
-        held = 0
-        for position in np.argsort(keys, kind="mergesort"):
-            s = which[position]
-            hill = held - before[position] + seg_hill[s]
-            held += seg_valley[s] - before[position]
-            used = _push(
-                seg_hill, seg_valley, seg_first, seg_last, following, base, used, hill, held, seg_first[s], seg_last[s]
-            )
-        hill = max(twin_needs[v], operands[v] + weights[v])
-        used = _push(seg_hill, seg_valley, seg_first, seg_last, following, base, used, hill, weights[v], v, v)
-        run[v] = base
-        length[v] = used - base
-        last = -1
-        for s in range(base, used):
-            if last >= 0:
-                following[last] = seg_first[s]
-            last = seg_last[s]
-        if last >= 0:
-            following[last] = -1
-        piece_first[v] = seg_first[base]
-        peaks[v] = seg_hill[base]
-    return following, piece_first, peaks
-
-
-@subroutine
-def _push(
-    seg_hill: IntArray,
-    seg_valley: IntArray,
-    seg_first: IntArray,
-    seg_last: IntArray,
-    following: IntArray,
-    base: int,
-    used: int,
-    hill: int,
-    valley: int,
-    first: int,
-    last: int,
-) -> int:
-    while used > base and (hill >= seg_hill[used - 1] or valley <= seg_valley[used - 1]):
-        used -= 1
-        following[seg_last[used]] = first
-        first = seg_first[used]
-        hill = max(hill, seg_hill[used])
-    seg_hill[used] = hill
-    seg_valley[used] = valley
-    seg_first[used] = first
-    seg_last[used] = last
-    return used + 1
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _choose_cuts(
+    cuts: Cuts, tree: Tree, cut: cython.longlong[::1], state_of: cython.longlong[::1]
+) -> cython.void:  # fmt: skip
+    position: cython.Py_ssize_t
+    step: cython.Py_ssize_t
+    first: cython.Py_ssize_t
+    v: cython.longlong
+    for position in range(tree.order.shape[0] - 1, -1, -1):
+        v = tree.order[position]
+        if tree.is_root[v]:
+            state_of[v] = cuts.starts[position]
+        else:
+            cut[v] = state_of[v] == cuts.starts[position + 1] - 1
+        first = tree.parent_starts[v]
+        for step in range(tree.parent_starts[v + 1] - first):
+            state_of[tree.parents[first + step]] = cuts.choices.items[cuts.states.choices.items[state_of[v]] + step]

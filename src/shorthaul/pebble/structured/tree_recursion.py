@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
-from shorthaul.pebble.structured import tree_recursion_kernels
+from shorthaul.pebble.structured import tree_recursion_kernels as kernels
+from shorthaul.pebble.structured import tree_recursion_moves_kernels as moves_kernels
 from shorthaul.pebble.structured.forest import Forest, require_forest
+
+#: Steps of the kernels between two looks for Ctrl-C.
+_PIECE: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,6 +26,7 @@ class Recursion:
 
     cdag: Cdag
     forest: Forest
+    functions: kernels.StepFunctions
     starts: IntArray
     stops: IntArray
     bounds: IntArray
@@ -34,10 +40,13 @@ def recursion(cdag: Cdag, *, largest: int | None = None, method: str = "tree") -
     """
     forest = require_forest(cdag, method)
     top = int(forest.needs.max() + cdag.weights.sum()) if largest is None else largest
-    arrays = tree_recursion_kernels.step_functions(
-        forest.order, forest.parents.starts, forest.parents.targets, cdag.weights, forest.needs, top
-    )
-    return Recursion(cdag, forest, *arrays)
+    functions = kernels.StepFunctions(forest.parents.starts, forest.parents.targets, cdag.weights, forest.needs)
+    while not kernels.advance(functions, forest.order, top, _PIECE):
+        pass
+    bounds, costs = functions.steps()
+    return Recursion(
+        cdag, forest, functions, np.asarray(functions.starts), np.asarray(functions.stops), bounds, costs
+    )  # fmt: skip
 
 
 def plan(cdag: Cdag, budget: int, *, method: str = "tree") -> Plan:
@@ -54,23 +63,12 @@ def plan(cdag: Cdag, budget: int, *, method: str = "tree") -> Plan:
     require_budget(cdag, budget)
     found = recursion(cdag, largest=budget, method=method)
     forest = found.forest
-    kinds, nodes = tree_recursion_kernels.emit(
-        forest.roots,
-        budget,
-        cdag.parents.starts,
-        cdag.parents.targets,
-        forest.parents.starts,
-        forest.parents.targets,
-        forest.twins.starts,
-        forest.twins.targets,
-        cdag.weights,
-        forest.needs,
-        found.starts,
-        found.stops,
-        found.bounds,
-        found.costs,
+    emission = moves_kernels.Emission(
+        forest.roots, budget, cdag.parents.starts, cdag.parents.targets, forest.twins.starts, forest.twins.targets
     )
-    return Plan(kinds.astype(np.uint8), nodes)
+    while not moves_kernels.emit(emission, found.functions, _PIECE):
+        pass
+    return Plan(np.array(emission.kinds[: emission.moves]), np.array(emission.nodes[: emission.moves]))
 
 
 def curve(cdag: Cdag, *, method: str = "tree") -> tuple[IntArray, IntArray]:

@@ -2,350 +2,423 @@
 
 from __future__ import annotations
 
+import cython
 import numpy as np
 import numpy.typing as npt
-
-from shorthaul.core.jit import subroutine, tiered
+from cython.cimports.shorthaul.core.queue_kernels import Stack
+from cython.cimports.shorthaul.pebble.structured.sorting_kernels import Sorter
 
 IntArray = npt.NDArray[np.int64]
 
-INFINITE = 2**62
+INFINITE = cython.declare(cython.longlong, 1 << 62)
 #: Up to this many computed parents all orders and subsets are tried, above it one order and all subsets.
-MOST_ORDERED = 10
-#: Labels kept per node with more parents than that.
-MOST_LABELS = 4096
-ALL_LABELS = 2**21
-
-# Tasks of the emission beyond the four moves.
-_EVALUATE = 4
+MOST_ORDERED = cython.declare(cython.Py_ssize_t, 10)
+#: Labels kept per node with more parents than that: at most, at least, and as the quotient of all by the parents.
+MOST_LABELS = cython.declare(cython.Py_ssize_t, 4096)
+LEAST_LABELS = cython.declare(cython.Py_ssize_t, 16)
+ALL_LABELS = cython.declare(cython.Py_ssize_t, 1 << 21)
 
 
-@subroutine
-def step_at(first: int, last: int, bounds: IntArray, budget: int) -> int:
-    """Return the index of the segment that holds ``budget``, -1 below the first; segments ascend in first..last-1."""
-    low = first
-    high = last
+@cython.final
+@cython.cclass
+class StepFunctions:
+    """What each node's subtree spills, as a step function of the budget.
+
+    ``parents`` (by node) holds computed parents only. Within budgets from ``bounds[i]`` to below ``bounds[i + 1]`` (i
+    in ``starts[v]..stops[v] - 1``) the value of v is reached with ``costs[i]`` spilled. A choice keeps some parents in
+    an order, each leaving less room to the next, and spills the others first, with the whole budget.
+    """
+
+    parent_starts: cython.const_longlong[::1]
+    parents: cython.const_longlong[::1]
+    weights: cython.const_longlong[::1]
+    needs: cython.const_longlong[::1]
+    starts: cython.longlong[::1]
+    stops: cython.longlong[::1]
+    bounds: Stack
+    costs: Stack
+    own_bounds: Stack  # of the node at hand, by falling budget
+    own_costs: Stack
+    budget: cython.longlong  # looked at next; -1: the next node
+    place: cython.Py_ssize_t  # in the order
+    choice: cython.longlong[::1]  # the parents kept in order, then -1, then those spilled
+    # one entry per subset of the parents, or per label: what it holds, costs, needs at least, and where it comes from
+    held: cython.longlong[::1]
+    cost: cython.longlong[::1]
+    least: cython.longlong[::1]
+    via: cython.longlong[::1]
+    sizes: cython.longlong[::1]  # labels per step
+    offer_held: cython.longlong[::1]
+    offer_cost: cython.longlong[::1]
+    offer_least: cython.longlong[::1]
+    offer_via: cython.longlong[::1]
+    by_excess: Sorter
+    by_cost: Sorter
+
+    def __init__(
+        self,
+        parent_starts: cython.const_longlong[::1],
+        parents: cython.const_longlong[::1],
+        weights: cython.const_longlong[::1],
+        needs: cython.const_longlong[::1],
+    ) -> None:
+        n = weights.shape[0]
+        degrees = np.unique(np.diff(parent_starts))
+        most = int(degrees.max())
+        labels = int(((degrees + 1) * [_width(degree) for degree in degrees.tolist()]).max())
+        offers = 2 * MOST_LABELS if most > MOST_ORDERED else 0
+        self.parent_starts = parent_starts
+        self.parents = parents
+        self.weights = weights
+        self.needs = needs
+        self.starts = np.zeros(n, np.int64)
+        self.stops = np.zeros(n, np.int64)
+        self.bounds = Stack()
+        self.costs = Stack()
+        self.own_bounds = Stack()
+        self.own_costs = Stack()
+        self.budget = -1
+        self.place = 0
+        self.choice = np.empty(most + 2, np.int64)
+        self.held = np.empty(labels, np.int64)
+        self.cost = np.empty(labels, np.int64)
+        self.least = np.empty(labels, np.int64)
+        self.via = np.empty(labels, np.int64)
+        self.sizes = np.empty(most + 1, np.int64)
+        self.offer_held = np.empty(offers, np.int64)
+        self.offer_cost = np.empty(offers, np.int64)
+        self.offer_least = np.empty(offers, np.int64)
+        self.offer_via = np.empty(offers, np.int64)
+        self.by_excess = Sorter(most)
+        self.by_cost = Sorter(offers)
+
+    def steps(self) -> tuple[IntArray, IntArray]:
+        """Return (bounds, costs)."""
+        return self.bounds.values(), self.costs.values()
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _width(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Return how many labels, or subsets, a node of so many parents has per step at most."""
+    if count <= MOST_ORDERED:
+        return 1 << count
+    return max(LEAST_LABELS, min(MOST_LABELS, ALL_LABELS // count))
+
+
+def advance(
+    functions: StepFunctions, order: cython.const_longlong[::1], largest: cython.longlong, work: cython.longlong
+) -> bool:
+    """Go on for about so many steps with the nodes of ``order``, parents first; True at the end.
+
+    Budgets above ``largest`` are not looked at.
+    """
+    with cython.nogil:
+        while work > 0 and functions.place < order.shape[0]:
+            work -= work_of(functions, order[functions.place])
+            _advance(functions, order[functions.place], largest)
+    return bool(functions.place == order.shape[0])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def work_of(functions: StepFunctions, v: cython.longlong) -> cython.longlong:
+    """Return about how many steps a choice for ``v`` takes."""
+    count: cython.Py_ssize_t = functions.parent_starts[v + 1] - functions.parent_starts[v]
+    return 1 + count * _width(count)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _advance(functions: StepFunctions, v: cython.longlong, largest: cython.longlong) -> cython.void:
+    """Find the step of node ``v`` that holds the present budget, and go on below it."""
+    cost: cython.longlong
+    least: cython.longlong
+    last: cython.Py_ssize_t = functions.own_costs.size - 1
+    if functions.budget < 0:
+        functions.budget = largest
+    cost = INFINITE
+    least = 0
+    if functions.budget >= _lowest(functions, v):
+        cost, least = choose(functions, v, functions.budget)
+    if cost < INFINITE:
+        if last >= 0 and functions.own_costs.items[last] == cost:
+            functions.own_bounds.items[last] = least
+        else:
+            functions.own_bounds.push(least)
+            functions.own_costs.push(cost)
+        functions.budget = least - 1
+        if functions.budget >= 0:
+            return
+    functions.starts[v] = functions.bounds.size
+    while functions.own_costs.size > 0:
+        functions.own_costs.size -= 1
+        functions.own_bounds.size -= 1
+        functions.bounds.push(functions.own_bounds.items[functions.own_bounds.size])
+        functions.costs.push(functions.own_costs.items[functions.own_costs.size])
+    functions.stops[v] = functions.bounds.size
+    functions.budget = -1
+    functions.place += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lowest(functions: StepFunctions, v: cython.longlong) -> cython.longlong:
+    """Return a budget below which ``v`` cannot be computed."""
+    lowest: cython.longlong = functions.needs[v]
+    edge: cython.Py_ssize_t
+    parent: cython.longlong
+    for edge in range(functions.parent_starts[v], functions.parent_starts[v + 1]):
+        parent = functions.parents[edge]
+        if functions.starts[parent] == functions.stops[parent]:
+            return INFINITE
+        lowest = max(lowest, functions.bounds.items[functions.starts[parent]])
+    return lowest
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def step_at(functions: StepFunctions, v: cython.longlong, budget: cython.longlong) -> cython.longlong:
+    """Return the index of the step of ``v`` that holds ``budget``, -1 below the first."""
+    low: cython.longlong = functions.starts[v]
+    high: cython.longlong = functions.stops[v]
+    middle: cython.longlong
     while low < high:
-        middle = (low + high) // 2
-        if bounds[middle] <= budget:
+        middle = (low + high) >> 1
+        if functions.bounds.items[middle] <= budget:
             low = middle + 1
         else:
             high = middle
-    return low - 1 if low > first else -1
+    return low - 1 if low > functions.starts[v] else -1
 
 
-@subroutine
-def best_choice(
-    parents: IntArray,
-    weights: IntArray,
-    starts: IntArray,
-    stops: IntArray,
-    bounds: IntArray,
-    costs: IntArray,
-    budget: int,
-    need: int,
-    choice: IntArray,
-) -> tuple[int, int]:
-    """Return (spill cost, smallest budget of the same choice) of computing ``parents`` within ``budget``.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def choose(
+    functions: StepFunctions, v: cython.longlong, budget: cython.longlong
+) -> tuple[cython.longlong, cython.longlong]:
+    """Return (spill cost, smallest budget of the same choice) of computing ``v`` within ``budget``; set ``choice``."""
+    first: cython.Py_ssize_t = functions.parent_starts[v]
+    count: cython.Py_ssize_t = functions.parent_starts[v + 1] - first
+    best: tuple[cython.longlong, cython.longlong]
+    if count == 0:
+        functions.choice[0] = -1
+        return 0, functions.needs[v]
+    if count <= MOST_ORDERED:
+        _keep_subsets(functions, first, count, budget, functions.needs[v])
+        best = _best_subset(functions, first, count, budget)
+    else:
+        best = _best_labels(functions, first, count, budget, functions.needs[v])
+    return best
 
-    A choice keeps some parents in an order, each leaving less room to the next, and spills the others first, with the
-    whole budget. ``choice`` receives the kept ones in order, then -1, then the spilled ones.
-    """
-    count = len(parents)
-    total = 1 << count
-    cost = np.full(total, INFINITE, dtype=np.int64)
-    least = np.full(total, need, dtype=np.int64)
-    via = np.full(total, -1, dtype=np.int64)
-    held = np.zeros(total, dtype=np.int64)
-    cost[0] = 0
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep_subsets(
+    functions: StepFunctions, first: cython.Py_ssize_t, count: cython.Py_ssize_t, budget: cython.longlong,
+    need: cython.longlong,
+) -> cython.void:  # fmt: skip
+    """Find for each set of parents the least cost of keeping them all, in the best order (shortest paths)."""
+    total: cython.longlong = 1 << count
+    kept: cython.longlong
+    following: cython.longlong
+    i: cython.Py_ssize_t
+    parent: cython.longlong
+    segment: cython.longlong
+    price: cython.longlong
+    bound: cython.longlong
     for kept in range(total):
-        if cost[kept] >= INFINITE:
+        functions.cost[kept] = INFINITE
+        functions.least[kept] = need
+        functions.via[kept] = -1
+    functions.cost[0] = 0
+    functions.held[0] = 0
+    for kept in range(total):
+        if functions.cost[kept] >= INFINITE:
             continue
         for i in range(count):
-            following = kept | (1 << i)
+            following = kept | (cython.cast(cython.longlong, 1) << i)
             if following == kept:
                 continue
-            parent = parents[i]
-            held[following] = held[kept] + weights[parent]
-            segment = step_at(starts[parent], stops[parent], bounds, budget - held[kept])
+            parent = functions.parents[first + i]
+            functions.held[following] = functions.held[kept] + functions.weights[parent]
+            segment = step_at(functions, parent, budget - functions.held[kept])
             if segment < 0:
                 continue
-            price = cost[kept] + costs[segment]
-            bound = max(least[kept], bounds[segment] + held[kept])
-            if price < cost[following] or (price == cost[following] and bound < least[following]):
-                cost[following] = price
-                least[following] = bound
-                via[following] = i
-    best = INFINITE
-    best_least = INFINITE
-    best_kept = -1
-    for kept in range(total):
-        price = cost[kept]
-        bound = least[kept]
+            price = functions.cost[kept] + functions.costs.items[segment]
+            bound = max(functions.least[kept], functions.bounds.items[segment] + functions.held[kept])
+            if price < functions.cost[following] or (
+                price == functions.cost[following] and bound < functions.least[following]
+            ):
+                functions.cost[following] = price
+                functions.least[following] = bound
+                functions.via[following] = i
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_subset(
+    functions: StepFunctions, first: cython.Py_ssize_t, count: cython.Py_ssize_t, budget: cython.longlong
+) -> tuple[cython.longlong, cython.longlong]:
+    """Return what :func:`choose` does: the best set of parents to keep, the others spilled."""
+    best: cython.longlong = INFINITE
+    best_least: cython.longlong = INFINITE
+    best_kept: cython.longlong = -1
+    kept: cython.longlong
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t = count
+    parent: cython.longlong
+    segment: cython.longlong
+    price: cython.longlong
+    bound: cython.longlong
+    for kept in range(cython.cast(cython.longlong, 1) << count):
+        price = functions.cost[kept]
+        bound = functions.least[kept]
         for i in range(count):
-            if price >= INFINITE:
+            if price > best or price >= INFINITE:
                 break
-            if kept & (1 << i) == 0:
-                parent = parents[i]
-                segment = step_at(starts[parent], stops[parent], bounds, budget)
+            if (kept >> i) & 1 == 0:
+                parent = functions.parents[first + i]
+                segment = step_at(functions, parent, budget)
                 if segment < 0:
                     price = INFINITE
                     break
-                price += costs[segment] + 2 * weights[parent]
-                bound = max(bound, bounds[segment])
+                price += functions.costs.items[segment] + 2 * functions.weights[parent]
+                bound = max(bound, functions.bounds.items[segment])
         if price < best or (price == best and price < INFINITE and bound < best_least):
             best = price
             best_least = bound
             best_kept = kept
-    if best_kept >= 0:
-        size = 0
-        for i in range(count):
-            if best_kept & (1 << i):
-                size += 1
-        position = size
-        kept = best_kept
-        while kept:
-            position -= 1
-            choice[position] = parents[via[kept]]
-            kept ^= 1 << via[kept]
-        choice[size] = -1
-        position = size + 1
-        for i in range(count):
-            if best_kept & (1 << i) == 0:
-                choice[position] = parents[i]
-                position += 1
+    if best_kept < 0:
+        return best, best_least
+    for i in range(count - 1, -1, -1):
+        if (best_kept >> i) & 1 == 0:
+            functions.choice[at] = functions.parents[first + i]
+            at -= 1
+    functions.choice[at] = -1
+    while best_kept:
+        at -= 1
+        i = functions.via[best_kept]
+        functions.choice[at] = functions.parents[first + i]
+        best_kept ^= cython.cast(cython.longlong, 1) << i
     return best, best_least
 
 
-@subroutine
-def best_choice_ordered(
-    parents: IntArray,
-    weights: IntArray,
-    starts: IntArray,
-    stops: IntArray,
-    bounds: IntArray,
-    costs: IntArray,
-    budget: int,
-    need: int,
-    choice: IntArray,
-) -> tuple[int, int]:
-    """Do what :func:`best_choice` does for one order: falling room needed beyond the value left behind (Liu's rule).
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _best_labels(
+    functions: StepFunctions, first: cython.Py_ssize_t, count: cython.Py_ssize_t, budget: cython.longlong,
+    need: cython.longlong,
+) -> tuple[cython.longlong, cython.longlong]:  # fmt: skip
+    """Do what :func:`choose` does for one order: falling room needed beyond the value left behind (Liu's rule).
 
     Labels (weight held, cost) grow parent by parent; dominated ones are dropped, and the costliest above a limit.
     """
-    count = len(parents)
-    excess = np.empty(count, dtype=np.int64)
-    for i in range(count):
-        excess[i] = weights[parents[i]] - bounds[stops[parents[i]] - 1]
-    order = np.argsort(excess)
-    width = max(16, min(MOST_LABELS, ALL_LABELS // count))
-    held = np.zeros((count + 1, width), dtype=np.int64)
-    cost = np.zeros((count + 1, width), dtype=np.int64)
-    least = np.full((count + 1, width), need, dtype=np.int64)
-    back = np.zeros((count + 1, width), dtype=np.int64)  # 2 * label before + 1 if kept
-    sizes = np.zeros(count + 1, dtype=np.int64)
-    sizes[0] = 1
+    width: cython.Py_ssize_t = _width(count)
+    step: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    label: cython.longlong = 0
+    parent: cython.longlong
     for step in range(count):
-        parent = parents[order[step]]
-        size = sizes[step]
-        full = step_at(starts[parent], stops[parent], bounds, budget)
-        offers = np.empty((2 * size, 4), dtype=np.int64)
-        made = 0
-        for label in range(size):
-            if full >= 0:
-                offers[made, 0] = held[step, label]
-                offers[made, 1] = cost[step, label] + costs[full] + 2 * weights[parent]
-                offers[made, 2] = max(least[step, label], bounds[full])
-                offers[made, 3] = 2 * label
-                made += 1
-            segment = step_at(starts[parent], stops[parent], bounds, budget - held[step, label])
-            if segment >= 0:
-                offers[made, 0] = held[step, label] + weights[parent]
-                offers[made, 1] = cost[step, label] + costs[segment]
-                offers[made, 2] = max(least[step, label], bounds[segment] + held[step, label])
-                offers[made, 3] = 2 * label + 1
-                made += 1
-        by_cost = np.argsort(offers[:made, 1] * 1.0 + offers[:made, 0] * 1e-9)
-        lightest = INFINITE
-        kept = 0
-        for position in by_cost:
-            if offers[position, 0] < lightest and kept < width:
-                lightest = offers[position, 0]
-                held[step + 1, kept] = offers[position, 0]
-                cost[step + 1, kept] = offers[position, 1]
-                least[step + 1, kept] = offers[position, 2]
-                back[step + 1, kept] = offers[position, 3]
-                kept += 1
-        sizes[step + 1] = kept
-        if kept == 0:
+        parent = functions.parents[first + step]
+        functions.by_excess.keys[step] = functions.weights[parent] - functions.bounds.items[functions.stops[parent] - 1]
+    functions.by_excess.number(count)
+    functions.by_excess.sort(count)
+    functions.sizes[0] = 1
+    functions.held[0] = 0
+    functions.cost[0] = 0
+    functions.least[0] = need
+    for step in range(count):
+        parent = functions.parents[first + functions.by_excess.places[step]]
+        _keep_labels(functions, step, width, _offers(functions, step, width, parent, budget))
+        if functions.sizes[step + 1] == 0:
             return INFINITE, INFINITE
-    best = cost[count, 0]
-    best_least = least[count, 0]
-    label = 0
-    is_kept = np.zeros(count, dtype=np.int64)
+    # back from the cheapest label: who is spilled stands from the last place down, who is kept before them
+    at = count
     for step in range(count, 0, -1):
-        is_kept[step - 1] = back[step, label] & 1
-        label = back[step, label] >> 1
-    position = 0
-    for step in range(count):
-        if is_kept[step]:
-            choice[position] = parents[order[step]]
-            position += 1
-    choice[position] = -1
-    for step in range(count):
-        if not is_kept[step]:
-            position += 1
-            choice[position] = parents[order[step]]
-    return best, best_least
+        if functions.via[step * width + label] & 1 == 0:
+            functions.choice[at] = functions.parents[first + functions.by_excess.places[step - 1]]
+            at -= 1
+        label = functions.via[step * width + label] >> 1
+    functions.choice[at] = -1
+    label = 0
+    for step in range(count, 0, -1):
+        if functions.via[step * width + label] & 1:
+            at -= 1
+            functions.choice[at] = functions.parents[first + functions.by_excess.places[step - 1]]
+        label = functions.via[step * width + label] >> 1
+    return functions.cost[count * width], functions.least[count * width]
 
 
-@subroutine
-def choose(
-    parents: IntArray,
-    weights: IntArray,
-    starts: IntArray,
-    stops: IntArray,
-    bounds: IntArray,
-    costs: IntArray,
-    budget: int,
-    need: int,
-    choice: IntArray,
-) -> tuple[int, int]:
-    """Return (spill cost, smallest budget of the same choice); see :func:`best_choice` for ``choice``."""
-    if len(parents) == 0:
-        choice[0] = -1
-        return 0, need
-    if len(parents) <= MOST_ORDERED:
-        return best_choice(parents, weights, starts, stops, bounds, costs, budget, need, choice)
-    return best_choice_ordered(parents, weights, starts, stops, bounds, costs, budget, need, choice)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _offers(
+    functions: StepFunctions, step: cython.Py_ssize_t, width: cython.Py_ssize_t, parent: cython.longlong,
+    budget: cython.longlong,
+) -> cython.Py_ssize_t:  # fmt: skip
+    """Write what follows from every label if ``parent`` is spilled, and if it is kept; return how many."""
+    made: cython.Py_ssize_t = 0
+    label: cython.longlong
+    at: cython.Py_ssize_t
+    full: cython.longlong = step_at(functions, parent, budget)
+    segment: cython.longlong
+    for label in range(functions.sizes[step]):
+        at = step * width + label
+        if full >= 0:
+            functions.offer_held[made] = functions.held[at]
+            functions.offer_cost[made] = (
+                functions.cost[at] + functions.costs.items[full] + 2 * functions.weights[parent]
+            )
+            functions.offer_least[made] = max(functions.least[at], functions.bounds.items[full])
+            functions.offer_via[made] = 2 * label
+            made += 1
+        segment = step_at(functions, parent, budget - functions.held[at])
+        if segment >= 0:
+            functions.offer_held[made] = functions.held[at] + functions.weights[parent]
+            functions.offer_cost[made] = functions.cost[at] + functions.costs.items[segment]
+            functions.offer_least[made] = max(functions.least[at], functions.bounds.items[segment] + functions.held[at])
+            functions.offer_via[made] = 2 * label + 1
+            made += 1
+    return made
 
 
-@tiered(seconds=4)
-def step_functions(
-    order: IntArray, parent_starts: IntArray, parents: IntArray, weights: IntArray, needs: IntArray, largest: int
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return (starts, stops, bounds, costs): what each node's subtree spills, as a step function of the budget.
-
-    ``order`` lists the computed nodes, parents first; ``parents`` (CSR by node) holds computed parents only. Within
-    budgets from ``bounds[i]`` to below ``bounds[i + 1]`` (i in ``starts[v]..stops[v] - 1``) the value of v is reached
-    with ``costs[i]`` spilled. Budgets above ``largest`` are not looked at.
-    """
-    n = len(weights)
-    starts = np.zeros(n, dtype=np.int64)
-    stops = np.zeros(n, dtype=np.int64)
-    bounds = np.empty(4 * n + 16, dtype=np.int64)
-    costs = np.empty(4 * n + 16, dtype=np.int64)
-    used = 0
-    own_bounds = np.empty(16, dtype=np.int64)
-    own_costs = np.empty(16, dtype=np.int64)
-    choice = np.empty(n + 1, dtype=np.int64)
-    for v in order:
-        mine = parents[parent_starts[v] : parent_starts[v + 1]]
-        lowest = needs[v]
-        for parent in mine:
-            lowest = max(lowest, bounds[starts[parent]] if stops[parent] > starts[parent] else INFINITE)
-        budget = largest
-        count = 0
-        while budget >= lowest:
-            cost, least = choose(mine, weights, starts, stops, bounds, costs, budget, needs[v], choice)
-            if cost >= INFINITE:
-                break
-            if count > 0 and own_costs[count - 1] == cost:
-                own_bounds[count - 1] = least
-            else:
-                if count == len(own_bounds):
-                    own_bounds = np.concatenate((own_bounds, np.empty(count, dtype=np.int64)))
-                    own_costs = np.concatenate((own_costs, np.empty(count, dtype=np.int64)))
-                own_bounds[count] = least
-                own_costs[count] = cost
-                count += 1
-            budget = least - 1
-        while used + count > len(bounds):
-            bounds = np.concatenate((bounds, np.empty(len(bounds), dtype=np.int64)))
-            costs = np.concatenate((costs, np.empty(len(costs), dtype=np.int64)))
-        starts[v] = used
-        for i in range(count - 1, -1, -1):
-            bounds[used] = own_bounds[i]
-            costs[used] = own_costs[i]
-            used += 1
-        stops[v] = used
-    return starts, stops, bounds[:used].copy(), costs[:used].copy()
-
-
-@tiered(seconds=4)
-def emit(
-    roots: IntArray,
-    budget: int,
-    all_starts: IntArray,
-    all_parents: IntArray,
-    parent_starts: IntArray,
-    parents: IntArray,
-    twin_starts: IntArray,
-    twins: IntArray,
-    weights: IntArray,
-    needs: IntArray,
-    starts: IntArray,
-    stops: IntArray,
-    bounds: IntArray,
-    costs: IntArray,
-) -> tuple[IntArray, IntArray]:
-    """Return (kinds, nodes): the moves of the recursion's choice for each root in turn.
-
-    ``all_parents`` holds inputs too (those are the nodes without entries in it), ``twins`` the outputs computed from
-    the same operands, which are computed, stored and dropped just before their node.
-    """
-    n = len(weights)
-    kinds = np.empty(8 * n + 8, dtype=np.int64)
-    nodes = np.empty(8 * n + 8, dtype=np.int64)
-    made = 0
-    stack_kind = np.empty(8 * n + 8, dtype=np.int64)
-    stack_node = np.empty(8 * n + 8, dtype=np.int64)
-    stack_budget = np.empty(8 * n + 8, dtype=np.int64)
-    choice = np.empty(n + 1, dtype=np.int64)
-    for root in roots:
-        top = 0
-        for kind in (3, 1, _EVALUATE):
-            stack_kind[top], stack_node[top], stack_budget[top] = kind, root, budget
-            top += 1
-        while top > 0:
-            top -= 1
-            kind, v, room = stack_kind[top], stack_node[top], stack_budget[top]
-            if kind != _EVALUATE:
-                kinds[made], nodes[made] = kind, v
-                made += 1
-                continue
-            mine = parents[parent_starts[v] : parent_starts[v + 1]]
-            choose(mine, weights, starts, stops, bounds, costs, room, needs[v], choice)
-            # The stack is last in, first out: push what comes last first.
-            operands = all_parents[all_starts[v] : all_starts[v + 1]]
-            for p in operands:
-                stack_kind[top], stack_node[top] = 3, p
-                top += 1
-            stack_kind[top], stack_node[top] = 2, v
-            top += 1
-            for u in twins[twin_starts[v] : twin_starts[v + 1]]:
-                for move in (3, 1, 2):
-                    stack_kind[top], stack_node[top] = move, u
-                    top += 1
-            kept = 0
-            while choice[kept] >= 0:
-                kept += 1
-            for p in choice[kept + 1 : len(mine) + 1]:
-                stack_kind[top], stack_node[top] = 0, p
-                top += 1
-            for p in operands:
-                if all_starts[p] == all_starts[p + 1]:
-                    stack_kind[top], stack_node[top] = 0, p
-                    top += 1
-            left = room
-            for i in range(kept):
-                left -= weights[choice[i]]
-            for i in range(kept - 1, -1, -1):
-                left += weights[choice[i]]
-                stack_kind[top], stack_node[top], stack_budget[top] = _EVALUATE, choice[i], left
-                top += 1
-            for p in choice[kept + 1 : len(mine) + 1]:
-                for move in (3, 1, _EVALUATE):
-                    stack_kind[top], stack_node[top], stack_budget[top] = move, p, room
-                    top += 1
-    return kinds[:made].copy(), nodes[:made].copy()
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _keep_labels(
+    functions: StepFunctions, step: cython.Py_ssize_t, width: cython.Py_ssize_t, offers: cython.Py_ssize_t
+) -> cython.void:
+    """Let the offers be the labels of the next step, less those dominated, by cost, then by what they hold."""
+    i: cython.Py_ssize_t
+    at: cython.Py_ssize_t
+    offer: cython.longlong
+    kept: cython.Py_ssize_t = 0
+    lightest: cython.longlong = INFINITE
+    for i in range(offers):
+        functions.by_cost.keys[i] = functions.offer_held[i]
+    functions.by_cost.number(offers)
+    functions.by_cost.sort(offers)
+    for i in range(offers):
+        functions.by_cost.keys[i] = functions.offer_cost[i]
+    functions.by_cost.sort(offers)
+    for i in range(offers):
+        offer = functions.by_cost.places[i]
+        if functions.offer_held[offer] < lightest and kept < width:
+            lightest = functions.offer_held[offer]
+            at = (step + 1) * width + kept
+            functions.held[at] = lightest
+            functions.cost[at] = functions.offer_cost[offer]
+            functions.least[at] = functions.offer_least[offer]
+            functions.via[at] = functions.offer_via[offer]
+            kept += 1
+    functions.sizes[step + 1] = kept
