@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference import pebble_potential as plain
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
