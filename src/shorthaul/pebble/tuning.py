@@ -125,8 +125,8 @@ LIST_MOST_STEPS: Final = 400
 ORDERS_UNLIMITED: Final = 20.0
 #: Rules without a better plan after which list scheduling ends by itself. *
 LIST_PATIENCE: Final = 60
-#: Most nodes of a subtree that are computed at once with their only reader, in list scheduling and inside tiles: 0 gives
-#: 2 and 8% more traffic, 8 the same.
+#: Most nodes of a subtree that are computed at once with their only reader, in list scheduling and inside tiles: with
+#: 0 there is 2% and 8% more traffic, with 8 the same.
 FUSED: Final = 3
 #: Weights of the tiles tried first, as shares of the budget: the first, second and fourth alone give 7% more.
 TILES_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
@@ -151,7 +151,7 @@ TREE_CUTS_GROWTH: Final = 10.0
 #: Effort of planning one shape of module where nothing limits the search.
 MODULE_UNLIMITED: Final = 2.0
 #: Modules compared per effort when those of one shape are looked for.
-MODULES_RATE: Final = 3e4
+MODULES_RATE: Final = 1e4
 #: Decompositions whose modules are planned, the best ones as they stand, and with which penalty they are compared.
 MODULES_PLANNED: Final = 3
 MODULES_PENALTY: Final = 2.0
