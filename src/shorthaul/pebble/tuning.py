@@ -185,10 +185,14 @@ SEGMENTS_SHARE: Final = 0.3
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs
+#
+# Rates: seconds of one core beside steps counted, on stencils, products, transforms and random graphs of 300 to 10^6
+# nodes; large random graphs run at half of these rates, small regular ones at twice. Other numbers were compared on the
+# problems of benchmarks/pebble_structured.py, two seeds each, at an effort of 1; those marked * were not measured.
 
-#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between.
+#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between, up to 0.05 s.
 REPLAY_CALL: Final = 50_000
-#: Steps of one call of any other kernel of these rooms, likewise.
+#: Steps of one call of any other kernel of these rooms, likewise, up to 0.1 s.
 ORDER_CALL: Final = 1_000_000
 #: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
 PASS_RATE: Final = 1e7
@@ -197,28 +201,43 @@ LIST_RATE: Final = 2e7
 #: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
 #: the effort left is not begun.
 LIST_RUN_RATE: Final = 5e5
-#: A run is cut off after this many steps per node and edge; the rest comes in the base order.
+#: A run is cut off after this many steps per node and edge; the rest comes in the base order. *
 LIST_MOST_STEPS: Final = 400
-#: Effort of list scheduling, and of tiles, where nothing limits the search.
+#: Effort of list scheduling, and of tiles, where nothing limits the search. *
 ORDERS_UNLIMITED: Final = 20.0
-#: Rules without a better plan after which list scheduling ends by itself.
+#: Rules without a better plan after which list scheduling ends by itself. *
 LIST_PATIENCE: Final = 60
+#: Most nodes of a subtree that are computed at once with their only reader, in list scheduling and inside tiles: with
+#: 0 there is 2% and 8% more traffic, with 8 the same.
+FUSED: Final = 3
+#: Weights of the tiles tried first, as shares of the budget: the first, second and fourth alone give 7% more.
+TILES_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
+#: Exchanges tried in one tiling at most: ten times as many give 1% more. Tiles times classes, at most: 200 MB.
+MOST_EXCHANGES: Final = 300_000
+MOST_COUNTS: Final = 50_000_000
+#: The temperatures between which exchanges are annealed, in median weights of a class: from 2 on, the same.
+EXCHANGE_HOT, EXCHANGE_COLD = 0.5, 0.03
 #: Steps of growing tiles, and exchanges between them tried, per effort.
 TILES_RATE: Final = 2e7
 EXCHANGE_RATE: Final = 2e7
 #: Nodes and edges of one tiling with its replays per effort, at the least.
 TILES_RUN_RATE: Final = 1e6
-#: Shapes without a better tiling after which tiles end by themselves.
+#: Shapes without a better tiling after which tiles end by themselves. *
 TILES_PATIENCE: Final = 80
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
-#: Partial answers kept per node of a tree, tried one after another until none has to be dropped.
+#: Partial answers kept per node of a tree, tried one after another until none has to be dropped. *
 TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
-#: How many times as much as the last the next of these takes: it is not begun where less is left.
+#: How many times as much as the last the next of these takes: it is not begun where less is left. *
 TREE_CUTS_GROWTH: Final = 10.0
 #: Effort of planning one shape of module where nothing limits the search.
 MODULE_UNLIMITED: Final = 2.0
 #: Modules compared per effort when those of one shape are looked for.
-MODULES_RATE: Final = 3e4
+MODULES_RATE: Final = 1e4
+#: Decompositions whose modules are planned, the best ones as they stand, and with which penalty they are compared.
+MODULES_PLANNED: Final = 3
+MODULES_PENALTY: Final = 2.0
+#: Modules of more nodes than this keep their order.
+LARGEST_MODULE: Final = 2000
 #: The share of the search that plans modules; what is left is for the replays of the whole.
 MODULES_SHARE: Final = 0.8
