@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_belady import is_topological
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Search
@@ -114,6 +114,6 @@ def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
 
 def test_modules_are_planned_by_the_methods_that_suit_them() -> None:
     cdag = kernels_as_graphs.fft(n=16, word=1)
-    result = pebble.plan(cdag, budget=6, method="composition", search=Search(effort=0.5))
+    result = pebble.plan(cdag, budget=6, method="composition", search=Search(effort=1))
     assert result.extra["method"] == "composition"
     assert result.check.ok

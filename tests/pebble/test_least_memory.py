@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 from tests.pebble.test_exact import sample
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul import pebble
 from shorthaul.core.search import Search

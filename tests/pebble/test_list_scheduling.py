@@ -87,7 +87,7 @@ def test_fusing_keeps_edges_and_orders() -> None:
 def test_structured_graphs_come_out_tiled(name: str, budget: int, most: int) -> None:
     cdag = case(name).workload
     start = belady.plan(cdag, budget)
-    found = list_scheduling.plan(cdag, budget, search=Search(time_limit_s=250), incumbent=start, goal=most)
+    found = list_scheduling.plan(cdag, budget, search=Search(effort=10), incumbent=start, goal=most)
     report = replay(cdag, found, budget, recompute=False)
     assert report.ok
     assert report.cost is not None

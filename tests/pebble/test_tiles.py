@@ -102,7 +102,7 @@ def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
     cdag = graph(name, parameters)
     goal = int(most * tiled(name, parameters, budget))
     start = belady.plan(cdag, budget, "given")
-    found = tiles.plan(cdag, budget, search=Search(time_limit_s=250), incumbent=start, goal=goal)
+    found = tiles.plan(cdag, budget, search=Search(effort=10), incumbent=start, goal=goal)
     report = replay(cdag, found, budget, recompute=False)
     assert report.ok
     assert report.cost is not None

@@ -43,7 +43,7 @@ def times(n: int, arcs: list[Arc]) -> list[int] | None:
 
 def schedulable(graph: DisjunctiveGraph, period: int) -> bool:
     """True if some choice of turns has a schedule of this period: every choice is tried."""
-    rows = [tuple(int(value) for value in row) for row in turns(graph)]
+    rows = [*zip(*(array.tolist() for array in turns(graph)), strict=True)]
     n = len(graph.names)
 
     def choose(number: int, arcs: list[Arc]) -> bool:
@@ -51,7 +51,7 @@ def schedulable(graph: DisjunctiveGraph, period: int) -> bool:
             return False
         if number == len(rows):
             return True
-        a, b, ticks, c, d, other = rows[number]
+        (a, c), (b, d), (ticks, other) = rows[number]
         return any(
             choose(number + 1, [*arcs, (a, b, ticks - k * period), (c, d, other - (1 - k) * period)])
             for k in range(-3, 5)

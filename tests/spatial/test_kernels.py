@@ -160,9 +160,9 @@ def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     square = 4**levels
     width, height = (int(side) for side in rng.integers(1, 12, 2))
     return (
-        kernels.hilbert(2**levels, int(rng.integers(0, square + 1))),
+        kernels.hilbert(int(rng.integers(0, 300))),
         kernels.z_order(int(rng.integers(0, 300))),
-        kernels.peano(3 ** (levels // 2), int(rng.integers(0, 9 ** (levels // 2) + 1))),
+        kernels.peano(int(rng.integers(0, 300))),
         kernels.h_index(2**levels, int(rng.integers(0, square + 1))),
         kernels.rows(width, width * height, bool(levels & 1)),
         kernels.gilbert(width, height, width * height),

@@ -7,17 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.jit import announce
-from shorthaul.dataflow.caps_hms import heuristic_kernels as kernels
-from shorthaul.dataflow.mapping.arrays import Instance, exact_cost, genes, memory_shortage
-from shorthaul.dataflow.model import DECISIONS, Application, Decisions, crossbar
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.caps_hms.heuristic_kernels import decode
+from shorthaul.dataflow.caps_hms.placement_kernels import Schedule
+from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, exact_cost, genes, memory_shortage
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Mapping, Problem, Rules
 from shorthaul.dataflow.model import NOC as NOC_NAME
+from shorthaul.dataflow.model import Application, Decisions, crossbar
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
 
@@ -71,74 +73,31 @@ def _order(n: int, hard: list[tuple[int, int]], soft: list[tuple[int, int]]) -> 
 
 
 @dataclass(slots=True)
-class Scratch:
-    """Arrays that one thread decodes in; after a decoding they describe the last mapping's schedule."""
-
-    root: IntArray
-    live: npt.NDArray[np.bool_]
-    capacity: IntArray
-    need: IntArray
-    memory: IntArray
-    duration: IntArray
-    offset: IntArray
-    execution: IntArray
-    total: IntArray
-    crossings: IntArray
-    crossed: IntArray
-    start: IntArray
-    load: IntArray
-
-    def arrays(self, objectives: FloatArray) -> tuple[Any, ...]:
-        """Return the arrays in the order that the kernels take them."""
-        return (
-            self.root, self.live, self.capacity, self.need, self.memory, self.duration, self.offset, self.execution,
-            self.total, self.crossings, self.crossed, self.start, self.load, objectives,
-        )  # fmt: skip
-
-
-def scratch(instance: Instance) -> Scratch:
-    """Return fresh arrays for decodings of ``instance``."""
-    channels, actors = len(instance.src), len(instance.tau)
-    resources = len(instance.core_tile) + instance.ticks.shape[1]
-
-    def ints(*shape: int) -> IntArray:
-        return np.zeros(shape, np.int64)
-
-    return Scratch(
-        root=ints(channels), live=np.zeros(actors, np.bool_), capacity=ints(channels), need=ints(channels),
-        memory=ints(channels), duration=ints(2 * channels), offset=ints(2 * channels), execution=ints(actors),
-        total=ints(actors), crossings=ints(2 * channels), crossed=ints(2 * channels, 3), start=ints(actors),
-        load=ints(resources),
-    )  # fmt: skip
-
-
-@dataclass(slots=True)
 class Decoder:
     """Decodes genotypes with CAPS-HMS on up to ``threads`` threads; the answer does not depend on how many."""
 
     instance: Instance
-    decoding: Decoding
-    rank: IntArray
+    problem: Problem
+    rules: Rules
+    compact: bool = True
     threads: int = 1
     _pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
-    def objectives(self, compact: Any, xi: Any, decision: Any, binding: Any) -> FloatArray:
-        """Return period, footprint and core cost of every individual, shape (n, 3); infinite where there is none."""
-        n = len(binding)
-        answer = np.empty((n, 3), np.float64)
-        pieces = min(self.threads, n)
-        if pieces <= 1:
-            self._run(compact, xi, decision, binding, 0, n, answer, scratch(self.instance))
-            return answer
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads)
-        edges = [n * piece // pieces for piece in range(pieces + 1)]
-        jobs = [
-            self._pool.submit(self._run, compact, xi, decision, binding, low, high, answer, scratch(self.instance))
-            for low, high in pairwise(edges)
-        ]
-        for job in jobs:
-            job.result()
+    def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
+        """Return period, footprint and core cost of every individual, shape (n, 3).
+
+        They are infinite where there is no schedule, and for those that the deadline left over.
+        """
+        n = len(genotypes.compact)
+        answer = np.full((n, 3), np.inf)
+        edges = [n * piece // self.threads for piece in range(self.threads + 1)]
+        pieces = [(genotypes, low, high, answer, search) for low, high in pairwise(edges) if low < high]
+        if len(pieces) == 1:
+            steps = [self._decode(*pieces[0])]
+        else:
+            self._pool = self._pool or ThreadPoolExecutor(self.threads)
+            steps = [job.result() for job in [self._pool.submit(self._decode, *piece) for piece in pieces]]
+        search.spend(sum(steps) / tuning.PLACEMENT_STEPS)
         return answer
 
     def close(self) -> None:
@@ -147,40 +106,33 @@ class Decoder:
             self._pool.shutdown()
             self._pool = None
 
-    def _run(
-        self,
-        compact: Any,
-        xi: Any,
-        decision: Any,
-        binding: Any,
-        first: int,
-        stop: int,
-        answer: FloatArray,
-        space: Scratch,
-    ) -> None:
-        i, d = self.instance, self.decoding
-        kernels.decode_batch(
-            xi, decision, binding, first, stop, self.rank, compact, d.capacity_rule == "atomic-firing",
-            d.mrb_consumer == "common-tile", float(d.tolerance), i.tau, i.multicast_of, i.feeding, i.src, i.dst,
-            i.token_bytes, i.delay, i.ticks, i.core_type, i.core_tile, i.core_cost, i.limits, *space.arrays(answer),
-        )  # fmt: skip
+    def _decode(self, genotypes: Genotypes, first: int, stop: int, answer: FloatArray, search: Search) -> int:
+        """Fill the objectives of some individuals; return how many steps that took."""
+        mapping, schedule = Mapping(self.problem), Schedule(self.problem)
+        most, steps = tuning.DECODING_STEPS_AT_ONCE, 0
+        while first < stop:
+            first = decode(self.problem, self.rules, genotypes, first, stop, most, mapping, schedule, answer)
+            steps += schedule.steps
+            if search.expired():
+                break
+        return steps
 
     def point(self, decisions: Decisions) -> Point:
         """Return the complete implementation of one mapping.
 
         Raises :class:`InfeasibleError` if its buffers fit no memory, :class:`InputError` if no schedule was found.
         """
-        xi, decision, binding = genes(self.instance, decisions)
-        return self.point_of(self.decoding.start != "earliest", xi[0], decision[0], binding[0])
+        return self.point_of(genes(self.instance, decisions, compact=self.compact), 0)
 
-    def point_of(self, compact: bool, xi: Any, decision: Any, binding: Any) -> Point:
+    def point_of(self, genotypes: Genotypes, number: int) -> Point:
         """Return the complete implementation of one genotype; raises as :meth:`point` does."""
-        answer = np.empty((1, 3), np.float64)
-        space = scratch(self.instance)
-        self._run(np.array([compact], np.int8), xi[None], decision[None], binding[None], 0, 1, answer, space)
-        if not np.isfinite(answer[0, 0]):
-            raise unschedulable(self.instance, decisions_of(self.instance, xi, decision, binding))
-        return phenotype(self.instance, space, xi, decision, binding, int(answer[0, 0]))
+        answer = np.empty((number + 1, 3), np.float64)
+        mapping, schedule = Mapping(self.problem), Schedule(self.problem)
+        decode(self.problem, self.rules, genotypes, number, number + 1, 1, mapping, schedule, answer)
+        decisions = decisions_of(self.instance, genotypes, number)
+        if not np.isfinite(answer[number, 0]):
+            raise unschedulable(self.instance, decisions)
+        return phenotype(self.instance, decisions, mapping, schedule, int(answer[number, 0]))
 
 
 def unschedulable(instance: Instance, decisions: Decisions) -> Exception:
@@ -195,61 +147,65 @@ def unschedulable(instance: Instance, decisions: Decisions) -> Exception:
 
 
 def make_decoder(instance: Instance, decoding: Decoding, *, threads: int = 1) -> Decoder:
-    """Return the decoder for CAPS-HMS with one order; announces the compilation of the kernels."""
-    announce("shorthaul.dataflow.caps_hms.heuristic_kernels", 40)
+    """Return the decoder for CAPS-HMS with one order."""
     rank = topological_rank(instance.application, inverse=decoding.order == "inverse")
-    return Decoder(instance, decoding, rank, threads)
+    return Decoder(instance, Problem(instance), rules(decoding, rank), decoding.start != "earliest", threads)
 
 
-def decisions_of(instance: Instance, xi: Any, decision: Any, binding: Any) -> Decisions:
-    """Return a genotype as a mapping by names."""
-    application, cores = instance.application, instance.platform.cores
-    replaced = dict(zip(application.multicasts, map(int, xi), strict=True))
-    return Decisions(
-        {a.id: cores[p].id for a, p in zip(application.actors, binding, strict=True) if not replaced.get(a.id, 0)},
-        replaced,
-        {c.id: DECISIONS[d] for c, d in zip(application.channels, decision, strict=True)},
-    )
+def rules(decoding: Decoding, rank: IntArray) -> Rules:
+    """Return what the kernels need to know of the options, for actors taken in the order of ``rank``."""
+    atomic, common = decoding.capacity_rule == "atomic-firing", decoding.mrb_consumer == "common-tile"
+    return Rules(rank, atomic, common, float(decoding.tolerance))
 
 
-def phenotype(instance: Instance, space: Scratch, xi: Any, decision: Any, binding: Any, period: int) -> Point:
-    """Return the implementation that the arrays describe, by names.
+def phenotype(
+    instance: Instance, decisions: Decisions, mapping: Mapping, schedule: Schedule, period: int
+) -> Point:  # fmt: skip
+    """Return the implementation of a mapping that the kernels' objects describe, by names.
 
     Channel decisions are the effective ones: where Algorithm 2 fell through to another memory, that memory's.
     """
-    application, cores = instance.application, instance.platform.cores
-    decisions = decisions_of(instance, xi, decision, binding)
-    names = [channel.id for channel in application.channels]
-    buffers = [c for c in range(len(names)) if space.root[c] == c]
-    effective = dict(decisions.channel_decision)
-    for c in range(len(names)):
-        effective[names[c]] = effective_decision(
-            DECISIONS[decision[space.root[c]]], int(space.memory[space.root[c]]), len(cores), len(instance.limits)
+    cores = instance.platform.cores
+    names = [channel.id for channel in instance.application.channels]
+    root, memory, need = (np.asarray(array).tolist() for array in (mapping.root, mapping.memory, schedule.need))
+    buffers = [c for c in range(len(names)) if root[c] == c]
+    effective = {
+        name: effective_decision(
+            decisions.channel_decision[names[r]], memory[r], len(cores), len(instance.limits)
         )
-    starts: dict[str, int] = {}
-    for a in np.flatnonzero(space.live):
-        starts[application.actors[a].id] = int(space.start[a] + space.execution[a])
-    routes: dict[str, tuple[str, ...]] = {}
-    interconnects = [*(crossbar(tile.id) for tile in instance.platform.tiles), NOC_NAME]
-    for key, task, actor in accesses(instance, space):
-        starts[key] = int(space.start[actor] + space.offset[task])
-        if space.crossings[task]:
-            crossed = space.crossed[task, : space.crossings[task]]
-            routes[key] = tuple(interconnects[h] for h in crossed)
-    memories = instance.memories
-    used = {cores[binding[a]].id for a in np.flatnonzero(space.live)}
+        for name, r in zip(names, root, strict=True)
+    }  # fmt: skip
+    starts, routes = _starts_and_routes(instance, mapping, schedule)
+    used = {decisions.binding[instance.application.actors[a].id] for a in np.flatnonzero(mapping.live)}
     return Point(
         period=period,
-        footprint_bytes=int(sum(space.need[c] * instance.token_bytes[c] for c in buffers)),
+        footprint_bytes=int(sum(need[c] * instance.token_bytes[c] for c in buffers)),
         core_cost=exact_cost([instance.platform.core_types[core.type].cost for core in cores if core.id in used]),
         binding=decisions.binding,
         xi=decisions.xi,
         channel_decision=effective,
-        channel_binding={names[c]: memories[space.memory[c]] for c in buffers},
-        capacities={names[c]: int(space.need[c]) for c in buffers},
+        channel_binding={names[c]: instance.memories[memory[c]] for c in buffers},
+        capacities={names[c]: need[c] for c in buffers},
         starts=starts,
         routes=routes,
     )
+
+
+def _starts_and_routes(
+    instance: Instance, mapping: Mapping, schedule: Schedule
+) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    actors = [actor.id for actor in instance.application.actors]
+    interconnects = [*(crossbar(tile.id) for tile in instance.platform.tiles), NOC_NAME]
+    start, crossed = np.asarray(schedule.start), np.asarray(mapping.crossed)
+    executed = (start + mapping.execution).tolist()
+    offset, crossings = (np.asarray(array).tolist() for array in (mapping.offset, mapping.crossings))
+    starts = {actors[a]: executed[a] for a in np.flatnonzero(mapping.live)}
+    routes = {}
+    for name, task, actor in _accesses(instance, mapping):
+        starts[name] = int(start[actor]) + offset[task]
+        if crossings[task]:
+            routes[name] = tuple(interconnects[h] for h in crossed[task, : crossings[task]])
+    return starts, routes
 
 
 def effective_decision(decision: str, memory: int, cores: int, memories: int) -> str:
@@ -260,21 +216,19 @@ def effective_decision(decision: str, memory: int, cores: int, memories: int) ->
     return side if memory < cores else f"TILE-{side}"
 
 
-def accesses(instance: Instance, space: Scratch) -> Iterator[tuple[str, int, int]]:
+def _accesses(instance: Instance, mapping: Mapping) -> Iterator[tuple[str, int, int]]:
     """Yield name, task number and actor number of every write and read of the last decoded mapping.
 
     A second read of one buffer by one actor (two outputs of a multicast that led to it) is marked ``#2``.
     """
-    application = instance.application
-    channels = len(application.channels)
-    actors = [actor.id for actor in application.actors]
-    seen: dict[str, int] = {}
-    for e in range(channels):
-        root = int(space.root[e])
-        name = application.channels[root].id
+    channels = [channel.id for channel in instance.application.channels]
+    actors = [actor.id for actor in instance.application.actors]
+    live, roots = np.asarray(mapping.live), np.asarray(mapping.root).tolist()
+    counts: dict[str, int] = {}
+    for e, (root, writer, reader) in enumerate(zip(roots, instance.src.tolist(), instance.dst.tolist(), strict=True)):
         if root == e:
-            yield f"({actors[instance.src[e]]},{name})", e, int(instance.src[e])
-        if space.live[instance.dst[e]]:
-            key = f"({name},{actors[instance.dst[e]]})"
-            seen[key] = seen.get(key, 0) + 1
-            yield key if seen[key] == 1 else f"{key}#{seen[key]}", channels + e, int(instance.dst[e])
+            yield f"({actors[writer]},{channels[e]})", e, writer
+        if live[reader]:
+            name = f"({channels[root]},{actors[reader]})"
+            counts[name] = counts.get(name, 0) + 1
+            yield name if counts[name] == 1 else f"{name}#{counts[name]}", len(channels) + e, reader

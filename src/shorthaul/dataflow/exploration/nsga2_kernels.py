@@ -1,194 +1,349 @@
-"""The inner loops of NSGA-II: ranking, survival, variation, the archive."""
+"""The inner loops of NSGA-II: ranking, variation, the archive."""
 
 from __future__ import annotations
 
-from typing import Any
-
+import cython
 import numpy as np
+from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 
-from shorthaul.core.jit import kernel
-
-Array = Any
-
-
-@kernel
-def dominates(a: Array, b: Array) -> bool:
-    """Return True if ``a`` is nowhere worse than ``b`` and somewhere better."""
-    better = False
-    for k in range(len(a)):
-        if a[k] > b[k]:
-            return False
-        if a[k] < b[k]:
-            better = True
-    return better
+INF = cython.declare(cython.double, float("inf"))
 
 
-@kernel
-def rank_and_crowd(points: Array, rank: Array, crowd: Array) -> None:
-    """Fill the front (from 0) and the crowding distance of every point; copies of a point rank behind everything."""
-    n, m = points.shape
-    behind = np.zeros(n, np.int64)
-    copy = np.zeros(n, np.bool_)
+@cython.final
+@cython.cclass
+class Ranking:
+    """Points, their fronts and crowding distances, and what finding those takes."""
+
+    points: cython.const_double[:, ::1]
+    order: cython.const_longlong[:, ::1]  # by objective, the numbers of the points from low to high
+    rank: cython.longlong[::1]
+    crowd: cython.double[::1]
+    behind: cython.longlong[::1]  # how many points that are not ranked yet dominate it
+    copy: cython.uchar[::1]
+
+    def __init__(
+        self,
+        points: cython.const_double[:, ::1],
+        order: cython.const_longlong[:, ::1],
+        rank: cython.longlong[::1],
+        crowd: cython.double[::1],
+    ) -> None:
+        self.points = points
+        self.order = order
+        self.rank = rank
+        self.crowd = crowd
+        self.behind = np.zeros(points.shape[0], np.int64)
+        self.copy = np.zeros(points.shape[0], np.uint8)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _compare(
+    points: cython.const_double[:, ::1], i: cython.Py_ssize_t, others: cython.const_double[:, ::1], j: cython.Py_ssize_t
+) -> cython.longlong:
+    """Return 0 if the points are equal, 1 if the first dominates the second, 2 the other way round, 3 otherwise."""
+    outcome: cython.longlong = 0
+    k: cython.Py_ssize_t
+    for k in range(points.shape[1]):
+        if points[i, k] < others[j, k]:
+            outcome |= 1
+        elif points[i, k] > others[j, k]:
+            outcome |= 2
+        if outcome == 3:
+            break
+    return outcome
+
+
+def rank_and_crowd(
+    points: cython.const_double[:, ::1],
+    order: cython.const_longlong[:, ::1],
+    rank: cython.longlong[::1],
+    crowd: cython.double[::1],
+) -> None:
+    """Fill the front (from 0) and the crowding distance of every point; copies of a point rank behind everything.
+
+    ``order[k]`` are the numbers of the points by rising objective k, equal ones by rising number.
+    """
+    ranking = Ranking(points, order, rank, crowd)
+    with cython.nogil:
+        _rank(ranking)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _rank(ranking: Ranking) -> cython.void:
+    n: cython.Py_ssize_t = ranking.rank.shape[0]
+    left: cython.Py_ssize_t = n
+    front: cython.longlong = 0
+    outcome: cython.longlong
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
     for i in range(n):
+        ranking.rank[i] = -1
+        ranking.crowd[i] = 0.0
         for j in range(i):
-            if dominates(points[j], points[i]):
-                behind[i] += 1
-            elif dominates(points[i], points[j]):
-                behind[j] += 1
-            else:
-                same = True
-                for k in range(m):
-                    same = same and points[i, k] == points[j, k]
-                copy[i] = copy[i] or same
-    rank[:] = -1
-    left = n
-    front = 0
+            outcome = _compare(ranking.points, i, ranking.points, j)
+            if outcome == 0:
+                ranking.copy[i] = True
+            elif outcome == 1:
+                ranking.behind[j] += 1
+            elif outcome == 2:
+                ranking.behind[i] += 1
     while left:
-        chosen = np.zeros(n, np.bool_)
         for i in range(n):
-            chosen[i] = rank[i] < 0 and behind[i] == 0
-        for i in range(n):
-            if chosen[i]:
-                rank[i] = front
+            if ranking.rank[i] < 0 and ranking.behind[i] == 0:
+                ranking.rank[i] = front
                 left -= 1
+        for i in range(n):
+            if ranking.rank[i] == front:
                 for j in range(n):
-                    if rank[j] < 0 and not chosen[j] and dominates(points[i], points[j]):
-                        behind[j] -= 1
-        _crowding(points, chosen, crowd)
+                    if ranking.rank[j] < 0 and _compare(ranking.points, i, ranking.points, j) == 1:
+                        ranking.behind[j] -= 1
+        _crowd(ranking, front)
         front += 1
     for i in range(n):
-        if copy[i]:
-            rank[i] += front
-            crowd[i] = 0.0
+        if ranking.copy[i]:
+            ranking.rank[i] += front
+            ranking.crowd[i] = 0.0
 
 
-@kernel
-def _crowding(points: Array, chosen: Array, crowd: Array) -> None:
-    members = np.flatnonzero(chosen)
-    for i in members:
-        crowd[i] = 0.0
-    for k in range(points.shape[1]):
-        values = points[members, k]
-        order = members[np.argsort(values, kind="mergesort")]
-        low, high = points[order[0], k], points[order[-1], k]
-        crowd[order[0]] = np.inf
-        crowd[order[-1]] = np.inf
-        if high <= low or not np.isfinite(high):
-            continue
-        for position in range(1, len(order) - 1):
-            step = points[order[position + 1], k] - points[order[position - 1], k]
-            crowd[order[position]] += step / (high - low)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _crowd(ranking: Ranking, front: cython.longlong) -> cython.void:
+    """Fill the crowding distances of a front: in every objective, how far apart a point's neighbours are."""
+    i: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    first: cython.longlong
+    last: cython.longlong
+    here: cython.longlong
+    before: cython.longlong
+    span: cython.double
+    for k in range(ranking.points.shape[1]):
+        first = -1
+        last = -1
+        for i in range(ranking.order.shape[1]):
+            if ranking.rank[ranking.order[k, i]] == front:
+                last = ranking.order[k, i]
+                if first < 0:
+                    first = last
+        span = ranking.points[last, k] - ranking.points[first, k]
+        if ranking.points[last, k] != INF and span > 0:
+            before = -1
+            here = -1
+            for i in range(ranking.order.shape[1]):
+                if ranking.rank[ranking.order[k, i]] == front:
+                    if before >= 0:
+                        ranking.crowd[here] += (
+                            ranking.points[ranking.order[k, i], k] - ranking.points[before, k]
+                        ) / span
+                    before = here
+                    here = ranking.order[k, i]
+        ranking.crowd[first] = INF
+        ranking.crowd[last] = INF
 
 
-@kernel
-def survivors(rank: Array, crowd: Array, keep: Array) -> None:
-    """Fill ``keep`` with the numbers of the best individuals: by front, then by crowding distance."""
-    order = np.argsort(-crowd, kind="mergesort")
-    order = order[np.argsort(rank[order], kind="mergesort")]
-    keep[:] = order[: len(keep)]
-
-
-@kernel
-def _tournament(first: float, second: float, rank: Array, crowd: Array) -> int:
-    a, b = int(first * len(rank)), int(second * len(rank))
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tournament(
+    first: cython.double, second: cython.double, rank: cython.const_longlong[::1], crowd: cython.const_double[::1]
+) -> cython.Py_ssize_t:
+    a: cython.Py_ssize_t = cython.cast(cython.longlong, first * rank.shape[0])
+    b: cython.Py_ssize_t = cython.cast(cython.longlong, second * rank.shape[0])
     if rank[a] != rank[b]:
         return a if rank[a] < rank[b] else b
     return a if crowd[a] >= crowd[b] else b
 
 
-@kernel
-def vary(
-    draws: Array,
-    crossover: float,
-    rank: Array,
-    crowd: Array,
-    compact: Array,
-    xi: Array,
-    decision: Array,
-    binding: Array,
-    able: Array,
-    able_count: Array,
-    new_compact: Array,
-    new_xi: Array,
-    new_decision: Array,
-    new_binding: Array,
-) -> None:
-    """Fill the offspring: binary tournaments, uniform crossover, mutation, and whole cores vacated or moved.
+@cython.final
+@cython.cclass
+class Variation:
+    """One generation of parents and children, and the random numbers that make these from those."""
+
+    draws: cython.const_double[:, ::1]
+    crossover: cython.double
+    rank: cython.const_longlong[::1]
+    crowd: cython.const_double[::1]
+    parents: Genotypes
+    children: Genotypes
+    able: cython.const_longlong[:, ::1]  # the cores that can run each actor
+    able_count: cython.const_longlong[::1]
+
+    def __init__(
+        self,
+        draws: cython.const_double[:, ::1],
+        crossover: cython.double,
+        rank: cython.const_longlong[::1],
+        crowd: cython.const_double[::1],
+        parents: Genotypes,
+        children: Genotypes,
+        able: cython.const_longlong[:, ::1],
+        able_count: cython.const_longlong[::1],
+    ) -> None:
+        self.draws = draws
+        self.crossover = crossover
+        self.rank = rank
+        self.crowd = crowd
+        self.parents = parents
+        self.children = children
+        self.able = able
+        self.able_count = able_count
+
+
+def vary(variation: Variation) -> None:
+    """Fill the children: binary tournaments, uniform crossover, mutation, and whole cores vacated or moved.
 
     ``draws`` holds 16 + 3 * genes uniform numbers per child; which gene evolves is not decided here.
     """
-    multicasts, channels, actors = xi.shape[1], decision.shape[1], binding.shape[1]
-    genes = 1 + multicasts + channels + actors
-    for child in range(len(draws)):
-        draw = draws[child]
-        mother = _tournament(draw[0], draw[1], rank, crowd)
-        father = _tournament(draw[2], draw[3], rank, crowd) if draw[4] < crossover else mother
-        # most children change a gene or two, some many
-        rate = (1.0 if draw[5] < 0.7 else 4.0) / genes
-        at = 16
-        for gene in range(genes):
-            parent = mother if draw[at] < 0.5 else father
-            mutate = draw[at + 1] < rate
-            value = draw[at + 2]
-            at += 3
-            if gene == 0:
-                new_compact[child] = compact[parent] if not mutate else 1 - compact[parent]
-            elif gene <= multicasts:
-                i = gene - 1
-                new_xi[child, i] = xi[parent, i] if not mutate else 1 - xi[parent, i]
-            elif gene <= multicasts + channels:
-                i = gene - 1 - multicasts
-                new_decision[child, i] = decision[parent, i] if not mutate else int(value * 5)
-            else:
-                i = gene - 1 - multicasts - channels
-                new_binding[child, i] = binding[parent, i] if not mutate else able[i, int(value * able_count[i])]
-        if draw[6] < 0.2:  # vacate a core into another that is used, or move it to any core
-            source = new_binding[child, int(draw[7] * actors)]
-            other = int(draw[8] * actors)
-            if draw[9] < 0.5:
-                target = new_binding[child, other]
-            else:
-                target = able[other, int(draw[10] * able_count[other])]
-            for a in range(actors):
-                if new_binding[child, a] == source:
-                    for k in range(able_count[a]):
-                        if able[a, k] == target:
-                            new_binding[child, a] = target
-        elif draw[6] < 0.25:  # one decision for all channels of one actor's choosing
-            value = int(draw[8] * 5)
-            span = 1 + int(draw[9] * channels * 0.25)
-            for c in range(channels):
-                if c >= int(draw[7] * channels) and c < int(draw[7] * channels) + span:
-                    new_decision[child, c] = value
+    child: cython.Py_ssize_t
+    with cython.nogil:
+        for child in range(variation.draws.shape[0]):
+            _recombine(variation, variation.parents, variation.children, child)
+            if variation.draws[child, 6] < 0.2:
+                _move_core(variation, variation.children, child)
+            elif variation.draws[child, 6] < 0.25:
+                _decide_alike(variation, variation.children, child)
 
 
-@kernel
-def entering(points: Array, count: int, candidates: Array, kept: Array, entered: Array) -> None:
-    """Fill which of the first ``count`` archived points stay and which candidates enter the archive."""
-    kept[:] = True
-    n = len(candidates)
-    for i in range(n):
-        entered[i] = np.isfinite(candidates[i, 0])
-        if not entered[i]:
-            continue
-        for j in range(count):
-            worse = True
-            for k in range(points.shape[1]):
-                worse = worse and points[j, k] <= candidates[i, k]
-            if worse:
-                entered[i] = False
-                break
-        for j in range(n):
-            if not entered[i]:
-                break
-            if j == i or not np.isfinite(candidates[j, 0]):
-                continue
-            same = True
-            for k in range(points.shape[1]):
-                same = same and candidates[j, k] == candidates[i, k]
-            if (same and j < i) or dominates(candidates[j], candidates[i]):
-                entered[i] = False
-        if entered[i]:
-            for j in range(count):
-                if dominates(candidates[i], points[j]):
-                    kept[j] = False
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _recombine(
+    variation: Variation, parents: Genotypes, children: Genotypes, child: cython.Py_ssize_t
+) -> cython.void:  # fmt: skip
+    """Take every gene from one of two parents, or change it: in most children a gene or two, in some many."""
+    multicasts: cython.Py_ssize_t = parents.xi.shape[1]
+    channels: cython.Py_ssize_t = parents.decision.shape[1]
+    actors: cython.Py_ssize_t = parents.binding.shape[1]
+    genes: cython.Py_ssize_t = 1 + multicasts + channels + actors
+    mother: cython.Py_ssize_t
+    father: cython.Py_ssize_t
+    parent: cython.Py_ssize_t
+    gene: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    rate: cython.double
+    value: cython.double
+    mutate: cython.bint
+    mother = _tournament(variation.draws[child, 0], variation.draws[child, 1], variation.rank, variation.crowd)
+    father = mother
+    if variation.draws[child, 4] < variation.crossover:
+        father = _tournament(variation.draws[child, 2], variation.draws[child, 3], variation.rank, variation.crowd)
+    rate = (1.0 if variation.draws[child, 5] < 0.7 else 4.0) / genes
+    for gene in range(genes):
+        parent = mother if variation.draws[child, 16 + 3 * gene] < 0.5 else father
+        mutate = variation.draws[child, 17 + 3 * gene] < rate
+        value = variation.draws[child, 18 + 3 * gene]
+        if gene == 0:
+            children.compact[child] = 1 - parents.compact[parent] if mutate else parents.compact[parent]
+        elif gene <= multicasts:
+            i = gene - 1
+            children.xi[child, i] = 1 - parents.xi[parent, i] if mutate else parents.xi[parent, i]
+        elif gene <= multicasts + channels:
+            i = gene - 1 - multicasts
+            children.decision[child, i] = parents.decision[parent, i]
+            if mutate:
+                children.decision[child, i] = cython.cast(cython.longlong, value * 5)
+        else:
+            i = gene - 1 - multicasts - channels
+            children.binding[child, i] = parents.binding[parent, i]
+            if mutate:
+                children.binding[child, i] = _able_core(variation, i, value)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _able_core(variation: Variation, actor: cython.Py_ssize_t, value: cython.double) -> cython.longlong:
+    return variation.able[actor, cython.cast(cython.longlong, value * variation.able_count[actor])]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _move_core(variation: Variation, children: Genotypes, child: cython.Py_ssize_t) -> cython.void:
+    """Vacate a core into another that is used, or move it to any core."""
+    actors: cython.Py_ssize_t = children.binding.shape[1]
+    source: cython.longlong = children.binding[child, cython.cast(cython.longlong, variation.draws[child, 7] * actors)]
+    other: cython.Py_ssize_t = cython.cast(cython.longlong, variation.draws[child, 8] * actors)
+    target: cython.longlong
+    a: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    if variation.draws[child, 9] < 0.5:
+        target = children.binding[child, other]
+    else:
+        target = _able_core(variation, other, variation.draws[child, 10])
+    for a in range(actors):
+        if children.binding[child, a] == source:
+            for k in range(variation.able_count[a]):
+                if variation.able[a, k] == target:
+                    children.binding[child, a] = target
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _decide_alike(variation: Variation, children: Genotypes, child: cython.Py_ssize_t) -> cython.void:
+    """Give a run of channels, up to a quarter of all, the same decision."""
+    channels: cython.Py_ssize_t = children.decision.shape[1]
+    first: cython.Py_ssize_t = cython.cast(cython.longlong, variation.draws[child, 7] * channels)
+    span: cython.Py_ssize_t = 1 + cython.cast(cython.longlong, variation.draws[child, 9] * channels * 0.25)
+    c: cython.Py_ssize_t
+    for c in range(first, min(first + span, channels)):
+        children.decision[child, c] = cython.cast(cython.longlong, variation.draws[child, 8] * 5)
+
+
+def entering(
+    points: cython.const_double[:, ::1],
+    candidates: cython.const_double[:, ::1],
+    kept: cython.uchar[::1],
+    entered: cython.uchar[::1],
+) -> None:
+    """Fill which of the archived points stay and which candidates enter the archive."""
+    i: cython.Py_ssize_t
+    with cython.nogil:
+        for i in range(points.shape[0]):
+            kept[i] = True
+        for i in range(candidates.shape[0]):
+            entered[i] = _enters(points, candidates, i)
+            if entered[i]:
+                _discard(points, candidates, i, kept)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _enters(
+    points: cython.const_double[:, ::1], candidates: cython.const_double[:, ::1], i: cython.Py_ssize_t
+) -> cython.bint:
+    """True if no archived point is as good as candidate ``i``, and no other candidate better or the same before it."""
+    j: cython.Py_ssize_t
+    outcome: cython.longlong
+    if candidates[i, 0] == INF:
+        return False
+    for j in range(points.shape[0]):
+        if _compare(points, j, candidates, i) < 2:
+            return False
+    for j in range(candidates.shape[0]):
+        outcome = _compare(candidates, j, candidates, i)
+        if outcome == 1 or (outcome == 0 and j < i):
+            return False
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _discard(
+    points: cython.const_double[:, ::1],
+    candidates: cython.const_double[:, ::1],
+    i: cython.Py_ssize_t,
+    kept: cython.uchar[::1],
+) -> cython.void:
+    """Mark the archived points that candidate ``i`` dominates as not kept."""
+    j: cython.Py_ssize_t
+    for j in range(points.shape[0]):
+        if _compare(candidates, i, points, j) == 1:
+            kept[j] = False

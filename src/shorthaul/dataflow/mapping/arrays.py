@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import (
     DECISIONS,
     Application,
@@ -114,17 +114,36 @@ def exact_cost(costs: list[float]) -> float:
     return float(sum(map(Fraction, costs), Fraction(0)))
 
 
-def genes(instance: Instance, decisions: Decisions) -> tuple[Any, Any, Any]:
-    """Return ``xi`` (1, M), channel decisions (1, C) and binding (1, A) of a mapping; PROD where none is given."""
+def genes(instance: Instance, decisions: Decisions, *, compact: bool = True) -> Genotypes:
+    """Return the genotype of a mapping; PROD where no channel decision is given."""
     application = instance.application
     core_of = {core.id: number for number, core in enumerate(instance.platform.cores)}
-    xi = np.array([[decisions.xi.get(name, 0) for name in application.multicasts]], np.int8)
     codes = [DECISION_CODE[decisions.channel_decision.get(c.id, "PROD")] for c in application.channels]
-    binding = [core_of.get(decisions.binding.get(actor.id, ""), -1) for actor in application.actors]
-    return (
-        xi.reshape(1, len(application.multicasts)),
-        np.array([codes], np.int8).reshape(1, -1),
-        np.array([binding], np.int64),
+    return Genotypes(
+        np.array([compact], np.int8),
+        np.array([decisions.xi.get(name, 0) for name in application.multicasts], np.int8)[None],
+        np.array(codes, np.int8)[None],
+        np.array([core_of.get(decisions.binding.get(actor.id, ""), -1) for actor in application.actors])[None],
+    )
+
+
+def individual(genotypes: Genotypes, number: int) -> Genotypes:
+    """Return one genotype of many."""
+    arrays = (genotypes.compact, genotypes.xi, genotypes.decision, genotypes.binding)
+    return Genotypes(*(np.asarray(array)[number : number + 1] for array in arrays))
+
+
+def decisions_of(instance: Instance, genotypes: Genotypes, number: int) -> Decisions:
+    """Return a genotype as a mapping by names."""
+    application, cores = instance.application, instance.platform.cores
+    xi, decision, binding = (
+        np.asarray(genes)[number].tolist() for genes in (genotypes.xi, genotypes.decision, genotypes.binding)
+    )
+    replaced = dict(zip(application.multicasts, xi, strict=True))
+    return Decisions(
+        {a.id: cores[p].id for a, p in zip(application.actors, binding, strict=True) if not replaced.get(a.id, 0)},
+        replaced,
+        {c.id: DECISIONS[d] for c, d in zip(application.channels, decision, strict=True)},
     )
 
 

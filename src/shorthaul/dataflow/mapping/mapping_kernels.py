@@ -1,4 +1,4 @@
-"""What Letras et al. do per mapping before and after scheduling, compiled: MRBs, Algorithm 2, firings, buffer needs.
+"""What Letras et al. do per mapping before scheduling: multi-reader buffers, Algorithm 2, and the layout of firings.
 
 Numbers: cores come first among the resources, then the crossbars, then the NoC; core-local memories first among the
 memories, then the tiles', then the global one. The write of channel c is task c, the read through channel e is task
@@ -9,320 +9,438 @@ from __future__ import annotations
 
 from typing import Any
 
+import cython
 import numpy as np
 
-from shorthaul.core.jit import kernel
 
-Array = Any
+@cython.final
+@cython.cclass
+class Problem:
+    """The arrays of an application on a platform; see :class:`~shorthaul.dataflow.mapping.arrays.Instance`."""
 
+    tau: cython.const_longlong[:, ::1]
+    multicast_of: cython.const_longlong[::1]
+    feeding: cython.const_longlong[::1]
+    src: cython.const_longlong[::1]
+    dst: cython.const_longlong[::1]
+    token_bytes: cython.const_longlong[::1]
+    delay: cython.const_longlong[::1]
+    ticks: cython.const_longlong[:, ::1]
+    core_type: cython.const_longlong[::1]
+    core_tile: cython.const_longlong[::1]
+    core_cost: cython.const_double[::1]
+    limits: cython.const_longlong[::1]
 
-@kernel
-def merge_channels(xi: Array, multicast_of: Array, feeding: Array, src: Array, root: Array, live: Array) -> None:
-    """Fill ``root`` (the first channel of every channel's buffer) and ``live`` (actors that remain)."""
-    for a in range(len(live)):
-        live[a] = multicast_of[a] < 0 or xi[multicast_of[a]] == 0
-    for c in range(len(root)):
-        r = c
-        while not live[src[r]]:
-            r = feeding[multicast_of[src[r]]]
-        root[c] = r
-
-
-@kernel
-def push(heap: Array, count: int, value: int) -> int:
-    """Add ``value`` to a binary heap of ``count`` numbers, the least first; return the new count."""
-    place = count
-    while place and heap[(place - 1) >> 1] > value:
-        heap[place] = heap[(place - 1) >> 1]
-        place = (place - 1) >> 1
-    heap[place] = value
-    return count + 1
-
-
-@kernel
-def drop_least(heap: Array, count: int) -> int:
-    """Take the first number off a binary heap of ``count``; return the new count."""
-    count -= 1
-    value = heap[count]
-    place = 0
-    while 2 * place + 1 < count:
-        child = 2 * place + 1
-        if child + 1 < count and heap[child + 1] < heap[child]:
-            child += 1
-        if heap[child] >= value:
-            break
-        heap[place] = heap[child]
-        place = child
-    heap[place] = value
-    return count
+    def __init__(self, instance: Any) -> None:
+        self.tau = instance.tau
+        self.multicast_of = instance.multicast_of
+        self.feeding = instance.feeding
+        self.src = instance.src
+        self.dst = instance.dst
+        self.token_bytes = instance.token_bytes
+        self.delay = instance.delay
+        self.ticks = instance.ticks
+        self.core_type = instance.core_type
+        self.core_tile = instance.core_tile
+        self.core_cost = instance.core_cost
+        self.limits = instance.limits
 
 
-@kernel
-def list_order(
-    rank: Array, live: Array, root: Array, dst: Array, delay: Array, outof: Array, outof_at: Array, readers: Array,
-    readers_at: Array, sequence: Array,
-) -> int:  # fmt: skip
-    """Fill ``sequence`` with the live actors: among the ready ones the least rank first; return how many got ready."""
-    actors = len(live)
-    waiting, actor_of, heap = np.zeros(actors, np.int64), np.empty(actors, np.int64), np.empty(actors, np.int64)
-    for e in range(len(root)):
-        if live[dst[e]] and delay[root[e]] == 0:
-            waiting[dst[e]] += 1
-    ready = 0
-    for a in range(actors):
-        actor_of[rank[a]] = a
-        if live[a] and waiting[a] == 0:
-            ready = push(heap, ready, rank[a])
-    count = 0
-    while ready:
-        a = actor_of[heap[0]]
-        ready = drop_least(heap, ready)
-        sequence[count] = a
-        count += 1
-        for k in range(outof_at[a], outof_at[a + 1]):
-            c = outof[k]
-            if delay[c]:
-                continue
-            for j in range(readers_at[c], readers_at[c + 1]):
-                reader = dst[readers[j]]
-                waiting[reader] -= 1
-                if waiting[reader] == 0:
-                    ready = push(heap, ready, rank[reader])
-    return count
+@cython.final
+@cython.cclass
+class Rules:
+    """How a mapping is decoded: the order of the actors, and what the options say."""
+
+    rank: cython.const_longlong[::1]
+    atomic: cython.bint  # a place is held from firing to firing, not from access to access
+    common_tile: cython.bint  # CONS means the first reader on the tile that most readers are on
+    tolerance: cython.double
+
+    def __init__(
+        self, rank: cython.const_longlong[::1], atomic: cython.bint, common_tile: cython.bint, tolerance: cython.double
+    ) -> None:
+        self.rank = rank
+        self.atomic = atomic
+        self.common_tile = common_tile
+        self.tolerance = tolerance
 
 
-@kernel
-def bind_channels(
-    decision: Array,
-    capacity: Array,
-    binding: Array,
-    consumer: Array,
-    root: Array,
-    src: Array,
-    token_bytes: Array,
-    core_tile: Array,
-    limits: Array,
-    memory: Array,
-    used: Array,
-) -> bool:
+@cython.final
+@cython.cclass
+class Genotypes:
+    """Genotypes of n individuals: (n,), (n, multicasts), (n, channels) and (n, actors)."""
+
+    compact: cython.schar[::1]
+    xi: cython.schar[:, ::1]
+    decision: cython.schar[:, ::1]
+    binding: cython.longlong[:, ::1]
+
+    def __init__(
+        self,
+        compact: cython.schar[::1],
+        xi: cython.schar[:, ::1],
+        decision: cython.schar[:, ::1],
+        binding: cython.longlong[:, ::1],
+    ) -> None:
+        self.compact = compact
+        self.xi = xi
+        self.decision = decision
+        self.binding = binding
+
+
+@cython.final
+@cython.cclass
+class Groups:
+    """Channels in groups: those of group g are ``members[starts[g]:starts[g + 1]]``, in their order."""
+
+    members: cython.longlong[::1]
+    starts: cython.longlong[::1]
+
+    def __init__(self, channels: cython.Py_ssize_t, groups: cython.Py_ssize_t) -> None:
+        self.members = np.zeros(channels, np.int64)
+        self.starts = np.zeros(groups + 1, np.int64)
+
+
+@cython.final
+@cython.cclass
+class Mapping:
+    """One individual: its genotype, its buffers in their memories, its firings on their cores.
+
+    Firing a holds interconnects in the blocks from ``blocks[a]`` to ``blocks[a + 1]``: accesses over one interconnect
+    that follow each other at once are one block.
+    """
+
+    xi: cython.schar[::1]
+    decision: cython.schar[::1]
+    binding: cython.longlong[::1]
+    compact: cython.bint
+    live: cython.uchar[::1]  # actors that remain
+    root: cython.longlong[::1]
+    reads: Groups  # by actor, the edges it reads through
+    writes: Groups  # by actor, the buffers it writes
+    readers: Groups  # by buffer, its edges
+    capacity: cython.longlong[::1]  # tokens per buffer
+    memory: cython.longlong[::1]  # per buffer
+    used: cython.longlong[::1]  # bytes per memory
+    execution_ticks: cython.longlong[::1]  # per actor
+    execution: cython.longlong[::1]  # per actor, when in its firing it executes
+    total: cython.longlong[::1]  # per actor, the ticks of its firing
+    duration: cython.longlong[::1]  # per task
+    offset: cython.longlong[::1]  # per task, when in its firing it begins
+    crossings: cython.longlong[::1]  # per task, how many interconnects it crosses
+    crossed: cython.longlong[:, ::1]  # per task, which ones
+    load: cython.longlong[::1]  # ticks per resource and period
+    blocks: cython.longlong[::1]
+    block_resource: cython.longlong[::1]
+    block_offset: cython.longlong[::1]
+    block_ticks: cython.longlong[::1]
+    consumer: cython.longlong[::1]  # per buffer, the core that CONS means
+    votes: cython.longlong[:, ::1]
+    last_block: cython.longlong[::1]
+    kept: cython.uchar[::1]
+
+    def __init__(self, problem: Problem) -> None:
+        actors = problem.tau.shape[0]
+        channels = problem.src.shape[0]
+        interconnects = problem.ticks.shape[1]
+        self.xi = np.zeros(problem.feeding.shape[0], np.int8)
+        self.decision = np.zeros(channels, np.int8)
+        self.binding = np.zeros(actors, np.int64)
+        self.compact = False
+        self.live = np.zeros(actors, np.uint8)
+        self.root = np.zeros(channels, np.int64)
+        self.reads = Groups(channels, actors)
+        self.writes = Groups(channels, actors)
+        self.readers = Groups(channels, channels)
+        self.capacity = np.zeros(channels, np.int64)
+        self.memory = np.zeros(channels, np.int64)
+        self.used = np.zeros(problem.limits.shape[0], np.int64)
+        self.execution_ticks = np.zeros(actors, np.int64)
+        self.execution = np.zeros(actors, np.int64)
+        self.total = np.zeros(actors, np.int64)
+        self.duration = np.zeros(2 * channels, np.int64)
+        self.offset = np.zeros(2 * channels, np.int64)
+        self.crossings = np.zeros(2 * channels, np.int64)
+        self.crossed = np.zeros((2 * channels, 3), np.int64)
+        self.load = np.zeros(problem.core_tile.shape[0] + interconnects, np.int64)
+        self.blocks = np.zeros(actors + 1, np.int64)
+        self.block_resource = np.zeros(6 * channels + 1, np.int64)  # an access crosses up to three interconnects
+        self.block_offset = np.zeros(6 * channels + 1, np.int64)
+        self.block_ticks = np.zeros(6 * channels + 1, np.int64)
+        self.consumer = np.zeros(channels, np.int64)
+        self.votes = np.zeros((channels, interconnects), np.int64)
+        self.last_block = np.zeros(interconnects, np.int64)
+        self.kept = np.zeros(channels, np.uint8)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def floor_division(number: cython.longlong, divisor: cython.longlong) -> cython.longlong:
+    """Return the quotient rounded down, for a positive divisor."""
+    if number >= 0:
+        return number // divisor
+    return -((divisor - 1 - number) // divisor)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def take_genotype(
+    problem: Problem, mapping: Mapping, genotypes: Genotypes, number: cython.Py_ssize_t
+) -> cython.void:  # fmt: skip
+    """Copy an individual's genotype into ``mapping``, and merge its channels into buffers."""
+    a: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    m: cython.Py_ssize_t
+    mapping.compact = genotypes.compact[number] != 0
+    for m in range(mapping.xi.shape[0]):
+        mapping.xi[m] = genotypes.xi[number, m]
+    for c in range(mapping.decision.shape[0]):
+        mapping.decision[c] = genotypes.decision[number, c]
+    for a in range(mapping.binding.shape[0]):
+        mapping.binding[a] = genotypes.binding[number, a]
+    _merge_channels(problem, mapping)
+    for c in range(mapping.root.shape[0]):
+        mapping.kept[c] = mapping.live[problem.dst[c]]
+    _group(mapping.reads, problem.dst, mapping.kept)
+    _group(mapping.readers, mapping.root, mapping.kept)
+    for c in range(mapping.root.shape[0]):
+        mapping.kept[c] = mapping.root[c] == c
+    _group(mapping.writes, problem.src, mapping.kept)
+    for a in range(mapping.binding.shape[0]):
+        mapping.execution_ticks[a] = 0
+        if mapping.live[a]:
+            mapping.execution_ticks[a] = problem.tau[a, problem.core_type[mapping.binding[a]]]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _merge_channels(problem: Problem, mapping: Mapping) -> cython.void:
+    """Fill ``live`` and ``root``."""
+    a: cython.Py_ssize_t
+    c: cython.Py_ssize_t
+    root: cython.longlong
+    for a in range(mapping.live.shape[0]):
+        mapping.live[a] = problem.multicast_of[a] < 0 or mapping.xi[problem.multicast_of[a]] == 0
+    for c in range(mapping.root.shape[0]):
+        root = c
+        while not mapping.live[problem.src[root]]:
+            root = problem.feeding[problem.multicast_of[problem.src[root]]]
+        mapping.root[c] = root
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _group(groups: Groups, key: cython.const_longlong[::1], kept: cython.uchar[::1]) -> cython.void:
+    """Group the ``kept`` channels by their keys."""
+    total: cython.longlong = 0
+    g: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    count: cython.Py_ssize_t = groups.starts.shape[0] - 1
+    for g in range(count + 1):
+        groups.starts[g] = 0
+    for e in range(key.shape[0]):
+        if kept[e]:
+            groups.starts[key[e] + 1] += 1
+            total += 1
+    for g in range(count):
+        groups.starts[g + 1] += groups.starts[g]
+    for e in range(key.shape[0] - 1, -1, -1):
+        if kept[e]:
+            groups.starts[key[e] + 1] -= 1
+            groups.members[groups.starts[key[e] + 1]] = e
+    for g in range(count):  # every entry was moved down by its own count
+        groups.starts[g] = groups.starts[g + 1]
+    groups.starts[count] = total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def find_consumers(problem: Problem, rules: Rules, mapping: Mapping) -> cython.void:
+    """Fill the core that CONS means for each buffer: its first reader's, or the first on the most common tile."""
+    e: cython.Py_ssize_t
+    tile: cython.Py_ssize_t
+    root: cython.longlong
+    core: cython.longlong
+    for e in range(mapping.root.shape[0]):
+        mapping.consumer[e] = -1
+    for e in range(mapping.root.shape[0]):
+        if mapping.live[problem.dst[e]] and mapping.consumer[mapping.root[e]] < 0:
+            mapping.consumer[mapping.root[e]] = mapping.binding[problem.dst[e]]
+    if not rules.common_tile:
+        return
+    for e in range(mapping.root.shape[0]):
+        for tile in range(mapping.votes.shape[1]):
+            mapping.votes[e, tile] = 0
+    for e in range(mapping.root.shape[0]):
+        if mapping.live[problem.dst[e]]:
+            mapping.votes[mapping.root[e], problem.core_tile[mapping.binding[problem.dst[e]]]] += 1
+    for e in range(mapping.root.shape[0]):
+        if mapping.live[problem.dst[e]]:
+            root = mapping.root[e]
+            core = mapping.binding[problem.dst[e]]
+            tile = problem.core_tile[mapping.consumer[root]]
+            if mapping.votes[root, problem.core_tile[core]] > mapping.votes[root, tile]:
+                mapping.consumer[root] = core
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def bind_channels(problem: Problem, mapping: Mapping) -> cython.bint:
     """Algorithm 2: fill ``memory`` for every buffer, first come, first served; False if the global memory is full."""
-    cores = len(core_tile)
-    last = len(limits) - 1
-    used[:] = 0
-    for c in range(len(root)):
-        if root[c] != c:
+    cores: cython.longlong = problem.core_tile.shape[0]
+    last: cython.longlong = problem.limits.shape[0] - 1
+    c: cython.Py_ssize_t
+    need: cython.longlong
+    core: cython.longlong
+    tile: cython.longlong
+    chosen: cython.longlong
+    decision: cython.longlong
+    for c in range(last + 1):
+        mapping.used[c] = 0
+    for c in range(mapping.root.shape[0]):
+        if mapping.root[c] != c:
             continue
-        need = capacity[c] * token_bytes[c]
-        d = decision[c]
+        need = mapping.capacity[c] * problem.token_bytes[c]
+        decision = mapping.decision[c]
         chosen = last
-        if d != 4:
-            core = binding[src[c]] if d < 2 else consumer[c]
-            local, tile = core, cores + core_tile[core]
-            if d % 2 == 0 and used[local] + need <= limits[local]:
-                chosen = local
-            elif used[tile] + need <= limits[tile]:
+        if decision != 4:
+            core = mapping.binding[problem.src[c]] if decision < 2 else mapping.consumer[c]
+            tile = cores + problem.core_tile[core]
+            if decision % 2 == 0 and mapping.used[core] + need <= problem.limits[core]:
+                chosen = core
+            elif mapping.used[tile] + need <= problem.limits[tile]:
                 chosen = tile
-        if used[chosen] + need > limits[chosen]:
+        if mapping.used[chosen] + need > problem.limits[chosen]:
             return False
-        memory[c] = chosen
-        used[chosen] += need
+        mapping.memory[c] = chosen
+        mapping.used[chosen] += need
     return True
 
 
-@kernel
-def consumers(
-    binding: Array, root: Array, dst: Array, live: Array, core_tile: Array, common: bool, consumer: Array
-) -> None:
-    """Fill the core that CONS means for each buffer: its first reader's, or the first on the most common tile."""
-    n = len(root)
-    consumer[:] = -1
-    for e in range(n):
-        if live[dst[e]] and consumer[root[e]] < 0:
-            consumer[root[e]] = binding[dst[e]]
-    if not common:
-        return
-    votes = np.zeros((n, core_tile.max() + 1), np.int64)
-    for e in range(n):
-        if live[dst[e]]:
-            votes[root[e], core_tile[binding[dst[e]]]] += 1
-    best = np.zeros(n, np.int64)
-    for e in range(n):
-        r = root[e]
-        if live[dst[e]] and votes[r, core_tile[binding[dst[e]]]] > best[r]:
-            best[r] = votes[r, core_tile[binding[dst[e]]]]
-            consumer[r] = binding[dst[e]]
-
-
-@kernel
-def route(core: int, memory: int, core_tile: Array, tiles: int, crossed: Array) -> int:
-    """Fill the interconnects (crossbars, then the NoC) between core and memory; return how many."""
-    cores = len(core_tile)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _route(
+    problem: Problem, mapping: Mapping, core: cython.longlong, memory: cython.longlong, task: cython.longlong
+) -> cython.void:
+    """Fill the interconnects (crossbars, then the NoC) that a task crosses between core and memory."""
+    cores: cython.longlong = problem.core_tile.shape[0]
+    tiles: cython.longlong = problem.ticks.shape[1] - 1
+    here: cython.longlong = problem.core_tile[core]
+    there: cython.longlong
+    mapping.crossings[task] = 0
     if memory == core:
-        return 0
-    here = core_tile[core]
-    crossed[0] = here
+        return
+    mapping.crossed[task, 0] = here
+    mapping.crossed[task, 1] = tiles
     if memory == cores + tiles:
-        crossed[1] = tiles
-        return 2
-    there = core_tile[memory] if memory < cores else memory - cores
-    if there == here:
-        return 1
-    crossed[1] = tiles
-    crossed[2] = there
-    return 3
+        mapping.crossings[task] = 2
+        return
+    there = problem.core_tile[memory] if memory < cores else memory - cores
+    mapping.crossed[task, 2] = there
+    mapping.crossings[task] = 1 if there == here else 3
 
 
-@kernel
-def lay_out(
-    tau: Array,
-    binding: Array,
-    memory: Array,
-    root: Array,
-    live: Array,
-    core_type: Array,
-    core_tile: Array,
-    ticks: Array,
-    into: Array,
-    into_at: Array,
-    outof: Array,
-    outof_at: Array,
-    crossings: Array,
-    crossed: Array,
-    duration: Array,
-    offset: Array,
-    execution: Array,
-    total: Array,
-    load: Array,
-    block: Array,
-    block_at: Array,
-) -> None:
-    """Fill routes and durations of all accesses, the offset of every task in its firing, and every resource's load.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def lay_out(problem: Problem, mapping: Mapping) -> cython.void:
+    """Fill routes and durations of all accesses, the layout of every firing, and every resource's load."""
+    a: cython.Py_ssize_t
+    h: cython.Py_ssize_t
+    blocks: cython.longlong = 0
+    for h in range(mapping.load.shape[0]):
+        mapping.load[h] = 0
+    for h in range(mapping.last_block.shape[0]):
+        mapping.last_block[h] = -1
+    for a in range(mapping.live.shape[0]):
+        mapping.blocks[a] = blocks
+        if mapping.live[a]:
+            blocks = _lay_out_firing(problem, mapping, a, blocks)
+    mapping.blocks[mapping.live.shape[0]] = blocks
 
-    Firing a holds interconnects in ``block[block_at[a]:block_at[a + 1]]``, rows (resource, offset, ticks): accesses
-    over one interconnect that follow each other at once are one block.
-    """
-    channels = len(root)
-    tiles = ticks.shape[1] - 1
-    cores = len(core_tile)
-    last = np.full(tiles + 1, -1, np.int64)
-    blocks = 0
-    load[:] = 0
-    for a in range(len(live)):
-        block_at[a] = blocks
-        if not live[a]:
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lay_out_firing(
+    problem: Problem, mapping: Mapping, a: cython.Py_ssize_t, blocks: cython.longlong
+) -> cython.longlong:
+    """Lay out the firing of one actor; return the number of blocks."""
+    mapping.total[a] = 0
+    blocks = _lay_out_accesses(problem, mapping, mapping.reads, a, mapping.root.shape[0], blocks)
+    mapping.execution[a] = mapping.total[a]
+    mapping.total[a] += mapping.execution_ticks[a]
+    blocks = _lay_out_accesses(problem, mapping, mapping.writes, a, 0, blocks)
+    mapping.load[mapping.binding[a]] += mapping.total[a]
+    return blocks
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _lay_out_accesses(
+    problem: Problem,
+    mapping: Mapping,
+    groups: Groups,
+    a: cython.Py_ssize_t,
+    first_task: cython.longlong,
+    blocks: cython.longlong,
+) -> cython.longlong:
+    """Append the reads of an actor to its firing, or the writes; return the number of blocks."""
+    cores: cython.Py_ssize_t = problem.core_tile.shape[0]
+    now: cython.longlong = mapping.total[a]
+    crossings: cython.longlong
+    k: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    e: cython.longlong
+    task: cython.longlong
+    for k in range(groups.starts[a], groups.starts[a + 1]):
+        e = groups.members[k]
+        task = first_task + e
+        _route(problem, mapping, mapping.binding[a], mapping.memory[mapping.root[e]], task)
+        mapping.duration[task] = 0
+        for i in range(mapping.crossings[task]):
+            mapping.duration[task] = max(mapping.duration[task], problem.ticks[e, mapping.crossed[task, i]])
+        for i in range(mapping.crossings[task]):
+            mapping.load[cores + mapping.crossed[task, i]] += mapping.duration[task]
+    for crossings in range(3, -1, -1):  # most interconnects first; without any, the access takes no time
+        for k in range(groups.starts[a], groups.starts[a + 1]):
+            task = first_task + groups.members[k]
+            if mapping.crossings[task] == crossings:
+                # a write without duration belongs to the execution itself
+                mapping.offset[task] = now if crossings or first_task else mapping.total[a]
+                now += mapping.duration[task]
+                blocks = _add_blocks(mapping, a, task, cores, blocks)
+    mapping.total[a] = now
+    return blocks
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_blocks(
+    mapping: Mapping, a: cython.Py_ssize_t, task: cython.longlong, cores: cython.longlong, blocks: cython.longlong
+) -> cython.longlong:
+    """Add what a task of actor ``a`` holds of each interconnect to its blocks; return the number of blocks."""
+    i: cython.Py_ssize_t
+    h: cython.longlong
+    last: cython.longlong
+    for i in range(mapping.crossings[task]):
+        h = mapping.crossed[task, i]
+        last = mapping.last_block[h]
+        if last >= mapping.blocks[a] and mapping.block_offset[last] + mapping.block_ticks[last] == mapping.offset[task]:
+            mapping.block_ticks[last] += mapping.duration[task]
             continue
-        core = binding[a]
-        now = 0
-        for phase in range(2):
-            if phase == 1:
-                execution[a] = now
-                now += tau[a, core_type[core]]
-            first, stop = (into_at[a], into_at[a + 1]) if phase == 0 else (outof_at[a], outof_at[a + 1])
-            for k in range(first, stop):
-                e = into[k] if phase == 0 else outof[k]
-                task = channels + e if phase == 0 else e
-                crossings[task] = route(core, memory[root[e]], core_tile, tiles, crossed[task])
-                duration[task] = 0
-                for i in range(crossings[task]):
-                    duration[task] = max(duration[task], ticks[e, crossed[task, i]])
-                for i in range(crossings[task]):
-                    load[cores + crossed[task, i]] += duration[task]
-            for wanted in range(3, -1, -1):  # most interconnects first
-                for k in range(first, stop):
-                    e = into[k] if phase == 0 else outof[k]
-                    task = channels + e if phase == 0 else e
-                    if crossings[task] == wanted:
-                        # an access without duration belongs to the execution itself
-                        offset[task] = now if wanted or phase == 0 else execution[a] + tau[a, core_type[core]]
-                        now += duration[task]
-                        for i in range(wanted):
-                            h = crossed[task, i]
-                            q = last[h]
-                            if q >= block_at[a] and block[q, 1] + block[q, 2] == offset[task]:
-                                block[q, 2] += duration[task]
-                                continue
-                            block[blocks, 0], block[blocks, 1] = cores + h, offset[task]
-                            block[blocks, 2] = duration[task]
-                            last[h] = blocks
-                            blocks += 1
-        total[a] = now
-        load[core] += now
-    block_at[len(live)] = blocks
-
-
-@kernel
-def group(key: Array, kept: Array, members: Array, at: Array) -> None:
-    """Fill ``members[at[g]:at[g + 1]]`` with the numbers of the ``kept`` elements whose key is g, in their order."""
-    at[:] = 0
-    total = 0
-    for e in range(len(key)):
-        if kept[e]:
-            at[key[e] + 1] += 1
-            total += 1
-    for g in range(len(at) - 1):
-        at[g + 1] += at[g]
-    for e in range(len(key) - 1, -1, -1):
-        if kept[e]:
-            at[key[e] + 1] -= 1
-            members[at[key[e] + 1]] = e
-    for g in range(len(at) - 1):  # every entry was moved down by its own count
-        at[g] = at[g + 1]
-    at[len(at) - 1] = total
-
-
-@kernel
-def adjacency(
-    root: Array,
-    src: Array,
-    dst: Array,
-    live: Array,
-    into: Array,
-    into_at: Array,
-    outof: Array,
-    outof_at: Array,
-    readers: Array,
-    readers_at: Array,
-) -> None:
-    """Fill, per actor, the edges it reads through and the buffers it writes, and per buffer its edges."""
-    channels = len(root)
-    read, first = np.empty(channels, np.bool_), np.empty(channels, np.bool_)
-    for e in range(channels):
-        read[e], first[e] = live[dst[e]], root[e] == e
-    group(dst, read, into, into_at)
-    group(src, first, outof, outof_at)
-    group(root, read, readers, readers_at)
-
-
-@kernel
-def needed_capacities(
-    period: int,
-    atomic: bool,
-    tau_on: Array,
-    root: Array,
-    src: Array,
-    dst: Array,
-    delay: Array,
-    live: Array,
-    duration: Array,
-    offset: Array,
-    execution: Array,
-    total: Array,
-    start: Array,
-    need: Array,
-) -> None:
-    """Fill the tokens that every buffer must hold: from the start of a write to the end of the last read of it."""
-    channels = len(root)
-    for c in range(channels):
-        need[c] = max(1, delay[c]) if root[c] == c else 0
-    for e in range(channels):
-        c = root[e]
-        reader, writer = dst[e], src[c]
-        if not live[reader]:
-            continue
-        r = channels + e
-        if atomic:
-            held_from, held_to = start[writer], start[reader] + total[reader]
-        else:
-            held_from = start[writer] + (offset[c] if duration[c] else execution[writer])
-            held_to = start[reader] + (offset[r] + duration[r] if duration[r] else execution[reader] + tau_on[reader])
-        need[c] = max(need[c], delay[c] - (held_from - held_to) // period)
+        mapping.block_resource[blocks] = cores + h
+        mapping.block_offset[blocks] = mapping.offset[task]
+        mapping.block_ticks[blocks] = mapping.duration[task]
+        mapping.last_block[h] = blocks
+        blocks += 1
+    return blocks

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -46,18 +47,11 @@ class DisjunctiveGraph:
     tokens: IntArray
     unit: IntArray
 
-    def layout(self) -> tuple[IntArray, ...]:
-        """Return the arrays that the kernels of the local search take, in their order."""
-        return (
-            self.duration, self.kind, self.firing, self.first, self.stop, self.execution, self.on_at, self.on,
-            self.core_at, self.at_core, self.tokens, self.unit,
-        )  # fmt: skip
-
 
 def disjunctive_graph(
     net: MappedNetwork, capacities: Mapping[str, int] | None = None, *, atomic: bool = False
 ) -> DisjunctiveGraph:
-    """Return the graph of ``net``; the buffers named in ``capacities`` hold no more than so many tokens.
+    """Return the graph of ``net``; the buffers named in ``capacities`` hold at most these tokens.
 
     ``atomic``: a place is held from firing to firing, not from access to access.
 
@@ -234,7 +228,7 @@ def _alike(graph: DisjunctiveGraph) -> list[tuple[int, int]]:
     """Pairs of accesses of one firing that could change places in any schedule: one of them comes first in some."""
     tied = set(graph.tokens[:, :2].ravel().tolist())
     crossed: dict[int, list[int]] = {}
-    for number, (low, high) in enumerate(zip(graph.on_at, graph.on_at[1:], strict=False)):
+    for number, (low, high) in enumerate(pairwise(graph.on_at.tolist())):
         for node in graph.on[low:high].tolist():
             crossed.setdefault(node, []).append(number)
     last: dict[tuple[int, int, int, tuple[int, ...]], int] = {}
@@ -253,7 +247,7 @@ def _alike(graph: DisjunctiveGraph) -> list[tuple[int, int]]:
 
 def _anchors(graph: DisjunctiveGraph) -> tuple[int, list[int]]:
     """One node per unit, its longest access on the busiest interconnect or a begin; first the longest of them all."""
-    loads = [graph.duration[graph.on[low:high]].sum() for low, high in zip(graph.on_at, graph.on_at[1:], strict=False)]
+    loads = [graph.duration[graph.on[low:high]].sum() for low, high in pairwise(graph.on_at.tolist())]
     chosen: dict[int, int] = {}
     if loads:
         busiest = int(np.argmax(loads))
@@ -267,38 +261,40 @@ def _anchors(graph: DisjunctiveGraph) -> tuple[int, list[int]]:
     return anchor, sorted(chosen.values())
 
 
-def turns(graph: DisjunctiveGraph) -> IntArray:
-    """Return what must take turns, shape (., 6): rows (a, b, ticks, c, d, more).
+def turns(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray, IntArray]:
+    """Return what must take turns: nodes ``before``, nodes ``after`` and ``ticks``, each of shape (turns, 2).
 
-    For some whole number k: time[b] - time[a] >= ticks - k * P and time[d] - time[c] >= more - (1 - k) * P. For two
-    accesses, a = d and b = c; for two firings, a and c are their ends, b and d the begins of the other.
+    For some whole number k: time[after[t, 0]] - time[before[t, 0]] >= ticks[t, 0] - k * P, and on side 1 likewise with
+    1 - k for k. Two accesses change sides; of two firings, the end of one comes before the begin of the other.
     """
-    rows: list[tuple[int, int, int, int, int, int]] = []
+    before: list[tuple[int, int]] = []
+    after: list[tuple[int, int]] = []
     length = graph.duration.tolist()
-    seen: set[tuple[int, int]] = set()
-
-    def accesses(members: Sequence[int]) -> None:
-        for place, j in enumerate(members):
-            for i in members[:place]:
-                if (i, j) not in seen:
-                    seen.add((i, j))
-                    rows.append((i, j, length[i], j, i, length[j]))
-
+    pairs: dict[tuple[int, int], None] = {}  # of accesses, in the order in which they are met
     for begin, execution, stop in zip(graph.first.tolist(), graph.execution.tolist(), graph.stop.tolist(), strict=True):
-        accesses(range(begin + 1, execution))
-        accesses(range(execution + 1, stop - 1))
-    for low, high in zip(graph.core_at, graph.core_at[1:], strict=False):
-        members = graph.at_core[low:high].tolist()
-        for place, g in enumerate(members):
-            rows += [
-                (graph.stop[f] - 1, graph.first[g], 0, graph.stop[g] - 1, graph.first[f], 0) for f in members[:place]
-            ]
-    for low, high in zip(graph.on_at, graph.on_at[1:], strict=False):
-        accesses(graph.on[low:high].tolist())
-    return np.array(rows, np.int64).reshape(-1, 6)
+        pairs |= dict.fromkeys(_pairs(range(begin + 1, execution)))
+        pairs |= dict.fromkeys(_pairs(range(execution + 1, stop - 1)))
+    before += pairs
+    after += [(j, i) for i, j in pairs]
+    for low, high in pairwise(graph.core_at.tolist()):
+        for f, g in _pairs(graph.at_core[low:high].tolist()):
+            before.append((graph.stop[f] - 1, graph.stop[g] - 1))
+            after.append((graph.first[g], graph.first[f]))
+    shared: dict[tuple[int, int], None] = {}
+    for low, high in pairwise(graph.on_at.tolist()):
+        shared |= dict.fromkeys(pair for pair in _pairs(graph.on[low:high].tolist()) if pair not in pairs)
+    before += shared
+    after += [(j, i) for i, j in shared]
+    ticks = [(length[i], length[j]) for i, j in before]  # the ends of firings take none
+    return tuple(np.array(rows, np.int64).reshape(-1, 2) for rows in (before, after, ticks))  # type: ignore[return-value]
+
+
+def _pairs(members: Sequence[int]) -> list[tuple[int, int]]:
+    """Return all pairs, the earlier member first, ordered by the later one."""
+    return [(i, j) for place, j in enumerate(members) for i in members[:place]]
 
 
 def resources(graph: DisjunctiveGraph) -> tuple[IntArray, IntArray]:
     """Return the accesses on every interconnect, ``on_at`` and ``on``, with those of equal length side by side."""
-    groups = [graph.on[low:high].tolist() for low, high in zip(graph.on_at, graph.on_at[1:], strict=False)]
+    groups = [graph.on[low:high].tolist() for low, high in pairwise(graph.on_at.tolist())]
     return _grouped([sorted(group, key=lambda node: int(graph.duration[node])) for group in groups])

@@ -1,307 +1,358 @@
-"""Orders on all resources (a selection of the cyclic disjunctive graph), their least period, and a local search.
+"""Orders on all resources (a selection of the cyclic disjunctive graph), and their least period.
 
 Any times induce a selection: on every resource, tasks follow each other as their times do modulo the period. Its
 least period is the maximum cycle ratio of the arcs between successors, found with longest paths that start at the
-times of the last selection. Arcs are rows (from, to, ticks, periods): time[to] >= time[from] + ticks - periods * P.
-Nodes and their arrays are those of ``disjunctive.DisjunctiveGraph``.
+times of the last selection.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import cython
 import numpy as np
+from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import floor_division
 
-from shorthaul.core.jit import kernel
-
-Array = Any
-READ, WRITE, END = 1, 3, 4
 #: The period of a selection that no period suffices for, or that was given up.
-NEVER = 1 << 60
+NEVER = cython.declare(cython.longlong, 1 << 60)
 
 
-@kernel
-def chains(time: Array, duration: Array, first: Array, stop: Array, execution: Array, arc: Array) -> int:
-    """Fill the arcs within firings: reads, execution, writes, one after the other; return how many."""
-    count = 0
-    order = np.empty(len(time), np.int64)
-    for f in range(len(first)):
-        last = first[f]
-        for phase in range(2):
-            low = first[f] + 1 if phase == 0 else execution[f] + 1
-            target = execution[f] if phase == 0 else stop[f] - 1
-            members = 0
-            for i in range(low, target):
-                place = members
-                while place > 0 and time[i] < time[order[place - 1]]:
-                    order[place] = order[place - 1]
-                    place -= 1
-                order[place] = i
-                members += 1
-            order[members] = target
-            for k in range(members + 1):
-                arc[count, 0], arc[count, 1], arc[count, 2], arc[count, 3] = last, order[k], duration[last], 0
-                count += 1
-                last = order[k]
-    return count
+@cython.final
+@cython.cclass
+class Graph:
+    """The arrays of a :class:`~shorthaul.dataflow.modulo.disjunctive_graph.DisjunctiveGraph`."""
+
+    duration: cython.const_longlong[::1]
+    kind: cython.const_longlong[::1]
+    firing: cython.const_longlong[::1]
+    first: cython.const_longlong[::1]
+    stop: cython.const_longlong[::1]
+    execution: cython.const_longlong[::1]
+    on_at: cython.const_longlong[::1]
+    on: cython.const_longlong[::1]
+    core_at: cython.const_longlong[::1]
+    at_core: cython.const_longlong[::1]
+    tokens: cython.const_longlong[:, ::1]
+    accesses: cython.const_longlong[::1]
+    leader: cython.const_longlong[::1]  # the first firing of each one's unit
+
+    def __init__(self, graph: Any) -> None:
+        self.duration = graph.duration
+        self.kind = graph.kind
+        self.firing = graph.firing
+        self.first = graph.first
+        self.stop = graph.stop
+        self.execution = graph.execution
+        self.on_at = graph.on_at
+        self.on = graph.on
+        self.core_at = graph.core_at
+        self.at_core = graph.at_core
+        self.tokens = graph.tokens
+        self.accesses = np.flatnonzero((graph.kind == 1) | (graph.kind == 3))
+        _, first, unit = np.unique(graph.unit, return_index=True, return_inverse=True)
+        self.leader = first[unit]
 
 
-@kernel
-def cycles(
-    time: Array, period: int, duration: Array, stop: Array, at: Array, members: Array, first: Array, firings: bool,
-    arc: Array, count: int,
-) -> int:  # fmt: skip
-    """Fill the arcs between successors on every resource, the last before the first a period on; return the count.
+@cython.final
+@cython.cclass
+class Selection:
+    """Times of all nodes, the arcs of the selection that they induce, and room to work in.
 
-    ``members`` are nodes, or firings (``firings``), which hold their core from begin to end.
+    Arc k says: time[arc_to[k]] >= time[arc_from[k]] + arc_ticks[k] - arc_periods[k] * P.
     """
-    key = np.empty(len(members), np.int64)
-    order = np.empty(len(members), np.int64)
-    for r in range(len(at) - 1):
-        n = 0
-        for q in range(at[r], at[r + 1]):
-            node = first[members[q]] if firings else members[q]
-            residue = time[node] % period
-            place = n
-            while place > 0 and (
-                key[place - 1] > residue
-                or (key[place - 1] == residue and (first[order[place - 1]] if firings else order[place - 1]) > node)
-            ):
-                key[place], order[place] = key[place - 1], order[place - 1]
-                place -= 1
-            key[place], order[place] = residue, members[q]
-            n += 1
-        for k in range(n):
-            i, j = order[k], order[(k + 1) % n]
-            source, target = (first[i], first[j]) if firings else (i, j)
-            arc[count, 3] = time[source] // period - time[target] // period + (k == n - 1)
-            arc[count, 0] = stop[i] - 1 if firings else i
-            arc[count, 1] = target
-            arc[count, 2] = duration[arc[count, 0]]
-            count += 1
-    return count
+
+    time: cython.longlong[::1]
+    moved: cython.longlong[::1]
+    tried: cython.longlong[::1]
+    turn: cython.longlong[::1]  # per node, in which period it starts
+    residue: cython.longlong[::1]
+    order: cython.longlong[::1]
+    steps: cython.longlong  # arcs looked at so far: the work
+    arcs: cython.Py_ssize_t
+    arc_from: cython.longlong[::1]
+    arc_to: cython.longlong[::1]
+    arc_ticks: cython.longlong[::1]
+    arc_periods: cython.longlong[::1]
+    into: cython.longlong[::1]  # the arc that made a node late
+    seen: cython.longlong[::1]
+    cycle: cython.longlong[::1]
+    critical: cython.longlong[::1]  # the arcs that forbid a smaller period
+    criticals: cython.Py_ssize_t
+    tight_from: cython.longlong[::1]  # the critical arcs of the schedule ``time``
+    tight_to: cython.longlong[::1]
+    tight_lag: cython.longlong[::1]  # in periods
+
+    def __init__(self, graph: Graph) -> None:
+        nodes = graph.duration.shape[0]
+        arcs = 2 * nodes + graph.on.shape[0] + graph.at_core.shape[0] + graph.tokens.shape[0]
+        self.time = np.empty(nodes, np.int64)
+        self.moved = np.empty(nodes, np.int64)
+        self.tried = np.empty(nodes, np.int64)
+        self.turn = np.empty(nodes, np.int64)
+        self.residue = np.empty(nodes, np.int64)
+        self.order = np.empty(nodes, np.int64)
+        self.steps = 0
+        self.arcs = 0
+        self.arc_from = np.empty(arcs, np.int64)
+        self.arc_to = np.empty(arcs, np.int64)
+        self.arc_ticks = np.empty(arcs, np.int64)
+        self.arc_periods = np.empty(arcs, np.int64)
+        self.into = np.empty(nodes, np.int64)
+        self.seen = np.empty(nodes, np.int64)
+        self.cycle = np.empty(nodes + 1, np.int64)
+        self.critical = np.empty(nodes + 1, np.int64)
+        self.criticals = 0
+        self.tight_from = np.empty(nodes + 1, np.int64)
+        self.tight_to = np.empty(nodes + 1, np.int64)
+        self.tight_lag = np.empty(nodes + 1, np.int64)
 
 
-@kernel
-def select(
-    time: Array, period: int, duration: Array, first: Array, stop: Array, execution: Array, on_at: Array, on: Array,
-    core_at: Array, at_core: Array, tokens: Array, arc: Array,
-) -> int:  # fmt: skip
-    """Fill ``arc`` with the selection that ``time`` induces; return the number of arcs."""
-    count = chains(time, duration, first, stop, execution, arc)
-    count = cycles(time, period, duration, stop, on_at, on, first, False, arc, count)
-    count = cycles(time, period, duration, stop, core_at, at_core, first, True, arc, count)
-    for q in range(len(tokens)):
-        arc[count] = tokens[q]
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add_arc(
+    room: Selection,
+    source: cython.longlong,
+    target: cython.longlong,
+    ticks: cython.longlong,
+    periods: cython.longlong,
+) -> cython.void:
+    room.arc_from[room.arcs] = source
+    room.arc_to[room.arcs] = target
+    room.arc_ticks[room.arcs] = ticks
+    room.arc_periods[room.arcs] = periods
+    room.arcs += 1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
+    """Fill the arcs of the selection that ``moved`` induces."""
+    f: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    last: cython.longlong
+    room.steps += 4 * room.arcs
+    room.arcs = 0
+    for f in range(graph.first.shape[0]):
+        last = _chain(graph, room, graph.first[f], graph.execution[f])
+        _chain(graph, room, last, graph.stop[f] - 1)
+    for k in range(room.moved.shape[0]):
+        room.turn[k] = floor_division(room.moved[k], period)
+    for k in range(graph.on_at.shape[0] - 1):
+        _cycle_of_accesses(graph, room, period, graph.on_at[k], graph.on_at[k + 1])
+    for k in range(graph.core_at.shape[0] - 1):
+        _cycle_of_firings(graph, room, period, graph.core_at[k], graph.core_at[k + 1])
+    for k in range(graph.tokens.shape[0]):
+        _add_arc(room, graph.tokens[k, 0], graph.tokens[k, 1], graph.tokens[k, 2], graph.tokens[k, 3])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _chain(graph: Graph, room: Selection, last: cython.longlong, target: cython.longlong) -> cython.longlong:
+    """Add arcs from ``last`` to the accesses between, one after the other, and to ``target``; return that."""
+    count: cython.Py_ssize_t = 0
+    place: cython.Py_ssize_t
+    node: cython.longlong
+    for node in range(last + 1, target):
+        place = count
+        while place > 0 and room.moved[node] < room.moved[room.order[place - 1]]:
+            room.order[place] = room.order[place - 1]
+            place -= 1
+        room.order[place] = node
         count += 1
-    return count
+    for place in range(count):
+        _add_arc(room, last, room.order[place], graph.duration[last], 0)
+        last = room.order[place]
+    _add_arc(room, last, target, graph.duration[last], 0)
+    return target
 
 
-@kernel
-def longest_paths(arc: Array, count: int, period: int, time: Array, into: Array, seen: Array, cycle: Array) -> int:
-    """Raise ``time`` until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will."""
-    n = len(time)
-    into[:] = -1
-    passes = 0
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insert(room: Selection, count: cython.Py_ssize_t, node: cython.longlong, period: cython.longlong) -> cython.void:
+    """Insert a node into ``count`` others, in the order of their residues."""
+    residue: cython.longlong = room.moved[node] - room.turn[node] * period
+    place: cython.Py_ssize_t = count
+    while place > 0 and (
+        room.residue[place - 1] > residue or (room.residue[place - 1] == residue and room.order[place - 1] > node)
+    ):
+        room.residue[place] = room.residue[place - 1]
+        room.order[place] = room.order[place - 1]
+        place -= 1
+    room.residue[place] = residue
+    room.order[place] = node
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cycle_of_accesses(
+    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
+) -> cython.void:
+    """Add the arcs between successors on an interconnect, the last before the first a period on."""
+    count: cython.Py_ssize_t = stop - first
+    k: cython.Py_ssize_t
+    i: cython.longlong
+    j: cython.longlong
+    for k in range(count):
+        _insert(room, k, graph.on[first + k], period)
+    for k in range(count):
+        i = room.order[k]
+        j = room.order[k + 1 if k + 1 < count else 0]
+        _add_arc(room, i, j, graph.duration[i], room.turn[i] - room.turn[j] + (k == count - 1))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _cycle_of_firings(
+    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
+) -> cython.void:
+    """Add the arcs between successors on a core, which firings hold from begin to end."""
+    count: cython.Py_ssize_t = stop - first
+    k: cython.Py_ssize_t
+    i: cython.longlong
+    j: cython.longlong
+    for k in range(count):
+        _insert(room, k, graph.first[graph.at_core[first + k]], period)
+    for k in range(count):
+        i = room.order[k]
+        j = room.order[k + 1 if k + 1 < count else 0]
+        _add_arc(room, graph.stop[graph.firing[i]] - 1, j, 0, room.turn[i] - room.turn[j] + (k == count - 1))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
+    """Raise ``tried`` until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will."""
+    k: cython.Py_ssize_t
+    passes: cython.Py_ssize_t = 0
+    least: cython.longlong
+    changed: cython.bint
+    for k in range(room.into.shape[0]):
+        room.into[k] = -1
     while True:
         changed = False
-        for a in range(count):
-            least = time[arc[a, 0]] + arc[a, 2] - arc[a, 3] * period
-            if least > time[arc[a, 1]]:
-                time[arc[a, 1]] = least
-                into[arc[a, 1]] = a
+        for k in range(room.arcs):
+            least = room.tried[room.arc_from[k]] + room.arc_ticks[k] - room.arc_periods[k] * period
+            if least > room.tried[room.arc_to[k]]:
+                room.tried[room.arc_to[k]] = least
+                room.into[room.arc_to[k]] = k
                 changed = True
+        room.steps += room.arcs
         if not changed:
             return 0
         passes += 1
-        if passes % 2:
-            continue
-        seen[:] = -1
-        for root in range(n):
-            v = root
-            while seen[v] < 0 and into[v] >= 0:
-                seen[v] = root
-                v = arc[into[v], 0]
-            if seen[v] == root:
-                length = 0
-                u = v
-                while length == 0 or u != v:
-                    cycle[length] = into[u]
-                    length += 1
-                    u = arc[into[u], 0]
-                return length
-            if seen[v] < 0:
-                seen[v] = root
+        if passes % 2 == 0:
+            k = _find_cycle(room)
+            if k > 0:
+                return k
 
 
-@kernel
-def least_period(
-    arc: Array, count: int, low: int, most: int, time: Array, into: Array, seen: Array, cycle: Array, critical: Array
-) -> tuple[int, int]:
-    """Return the least period from ``low`` to ``most`` of a selection (else NEVER), and the arcs that forbid less.
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _find_cycle(room: Selection) -> cython.Py_ssize_t:
+    """Fill ``cycle`` with arcs that made one another's ends late; return how many, 0 if there is no such cycle."""
+    root: cython.Py_ssize_t
+    length: cython.Py_ssize_t = 0
+    u: cython.longlong
+    v: cython.longlong
+    for root in range(room.seen.shape[0]):
+        room.seen[root] = -1
+    for root in range(room.seen.shape[0]):
+        v = root
+        while room.seen[v] < 0 and room.into[v] >= 0:
+            room.seen[v] = root
+            v = room.arc_from[room.into[v]]
+        if room.seen[v] == root:
+            u = v
+            while length == 0 or u != v:
+                room.cycle[length] = room.into[u]
+                length += 1
+                u = room.arc_from[room.into[u]]
+            return length
+        if room.seen[v] < 0:
+            room.seen[v] = root
+    return 0
 
-    Fills ``critical`` with those and ``time`` with a schedule. From one cycle's ratio to the next larger one.
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def least_period(room: Selection, low: cython.longlong, most: cython.longlong) -> cython.longlong:
+    """Return the least period from ``low`` to ``most`` of the selection, else NEVER.
+
+    Fills ``critical`` with the arcs that forbid less and ``moved`` with a schedule. From one cycle's ratio to the next
+    larger one.
     """
-    found = 0
-    tried = time.copy()
-    if longest_paths(arc, count, most, tried, into, seen, cycle):
-        return NEVER, 0
-    period = low
-    while period < most:
-        tried[:] = time
-        length = longest_paths(arc, count, period, tried, into, seen, cycle)
+    period: cython.longlong = low
+    k: cython.Py_ssize_t
+    length: cython.Py_ssize_t
+    ticks: cython.longlong
+    periods: cython.longlong
+    room.criticals = 0
+    _try_moved(room)
+    if _raise_times(room, most):
+        return NEVER
+    while True:
+        _try_moved(room)
+        length = _raise_times(room, period)
         if length == 0:
             break
-        ticks, periods = 0, 0
+        ticks = 0
+        periods = 0
         for k in range(length):
-            critical[k] = cycle[k]
-            ticks += arc[cycle[k], 2]
-            periods += arc[cycle[k], 3]
-        found = length
-        period = -(-ticks // periods)
-    else:
-        tried[:] = time
-        longest_paths(arc, count, period, tried, into, seen, cycle)
-    time[:] = tried
-    return period, found
+            room.critical[k] = room.cycle[k]
+            ticks += room.arc_ticks[room.cycle[k]]
+            periods += room.arc_periods[room.cycle[k]]
+        room.criticals = length
+        period = (ticks + periods - 1) // periods
+    for k in range(room.moved.shape[0]):
+        room.moved[k] = room.tried[k]
+    return period
 
 
-@kernel
-def draw(random: Array) -> float:
-    """Return the next random number in [0, 1) (a linear congruential generator of 48 bits)."""
-    random[0] = (int(random[0]) * 25214903917 + 11) & ((1 << 48) - 1)
-    return float(random[0]) / float(1 << 48)
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _try_moved(room: Selection) -> cython.void:
+    k: cython.Py_ssize_t
+    for k in range(room.moved.shape[0]):
+        room.tried[k] = room.moved[k]
 
 
-@kernel
-def place(
-    time: Array, node: int, at: int, kind: Array, firing: Array, first: Array, stop: Array, execution: Array
-) -> None:
-    """Put an access at a time; what comes before or after it in its firing gives way, as little as possible."""
-    f = firing[node]
-    begin, middle, end = first[f], execution[f], stop[f] - 1
-    time[node] = at
-    if kind[node] == READ:
-        time[begin] = min(time[begin], at)
-        time[middle] = max(time[middle], at)
-        for write in range(middle + 1, end):
-            time[write] = max(time[write], time[middle])
-            time[end] = max(time[end], time[write])
-    else:
-        time[end] = max(time[end], at)
-        time[middle] = min(time[middle], at)
-        for read in range(begin + 1, middle):
-            time[read] = min(time[read], time[middle])
-            time[begin] = min(time[begin], time[read])
-    time[end] = max(time[end], time[middle])
-    time[begin] = min(time[begin], time[middle])
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> cython.void:
+    """Fill ``target`` with the times in ``source``."""
+    k: cython.Py_ssize_t
+    for k in range(source.shape[0]):
+        target[k] = source[k]
 
 
-@kernel
-def exchange(
-    time: Array, i: int, j: int, lag: int, random: Array, period: int, kind: Array, firing: Array, first: Array,
-    stop: Array, execution: Array,
-) -> None:  # fmt: skip
-    """Undo a critical arc from ``i`` to ``j``, ``lag`` ticks of periods apart: let them swap, or move a firing away."""
-    if (kind[i] == READ or kind[i] == WRITE) and (kind[j] == READ or kind[j] == WRITE):
-        before, after = time[i] - lag, time[j] + lag
-        how = draw(random)
-        if how < 0.6:
-            place(time, j, before - (how < 0.4), kind, firing, first, stop, execution)
-        if how >= 0.4:
-            place(time, i, after + (how >= 0.6), kind, firing, first, stop, execution)
-        return
-    f = firing[i] if draw(random) < 0.5 else firing[j]
-    by = int((draw(random) - 0.5) * 0.5 * period)
-    time[first[f] : stop[f]] += by
+def evaluate(
+    graph: Graph,
+    room: Selection,
+    time: cython.longlong[::1],
+    period: cython.longlong,
+    low: cython.longlong,
+    most: cython.longlong,
+) -> int:
+    """Return the least period from ``low`` to ``most`` of the selection that ``time`` induces at ``period``, or NEVER.
 
-
-@kernel
-def scatter(
-    time: Array, random: Array, period: int, accesses: Array, duration: Array, kind: Array, firing: Array,
-    first: Array, stop: Array, execution: Array,
-) -> None:  # fmt: skip
-    """Move a random access within its firing, or a random firing, with its pauses or without."""
-    how = draw(random)
-    if how < 0.5 and len(accesses):
-        node = accesses[int(draw(random) * len(accesses))]
-        begin, end = time[first[firing[node]]], time[stop[firing[node]] - 1]
-        at = begin - (period - (end - begin)) // 2 + int(draw(random) * period)
-        place(time, node, at, kind, firing, first, stop, execution)
-        return
-    f = int(draw(random) * len(first))
-    at = int(draw(random) * period)
-    if how < 0.75:
-        time[first[f] : stop[f]] += at - time[first[f]]
-        return
-    for node in range(first[f], stop[f]):
-        time[node] = at
-        at += duration[node]
-
-
-@kernel
-def rebase(time: Array, period: int, first: Array, stop: Array, unit: Array) -> None:
-    """Take whole periods off units of firings, so that their first one begins in the first period."""
-    off = np.zeros(len(first), np.int64)
-    for f in range(len(first)):
-        leader = f
-        for g in range(f):
-            if unit[g] == unit[f]:
-                leader = g
-                break
-        off[f] = time[first[f]] // period * period if leader == f else off[leader]
-        time[first[f] : stop[f]] -= off[f]
-
-
-@kernel
-def improve(
-    time: Array, best: Array, period: int, low: int, rounds: int, hot: float, cold: float, random: Array,
-    duration: Array, kind: Array, firing: Array, first: Array, stop: Array, execution: Array, on_at: Array, on: Array,
-    core_at: Array, at_core: Array, tokens: Array, unit: Array,
-) -> int:  # fmt: skip
-    """Simulated annealing over selections from the schedule ``time``; return the least period seen (at best ``low``).
-
-    Fills ``best`` with a schedule of that period and leaves ``time`` at the last one. The temperature falls from
-    ``hot`` to ``cold`` ticks; every other move or so undoes an arc of the critical cycle.
+    Fills ``time`` with a schedule of it.
     """
-    n = len(time)
-    arc = np.empty((2 * n + len(on) + len(at_core) + len(tokens), 4), np.int64)
-    into, seen, moved = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-    cycle, critical = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
-    tight = np.empty((n + 1, 3), np.int64)
-    accesses = np.flatnonzero((kind == READ) | (kind == WRITE))
-    least = period
-    best[:] = time
-    length = 0
-    for number in range(-1, rounds):
-        moved[:] = time
-        limit = period
-        if number >= 0:  # the first turn evaluates the selection at hand
-            if length and draw(random) < 0.6:
-                k = int(draw(random) * length)
-                exchange(
-                    moved, tight[k, 0], tight[k, 1], tight[k, 2] * period, random, period, kind, firing, first, stop,
-                    execution,
-                )  # fmt: skip
-            else:
-                scatter(moved, random, period, accesses, duration, kind, firing, first, stop, execution)
-            heat = hot * (cold / hot) ** (number / rounds)
-            limit += int(-heat * np.log(1.0 - draw(random)))
-        count = select(
-            moved, period, duration, first, stop, execution, on_at, on, core_at, at_core, tokens, arc
-        )  # fmt: skip
-        found, arcs = least_period(arc, count, low, limit, moved, into, seen, cycle, critical)
-        if found > limit:
-            continue
-        period, length = found, arcs
-        rebase(moved, period, first, stop, unit)
-        time[:] = moved
-        for k in range(arcs):
-            tight[k, 0], tight[k, 1] = arc[critical[k], 0], arc[critical[k], 1]
-            tight[k, 2] = (time[tight[k, 0]] + arc[critical[k], 2] - time[tight[k, 1]] + period - 1) // period
-        if period < least:
-            least = period
-            best[:] = time
-            if least == low:
-                break
-    return least
+    least: cython.longlong
+    with cython.nogil:
+        copy(time, room.moved)
+        select(graph, room, period)
+        least = least_period(room, low, most)
+        if least != NEVER:
+            copy(room.moved, time)
+    return int(least)

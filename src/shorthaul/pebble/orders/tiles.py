@@ -247,8 +247,7 @@ def plan(
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
     search = search.part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
-    cost = (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE
-    if search.left() < cost or traffic <= goal:
+    if traffic <= goal or search.left() < (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE:
         return best
     tiler = tiler_of(cdag, search)
     if tiler is None:
@@ -256,7 +255,7 @@ def plan(
     random = search.generator()
     shapes = first_shapes(budget)
     leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
-    idle = 0
+    idle, cost = 0, 0.0
     while traffic > goal and (patience is None or idle < patience) and search.left() >= cost:
         before = search.spent()
         shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)

@@ -62,7 +62,7 @@ def plan(
         cuts = problem.cuts(width, search, relaxed=False)
         if cuts is None:
             break
-        found = _plan_of(problem, cuts)
+        found = _plan_of(problem, cuts, search)
         if found is not None and found.traffic(cdag.weights) <= best.traffic(cdag.weights):
             best, complete = found, bool(cuts.complete)
         costs[width] = search.spent() - before
@@ -104,7 +104,7 @@ class _Problem:
     def cheapest_states(self, cuts: kernels.Cuts) -> IntArray | None:
         """Return the cheapest state of each root; None if one has none."""
         starts = np.asarray(cuts.starts)
-        is_root = np.isin(self.forest.order, self.forest.roots)
+        is_root = self.cdag.is_output()[self.forest.order]
         return None if bool((np.diff(starts)[is_root] == 0).any()) else starts[:-1][is_root]
 
 
@@ -131,23 +131,18 @@ def _tree(cdag: Cdag, forest: Forest) -> kernels.Tree:
     )  # fmt: skip
 
 
-def _plan_of(problem: _Problem, cuts: kernels.Cuts) -> Plan | None:
-    """Return the plan of the cheapest states; None if some root has none."""
+def _plan_of(problem: _Problem, cuts: kernels.Cuts, search: Search) -> Plan | None:
+    """Return the plan of the cheapest states; None if some root has none, or if ``search`` expires before."""
     if problem.cheapest_states(cuts) is None:
         return None
     cdag, twins = problem.cdag, problem.forest.twins
-    pieces = _pieces(problem.tree, kernels.chosen_cuts(cuts, problem.tree))
+    pieces = liu_kernels.Pieces(kernels.chosen_cuts(cuts, problem.tree))
+    while not liu_kernels.advance(pieces, problem.tree, tuning.ORDER_CALL):
+        if search.expired():
+            return None
     moves = liu_kernels.Moves(cdag.parents.starts, cdag.parents.targets, twins.starts, twins.targets)
     liu_kernels.emit(moves, pieces, problem.tree)
     return Plan(np.array(moves.kinds[: moves.count]), np.array(moves.nodes[: moves.count]))
-
-
-def _pieces(tree: kernels.Tree, cut: IntArray) -> liu_kernels.Pieces:
-    """Return Liu's order of the pieces that the cut nodes leave."""
-    pieces = liu_kernels.Pieces(cut)
-    while not liu_kernels.advance(pieces, tree, tuning.ORDER_CALL):
-        pass
-    return pieces
 
 
 def _relaxed(problem: _Problem, cuts: kernels.Cuts) -> int:
@@ -168,7 +163,9 @@ def least_memory(cdag: Cdag) -> int:
     10
     """
     forest = require_forest(cdag, "tree-cuts")
-    pieces = _pieces(_tree(cdag, forest), np.zeros(cdag.n, dtype=np.int64))
+    tree, pieces = _tree(cdag, forest), liu_kernels.Pieces(np.zeros(cdag.n, dtype=np.int64))
+    while not liu_kernels.advance(pieces, tree, tuning.ORDER_CALL):
+        pass
     return int(np.asarray(pieces.peaks)[forest.roots].max())
 
 

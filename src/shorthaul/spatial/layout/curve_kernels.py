@@ -9,123 +9,92 @@ import numpy.typing as npt
 Index = npt.NDArray[np.int32]
 
 
-def hilbert(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
-    """The Hilbert curve on a square of 2^k cells a side, from (0, 0) to (side - 1, 0)."""
-    x: cython.int[::1] = np.empty(count, np.int32)
-    y: cython.int[::1] = np.empty(count, np.int32)
+def hilbert(count: cython.longlong) -> tuple[Index, Index]:
+    """The Hilbert curve from (0, 0), first to the right: four copies of a square of 2^k cells a side make the next."""
+    x: cython.int[::1] = np.zeros(count, np.int32)
+    y: cython.int[::1] = np.zeros(count, np.int32)
     with cython.nogil:
-        _hilbert(side, x, y)
+        _hilbert(count, x, y)
     return np.asarray(x), np.asarray(y)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _hilbert(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
-    levels: cython.int = 0
-    level: cython.int
+def _hilbert(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    side: cython.int = 1
+    block: cython.longlong = 1
     i: cython.longlong
-    quarter: cython.longlong
-    half: cython.int
-    cx: cython.int
-    cy: cython.int
-    while (1 << levels) < side:
-        levels += 1
-    for i in range(x.shape[0]):
-        cx = 0
-        cy = 0
-        half = 1
-        for level in range(levels):
-            quarter = (i >> (2 * level)) & 3
-            if quarter == 0:
-                cx, cy = cy, cx
-            elif quarter == 1:
-                cy += half
-            elif quarter == 2:
-                cx += half
-                cy += half
-            else:
-                cx, cy = 2 * half - 1 - cy, half - 1 - cx
-            half *= 2
-        # the start is kept at (0, 0) whatever the number of levels
-        if levels & 1:
-            cx, cy = cy, cx
-        x[i] = cy
-        y[i] = cx
+    upward: cython.bint = True  # the second square stands above the first, not to its right
+    while block < count:
+        for i in range(block, min(2 * block, count)):
+            x[i] = y[i - block] + (0 if upward else side)
+            y[i] = x[i - block] + (side if upward else 0)
+        for i in range(2 * block, min(3 * block, count)):
+            x[i] = y[i - 2 * block] + side
+            y[i] = x[i - 2 * block] + side
+        for i in range(3 * block, min(4 * block, count)):
+            x[i] = (2 * side if upward else side) - 1 - x[i - 3 * block]
+            y[i] = (side if upward else 2 * side) - 1 - y[i - 3 * block]
+        upward = not upward
+        side *= 2
+        block *= 4
 
 
-def z_order(count: cython.Py_ssize_t) -> tuple[Index, Index]:
+def z_order(count: cython.longlong) -> tuple[Index, Index]:
     """Z-order: upper left, upper right, lower left, lower right, y pointing down."""
-    x: cython.int[::1] = np.empty(count, np.int32)
-    y: cython.int[::1] = np.empty(count, np.int32)
+    x: cython.int[::1] = np.zeros(count, np.int32)
+    y: cython.int[::1] = np.zeros(count, np.int32)
     with cython.nogil:
-        _z_order(x, y)
+        _z_order(count, x, y)
     return np.asarray(x), np.asarray(y)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _z_order(x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+def _z_order(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    side: cython.int = 1
+    block: cython.longlong = 1
+    place: cython.longlong
     i: cython.longlong
-    level: cython.int
-    cx: cython.longlong
-    cy: cython.longlong
-    for i in range(x.shape[0]):
-        cx = 0
-        cy = 0
-        for level in range(16):
-            cx |= ((i >> (2 * level)) & 1) << level
-            cy |= ((i >> (2 * level + 1)) & 1) << level
-        x[i] = cx
-        y[i] = cy
+    while block < count:
+        for place in range(1, 4):
+            for i in range(place * block, min((place + 1) * block, count)):
+                x[i] = x[i - place * block] + (side if place & 1 else 0)
+                y[i] = y[i - place * block] + (side if place & 2 else 0)
+        side *= 2
+        block *= 4
 
 
-def peano(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
-    """Peano's curve on a square of 3^k cells a side: a ternary digit is turned round by the other axis' digits."""
-    x: cython.int[::1] = np.empty(count, np.int32)
-    y: cython.int[::1] = np.empty(count, np.int32)
+def peano(count: cython.longlong) -> tuple[Index, Index]:
+    """Peano's curve from (0, 0): nine copies of a square of 3^k cells a side make the next, every second one turned."""
+    x: cython.int[::1] = np.zeros(count, np.int32)
+    y: cython.int[::1] = np.zeros(count, np.int32)
     with cython.nogil:
-        _peano(side, x, y)
+        _peano(count, x, y)
     return np.asarray(x), np.asarray(y)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _peano(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+def _peano(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
+    side: cython.int = 1
+    block: cython.longlong = 1
+    place: cython.longlong
+    column: cython.int
+    row: cython.int
     i: cython.longlong
-    rest: cython.longlong
-    scale: cython.longlong
-    ninth: cython.longlong
-    digits: cython.longlong
-    dx: cython.longlong
-    dy: cython.longlong
-    cx: cython.longlong
-    cy: cython.longlong
-    odd_x: cython.longlong
-    odd_y: cython.longlong
-    for i in range(x.shape[0]):
-        cx = 0
-        cy = 0
-        odd_x = 0
-        odd_y = 0
-        scale = side // 3
-        ninth = side * side // 9
-        rest = i
-        while scale > 0:
-            digits = rest // ninth
-            rest -= digits * ninth
-            dx = digits // 3
-            dy = digits - 3 * dx
-            cx += (2 - dx if odd_y & 1 else dx) * scale
-            odd_x += dx
-            cy += (2 - dy if odd_x & 1 else dy) * scale
-            odd_y += dy
-            scale //= 3
-            ninth //= 9
-        x[i] = cx
-        y[i] = cy
+    while block < count:
+        for place in range(1, 9):
+            column = place // 3
+            row = 2 - place % 3 if column & 1 else place % 3
+            for i in range(place * block, min((place + 1) * block, count)):
+                x[i] = column * side + (side - 1 - x[i - place * block] if place % 3 == 1 else x[i - place * block])
+                y[i] = row * side + (side - 1 - y[i - place * block] if column & 1 else y[i - place * block])
+        side *= 3
+        block *= 9
 
 
 def h_index(side: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
@@ -210,60 +179,30 @@ def _rows(width: cython.longlong, turning: cython.bint, x: cython.int[::1], y: c
             cy += 1
 
 
-def gilbert(width: cython.longlong, height: cython.longlong, count: cython.Py_ssize_t) -> tuple[Index, Index]:
-    """A generalised Hilbert curve on any rectangle: blocks of a longer and a shorter axis, halved evenly."""
-    blocks = Blocks(count)
-    with cython.nogil:
-        if width >= height:
-            _push(blocks, 0, 0, width, 0, 0, height)
-        else:
-            _push(blocks, 0, 0, 0, height, width, 0)
-        while blocks.top > 0 and blocks.filled < count:
-            _split(blocks)
-    return np.asarray(blocks.x), np.asarray(blocks.y)
-
-
 @cython.final
 @cython.cclass
-class Blocks:
-    """Blocks of a generalised Hilbert curve still to be walked, and the cells walked so far.
+class Walk:
+    """The cells walked so far."""
 
-    A block is its first corner and the vectors of its two sides, the longer one first.
-    """
-
-    stack: cython.longlong[:, ::1]
-    top: cython.Py_ssize_t
     x: cython.int[::1]
     y: cython.int[::1]
-    filled: cython.Py_ssize_t
+    count: cython.longlong
 
-    def __init__(self, count: cython.Py_ssize_t) -> None:
-        self.stack = np.empty((256, 6), np.int64)
-        self.top = 0
+    def __init__(self, count: cython.longlong) -> None:
         self.x = np.empty(count, np.int32)
         self.y = np.empty(count, np.int32)
-        self.filled = 0
+        self.count = 0
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _push(
-    blocks: Blocks,
-    cx: cython.longlong,
-    cy: cython.longlong,
-    ax: cython.longlong,
-    ay: cython.longlong,
-    bx: cython.longlong,
-    by: cython.longlong,
-) -> cython.void:
-    blocks.stack[blocks.top, 0] = cx
-    blocks.stack[blocks.top, 1] = cy
-    blocks.stack[blocks.top, 2] = ax
-    blocks.stack[blocks.top, 3] = ay
-    blocks.stack[blocks.top, 4] = bx
-    blocks.stack[blocks.top, 5] = by
-    blocks.top += 1
+def gilbert(width: cython.longlong, height: cython.longlong, count: cython.longlong) -> tuple[Index, Index]:
+    """A generalised Hilbert curve on any rectangle: blocks of a longer and a shorter axis, halved evenly."""
+    walk = Walk(count)
+    with cython.nogil:
+        if width >= height:
+            _walk(walk, 0, 0, width, 0, 0, height)
+        else:
+            _walk(walk, 0, 0, 0, height, width, 0)
+    return np.asarray(walk.x), np.asarray(walk.y)
 
 
 @cython.cfunc
@@ -276,68 +215,61 @@ def _sign(value: cython.longlong) -> cython.longlong:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _split(blocks: Blocks) -> cython.void:
-    """Take the block on top: walk it if it is a line, else put its parts in its place."""
-    at: cython.Py_ssize_t = blocks.top - 1
-    cx: cython.longlong = blocks.stack[at, 0]
-    cy: cython.longlong = blocks.stack[at, 1]
-    ax: cython.longlong = blocks.stack[at, 2]
-    ay: cython.longlong = blocks.stack[at, 3]
-    bx: cython.longlong = blocks.stack[at, 4]
-    by: cython.longlong = blocks.stack[at, 5]
-    w: cython.longlong = abs(ax + ay)
-    h: cython.longlong = abs(bx + by)
-    half_w: cython.longlong = w >> 1
-    half_h: cython.longlong = h >> 1
-    a2x: cython.longlong
-    a2y: cython.longlong
-    b2x: cython.longlong
-    b2y: cython.longlong
-    blocks.top = at
-    if h == 1:
-        _walk(blocks, cx, cy, _sign(ax), _sign(ay), w)
-    elif w == 1:
-        _walk(blocks, cx, cy, _sign(bx), _sign(by), h)
-    elif 2 * w > 3 * h:
-        if half_w & 1 and w > 2:
-            half_w += 1
-        a2x = _sign(ax) * half_w
-        a2y = _sign(ay) * half_w
-        _push(blocks, cx + a2x, cy + a2y, ax - a2x, ay - a2y, bx, by)
-        _push(blocks, cx, cy, a2x, a2y, bx, by)
-    else:
-        if half_h & 1 and h > 2:
-            half_h += 1
-        a2x = _sign(ax) * half_w
-        a2y = _sign(ay) * half_w
-        b2x = _sign(bx) * half_h
-        b2y = _sign(by) * half_h
-        _push(
-            blocks,
-            cx + (ax - _sign(ax)) + (b2x - _sign(bx)),
-            cy + (ay - _sign(ay)) + (b2y - _sign(by)),
-            -b2x,
-            -b2y,
-            a2x - ax,
-            a2y - ay,
-        )
-        _push(blocks, cx + b2x, cy + b2y, ax, ay, bx - b2x, by - b2y)
-        _push(blocks, cx, cy, b2x, b2y, a2x, a2y)
+def _line(
+    walk: Walk,
+    cx: cython.longlong,
+    cy: cython.longlong,
+    ax: cython.longlong,
+    ay: cython.longlong,
+) -> cython.void:
+    step: cython.longlong
+    for step in range(min(abs(ax + ay), walk.x.shape[0] - walk.count)):
+        walk.x[walk.count] = cx + step * _sign(ax)
+        walk.y[walk.count] = cy + step * _sign(ay)
+        walk.count += 1
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _walk(
-    blocks: Blocks,
+    walk: Walk,
     cx: cython.longlong,
     cy: cython.longlong,
-    sx: cython.longlong,
-    sy: cython.longlong,
-    steps: cython.longlong,
+    ax: cython.longlong,
+    ay: cython.longlong,
+    bx: cython.longlong,
+    by: cython.longlong,
 ) -> cython.void:
-    step: cython.longlong
-    for step in range(min(steps, blocks.x.shape[0] - blocks.filled)):
-        blocks.x[blocks.filled] = cx + step * sx
-        blocks.y[blocks.filled] = cy + step * sy
-        blocks.filled += 1
+    """Walk through the block with this corner and these two sides, along the first of them."""
+    w: cython.longlong = abs(ax + ay)
+    h: cython.longlong = abs(bx + by)
+    half_w: cython.longlong = w >> 1
+    half_h: cython.longlong = h >> 1
+    dax: cython.longlong = _sign(ax)
+    day: cython.longlong = _sign(ay)
+    dbx: cython.longlong = _sign(bx)
+    dby: cython.longlong = _sign(by)
+    if walk.count == walk.x.shape[0]:
+        return
+    if h == 1:
+        _line(walk, cx, cy, ax, ay)
+    elif w == 1:
+        _line(walk, cx, cy, bx, by)
+    elif 2 * w > 3 * h:
+        if half_w & 1 and w > 2:
+            half_w += 1
+        ax -= dax * half_w
+        ay -= day * half_w
+        _walk(walk, cx, cy, dax * half_w, day * half_w, bx, by)
+        _walk(walk, cx + dax * half_w, cy + day * half_w, ax, ay, bx, by)
+    else:
+        if half_h & 1 and h > 2:
+            half_h += 1
+        bx -= dbx * half_h
+        by -= dby * half_h
+        _walk(walk, cx, cy, dbx * half_h, dby * half_h, dax * half_w, day * half_w)
+        _walk(walk, cx + dbx * half_h, cy + dby * half_h, ax, ay, bx, by)
+        cx += ax - dax + dbx * (half_h - 1)
+        cy += ay - day + dby * (half_h - 1)
+        _walk(walk, cx, cy, -dbx * half_h, -dby * half_h, dax * half_w - ax, day * half_w - ay)

@@ -73,13 +73,13 @@ def cells(curve: str, grid: Grid, count: int | None = None) -> tuple[Index, Inde
     curve, grid = choose(curve, count, grid)
     match curve:
         case "hilbert":
-            return curve_kernels.hilbert(grid.width, count)
+            return curve_kernels.hilbert(count)
         case "gilbert":
             return curve_kernels.gilbert(grid.width, grid.height, count)
         case "z":
             return curve_kernels.z_order(count)
         case "peano":
-            return curve_kernels.peano(grid.width, count)
+            return curve_kernels.peano(count)
         case "h-index":
             return curve_kernels.h_index(grid.width, count)
         case _:

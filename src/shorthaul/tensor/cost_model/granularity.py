@@ -50,6 +50,7 @@ class Granularities:
         self.machine = machine
         self.rules = rules
         self.known: dict[Profile, Execution | None] = {}
+        self.searched = 0  #: profiles
 
     def best(self, profile: Profile) -> Execution | None:
         """Return the best execution found, None if no granularity fits into fast memory."""
@@ -57,6 +58,7 @@ class Granularities:
             return self.known[profile]
         except KeyError:
             found = self.known[profile] = self._search(profile)
+            self.searched += 1
             return found
 
     def _search(self, profile: Profile) -> Execution | None:

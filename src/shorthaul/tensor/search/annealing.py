@@ -7,9 +7,11 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from shorthaul.core.search import Search
 from shorthaul.tensor.search.groups import Groups
 from shorthaul.tensor.search.moves import neighbour
 from shorthaul.tensor.search.sequence import Evaluation, Sequence, evaluate
+from shorthaul.tensor.tuning import PATIENCE, VISITS_PER_EFFORT, VISITS_PER_MOVE
 
 
 class Solution(NamedTuple):
@@ -34,31 +36,33 @@ def anneal(
     groups: Groups,
     start: Solution,
     random: Random,
-    moves: int,
+    search: Search,
     *,
     hottest: float,
     coldest: float,
-    stop: Callable[[float], bool],
+    is_done: Callable[[float], bool],
 ) -> Solution:
-    """Return the best solution of an annealing of ``moves`` moves.
+    """Return the best solution of an annealing that takes all of ``search``, which has a limit.
 
-    The temperature falls geometrically from ``hottest`` to ``coldest``, both as fractions of the start's latency;
-    ``stop``, asked before every move with the best latency, ends it early.
+    The temperature falls geometrically from ``hottest`` to ``coldest``, both as fractions of the start's latency, as
+    the effort is spent; ``is_done``, asked before every move with the best latency, ends it early, and so do
+    ``PATIENCE`` moves that lead to nothing new.
     """
     current = best = start
     ratio = coldest / hottest
-    for number in range(moves):
-        if stop(best.latency):
-            break
+    whole = search.left()
+    moves, known = 0, groups.tried
+    while moves < PATIENCE and not is_done(best.latency) and (left := search.left()) > 0:
+        moves, known = (moves + 1, known) if groups.tried == known else (0, groups.tried)
+        work = groups.work
         changed = neighbour(groups, current.sequence, random)
-        if changed is None or changed == current.sequence:
-            continue
-        found = solution(groups, changed)
+        found = None if changed is None or changed == current.sequence else solution(groups, changed)
+        search.spend(groups.work - work + (len(current.sequence) + VISITS_PER_MOVE) / VISITS_PER_EFFORT)
         if found is None:
             continue
-        temperature = start.latency * hottest * ratio ** (number / moves)
+        temperature = start.latency * hottest * ratio ** (1 - left / whole)
         if found.latency <= current.latency - temperature * math.log(1.0 - random.random()):
             current = found
             if found.latency < best.latency * (1 - 1e-12):
-                best = found
+                best, moves = found, 0
     return best

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from shorthaul.tensor.cost_model.granularity import Execution, Granularities
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -118,8 +119,13 @@ class Groups:
 
     @property
     def tried(self) -> int:
-        """How many different executions have been asked for."""
+        """The number of different executions asked for."""
         return len(self._executions)
+
+    @property
+    def work(self) -> float:
+        """The effort spent on granularities."""
+        return self.granularities.searched / GRANULARITIES_PER_EFFORT
 
     def execution(self, operators: int, resident: int, retained: int, shared: int) -> Execution | None:
         """Return the best execution of a group, None if it has none.

@@ -1,0 +1,25 @@
+"""The constants that steer the search of the tensor engine, each with its unit and what set it.
+
+The rates are a least-squares fit to the time of random moves on the five published problems of 5 to 103 operators;
+the others come from the search before work was counted, which they follow, and were not measured one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+#: Visits of a group per effort, while sequences are changed and evaluated; what a move takes besides, in visits.
+VISITS_PER_EFFORT: Final = 250_000
+VISITS_PER_MOVE: Final = 3
+#: Profiles per effort whose best granularity is searched.
+GRANULARITIES_PER_EFFORT: Final = 45
+
+#: Effort of the round before all others, which every plan gets, per operator and at least.
+FIRST_EFFORT_PER_OPERATOR: Final = 0.02
+LEAST_FIRST_EFFORT: Final = 0.2
+#: Effort of one annealing where nothing limits it: per operator, at least and at most.
+EFFORT_PER_OPERATOR: Final = 0.5
+LEAST_EFFORT: Final = 3.0
+MOST_EFFORT: Final = 40.0
+#: Moves without a better plan or an execution that was not known, after which an annealing ends.
+PATIENCE: Final = 4_000

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.dataflow.small import small_problem
+from tests.twins import Case, assert_agree
+
+from shorthaul.core.errors import InputError
+from shorthaul.dataflow.bounds.period import period_bound
+from shorthaul.dataflow.caps_hms.heuristic import topological_rank
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.mapping.binding import MappedNetwork, determine_channel_bindings, mapped
+from shorthaul.dataflow.mapping.start_times import serial_schedule
+from shorthaul.dataflow.modulo.disjunctive_graph import (
+    disjunctive_graph,
+    fixed_differences,
+    resources,
+    times_of,
+    turns,
+)
+
+PACKAGE = "shorthaul.dataflow."
+MAPPING = PACKAGE + "mapping.mapping_kernels"
+
+
+def beside(kernels: ModuleType, name: str) -> ModuleType:
+    """Another module of kernels, compiled or plain as this one is."""
+    return importlib.import_module(kernels.__name__.partition("shorthaul")[0] + name)
+
+
+def decoded(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    mappings, placement = (beside(kernels, name) for name in (MAPPING, PACKAGE + "caps_hms.placement_kernels"))
+    problem = small_problem(int(rng.integers(1000)), most_actors=8)
+    instance = build(problem.application, problem.platform)
+    n, cores = 4, len(instance.core_tile)
+    genotypes = mappings.Genotypes(
+        rng.integers(0, 2, n).astype(np.int8),
+        rng.integers(0, 2, (n, len(instance.feeding))).astype(np.int8),
+        rng.integers(0, 5, (n, len(instance.src))).astype(np.int8),
+        rng.integers(0, cores, (n, len(instance.tau))),
+    )
+    arrays = mappings.Problem(instance)
+    rank = topological_rank(problem.application, inverse=bool(rng.integers(2)))
+    rules = mappings.Rules(rank, bool(rng.integers(2)), bool(rng.integers(2)), float(rng.choice([0.0, 0.01])))
+    mapping, schedule = mappings.Mapping(arrays), placement.Schedule(arrays)
+    answer = np.zeros((n, 3))
+    decode = beside(kernels, PACKAGE + "caps_hms.heuristic_kernels").decode
+    stopped = decode(arrays, rules, genotypes, 0, n, int(rng.choice([20, 10**6])), mapping, schedule, answer)
+    return stopped, answer, mapping.live, mapping.root, mapping.memory, mapping.crossed, schedule.start, schedule.need
+
+
+def generations(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n, children, multicasts, channels, actors, cores = 12, 9, int(rng.integers(3)), 5, 4, 3
+    points = rng.integers(0, 4, (n, 3)).astype(float)
+    points[rng.random(n) < 0.2] = np.inf
+    rank, crowd = np.zeros(n, np.int64), np.zeros(n)
+    kernels.rank_and_crowd(points, np.argsort(points.T, axis=1, kind="stable"), rank, crowd)
+    candidates = rng.integers(0, 4, (children, 3)).astype(float)
+    candidates[rng.random(children) < 0.2] = np.inf
+    kept, entered = np.zeros(n, np.uint8), np.zeros(children, np.uint8)
+    kernels.entering(points, candidates, kept, entered)
+    parents, offspring = (
+        (
+            rng.integers(0, 2, k).astype(np.int8),
+            rng.integers(0, 2, (k, multicasts)).astype(np.int8),
+            rng.integers(0, 5, (k, channels)).astype(np.int8),
+            rng.integers(0, cores, (k, actors)),
+        )
+        for k in (n, children)
+    )
+    genotypes = beside(kernels, MAPPING).Genotypes
+    able = np.array([rng.permutation(cores) for _ in range(actors)])
+    draws = rng.random((children, 16 + 3 * (1 + multicasts + channels + actors)))
+    draws[:, 6] *= 0.4
+    counts = rng.integers(1, cores + 1, actors)
+    kernels.vary(kernels.Variation(draws, 0.7, rank, crowd, genotypes(*parents), genotypes(*offspring), able, counts))
+    return rank, crowd, kept, entered, *offspring
+
+
+def network(rng: np.random.Generator) -> MappedNetwork:
+    while True:
+        problem = small_problem(int(rng.integers(1000)))
+        try:
+            net = substitute_mrbs(problem.application, problem.mapping.xi)
+        except InputError:  # a deadlock
+            continue
+        least = {buffer.id: max(1, buffer.delay) for buffer in net.buffers}
+        memory = determine_channel_bindings(net, problem.platform, problem.mapping, least)
+        return mapped(problem.application, problem.platform, net, problem.mapping.binding, memory)
+
+
+def selections(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    net = network(rng)
+    graph = disjunctive_graph(net)
+    period, starts = serial_schedule(net)
+    selection = beside(kernels, PACKAGE + "modulo.selection_kernels")
+    arrays = selection.Graph(graph)
+    room = selection.Selection(arrays)
+    random = beside(kernels, "shorthaul.core.random_kernels").Random(int(rng.integers(99)))
+    best = times_of(graph, starts)
+    low = int(period_bound(net).value)
+    improve = beside(kernels, PACKAGE + "modulo.annealing_kernels").improve
+    found = improve(arrays, room, random, best, period, low, 60, 0.2 * low, 0.05 * low)
+    other = times_of(graph, starts) + rng.integers(0, 3 * period, len(graph.first))[graph.firing]
+    return found, best, selection.evaluate(arrays, room, other, period, low, 3 * period), other, room.steps
+
+
+def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    net = network(rng)
+    graph = disjunctive_graph(net)
+    period = int(period_bound(net).value) + int(rng.integers(3))
+    root = fixed_differences(graph, period)
+    propagation = beside(kernels, PACKAGE + "modulo.propagation_kernels")
+    branching = beside(kernels, PACKAGE + "modulo.branching_kernels")
+    parts = np.sort(rng.integers(1, 12, int(rng.integers(0, 7))))
+    total = propagation.next_sum(parts, int(rng.integers(0, 40)), int(rng.integers(0, 3)), int(rng.choice([2, 64])))
+    if root is None:
+        return total
+    before, after, ticks = turns(graph)
+    at = propagation.Differences(period, graph.duration, before, after, ticks, root)
+    tree, on = branching.Tree(root, len(ticks), 40), propagation.Resources(*resources(graph), 64)
+    time = np.zeros(len(graph.names), np.int64)
+    outcomes = [branching.branch(tree, at, on, nodes, steps, time) for nodes, steps in ((3, 10**6), (40, 5000))]
+    return total, outcomes, time, at.steps
+
+
+CASES: list[tuple[str, Case]] = [
+    ("shorthaul.dataflow.mapping.mapping_kernels", decoded),
+    ("shorthaul.dataflow.caps_hms.placement_kernels", decoded),
+    ("shorthaul.dataflow.caps_hms.heuristic_kernels", decoded),
+    ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
+    ("shorthaul.dataflow.modulo.annealing_kernels", selections),
+    ("shorthaul.dataflow.modulo.selection_kernels", selections),
+    ("shorthaul.dataflow.modulo.propagation_kernels", branches),
+    ("shorthaul.dataflow.modulo.branching_kernels", branches),
+]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES, ids=[name.rpartition(".")[2] for name, _ in CASES])
+def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
+    assert_agree(name, case)
