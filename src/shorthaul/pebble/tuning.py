@@ -107,20 +107,20 @@ RECOMPUTING_HOT, RECOMPUTING_WARM, RECOMPUTING_COLD = 2.0, 1.0, 0.1
 #: Per effort: sets of values to let go that the search over states looks at, states sorted and compared, and what every
 #: layer costs beside that.
 EXPANSION_RATE: Final = 2e7
-PRUNING_RATE: Final = 4e6
-LAYER_EFFORT: Final = 2e-4
+PRUNING_RATE: Final = 6e7
+LAYER_EFFORT: Final = 1.3e-4
 #: Nodes and edges coloured per effort, in the search for automorphisms, and what every colouring costs beside that.
 COLOURING_RATE: Final = 2e7
 COLOURING_EFFORT: Final = 3e-5
 #: Entries of pattern databases filled per effort, times nodes of the part; and what every table costs beside that.
-TABLE_RATE: Final = 3e7
+TABLE_RATE: Final = 6e7
 TABLE_EFFORT: Final = 1e-3
 #: Live values priced per effort, over all steps between computed sets.
-PRICING_RATE: Final = 2e7
+PRICING_RATE: Final = 4e7
 #: Sets of values to let go that the search with recomputation looks at per effort.
-RECOMPUTING_RATE: Final = 5e6
+RECOMPUTING_RATE: Final = 2e7
 #: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
-FLOW_RATE: Final = 5e7
+FLOW_RATE: Final = 1e8
 WAVEFRONT_EFFORT: Final = 1e-5
 #: Wavefronts: graphs above this many nodes are not cut into parts, but so many wavefronts sampled; above the third
 #: number no cuts are computed. Into how many pieces orders are cut.
@@ -129,14 +129,14 @@ WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 5000
 PIECES: Final = 12
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
-EIGENVALUE_RATE: Final = 4e9
+EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500
 #: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
 #: products are looked for, and what every family of terms costs beside that.
 SEGMENT_RATE: Final = 1e8
-SEGMENT_EFFORT: Final = 4e-5
-PRODUCTS_RATE: Final = 1e6
-FAMILY_EFFORT: Final = 1e-3
+SEGMENT_EFFORT: Final = 2e-4
+PRODUCTS_RATE: Final = 2e5
+FAMILY_EFFORT: Final = 3e-3
 #: Nodes numbered per effort, to recognise a network in any order.
 NUMBERING_RATE: Final = 1e5
 #: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
@@ -161,8 +161,8 @@ LARGEST_CONE: Final = 48
 CONE_SHARE: Final = 0.12
 #: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
 PARTS_BATCH: Final = 20
-GROWING_RATE: Final = 2e8
-GROWING_EFFORT: Final = 2e-4
+GROWING_RATE: Final = 1e8
+GROWING_EFFORT: Final = 3e-4
 #: Nonzeros times pivots of the linear programs per effort, and what each program costs beside that.
 PIVOT_RATE: Final = 2e8
 PACKING_EFFORT: Final = 5e-3

@@ -504,6 +504,7 @@ def _enter(
         e.states.numbers[row, WHOLE] = e.cost + (held + e.potential.whole - 1) // e.potential.whole
     if e.group.rows.shape[0] > 0:
         make_small(e.group, e.states.sets, first)
+        e.work += e.group.rows.shape[0]
     insert(e.states)
 
 
