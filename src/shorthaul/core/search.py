@@ -81,7 +81,7 @@ class Search:
     >>> search = Search(effort=5, seed=1)
     >>> search.spend(3)
     >>> search.left(), search.expired()
-    (2, False)
+    (2.0, False)
     """
 
     def __init__(

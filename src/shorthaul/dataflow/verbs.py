@@ -23,7 +23,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.check.replay import check_front, check_point
-from shorthaul.dataflow.exploration.decoders import Exact, can_polish, decoder_for, fingerprint, polish
+from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, can_polish, decoder_for, fingerprint, polish
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
     State,
@@ -141,8 +141,9 @@ def _explore(
 
     def keep_back(points: int) -> None:
         tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
-        most = tuning.FINISH_SHARE * (search.time_limit_s or 0.0)
-        search.keep_back(min(tuning.FINISH_S_PER_TASK * tasks, most))
+        limit_s = search.time_limit_s or 0.0
+        least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
+        search.keep_back(min(max(tuning.FINISH_S_PER_TASK * tasks, least_s), most_s))
 
     state = explore(
         instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
@@ -161,11 +162,11 @@ def _explore(
 
 
 def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
-    """Yield items as long as, before the deadline, ``later`` times the time is left that they took; one at least."""
-    began = time.monotonic()
+    """Yield items while ``later`` times the time that they took is left before the deadline; at least one."""
+    first = time.monotonic()
     for number, item in enumerate(items):
         now = time.monotonic()
-        if number and now + later * (now - began) > search.deadline:
+        if number and now + later * (now - first) > search.deadline + tuning.GRACE_S:
             return
         yield item
 
@@ -205,8 +206,8 @@ def schedule(
             point, proven = solved.point, (solved.least if options.decoder == "modulo" else 1)
             method = solved.method
         else:
-            point = decoder.point_of(genes(instance, decisions, compact=compact), 0)
-            proven, method = 1, ""
+            one, proven, method = genes(instance, decisions, compact=compact), 1, ""
+            point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
     report = check_point(application, machine, point)
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
@@ -313,11 +314,14 @@ def sweep(
     """
     options = dataclasses.replace(options or SweepOptions(), **fields)
     problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
+    effort = None if search.effort is None else search.effort / (len(STRATEGIES) * options.seeds)
     tasks = [
-        (problem, strategy, search.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
+        (problem, strategy, search.seed + number, effort, options)
+        for strategy in STRATEGIES
+        for number in range(options.seeds)
     ]
     with search:
-        answers = dict(run_tasks(_swept, tasks, search=search))
+        answers = dict(run_tasks(_explore_once, tasks, search=search))
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
     everything = _objectives([point for *_, front, _ in runs for point in front])
     low, high = everything.min(axis=0), everything.max(axis=0)
@@ -355,8 +359,10 @@ def sweep(
     )
 
 
-def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
-    problem, strategy, seed, options = task
+def _explore_once(
+    task: tuple[Problem, str, int, float | None, SweepOptions],
+) -> tuple[tuple[Point, ...], tuple[float, ...]]:
+    problem, strategy, seed, effort, options = task
     left = time_left_s()
     chosen = PlanOptions(
         strategy=strategy,
@@ -365,9 +371,8 @@ def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, .
         offspring=options.offspring,
         decoder=options.decoder,
     )
-    done = plan(
-        problem, chosen, search=Search(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
-    )
+    limit_s = None if left is None else max(0.05, left)
+    done = plan(problem, chosen, search=Search(seed=seed, workers=1, effort=effort, time_limit_s=limit_s))
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
 

@@ -124,6 +124,46 @@ def find_cycle(graph: Csr) -> list[int]:
     return []
 
 
+def strong_components(graph: Csr) -> IntArray:
+    """Return the number of each node's strongly connected component, shape (n,) (Tarjan 1972).
+
+    >>> strong_components(from_edges(4, [(0, 1), (1, 2), (2, 1), (2, 3)])).tolist()
+    [2, 1, 1, 0]
+    """
+    starts, targets = graph.starts.tolist(), graph.targets.tolist()
+    label = [-1] * graph.n
+    index = [-1] * graph.n  # in the order of the visit
+    low = [0] * graph.n  # the least index seen from a node
+    stack: list[int] = []
+    count = visited = 0
+    for root in range(graph.n):
+        path, cursor = ([root], [starts[root]]) if index[root] < 0 else ([], [])
+        while path:
+            node = path[-1]
+            if index[node] < 0:
+                index[node] = low[node] = visited
+                visited += 1
+                stack.append(node)
+            if cursor[-1] < starts[node + 1]:
+                target = targets[cursor[-1]]
+                cursor[-1] += 1
+                if index[target] < 0:
+                    path.append(target)
+                    cursor.append(starts[target])
+                elif label[target] < 0:
+                    low[node] = min(low[node], index[target])
+                continue
+            path.pop()
+            cursor.pop()
+            if path:
+                low[path[-1]] = min(low[path[-1]], low[node])
+            if low[node] == index[node]:
+                while label[node] < 0:
+                    label[stack.pop()] = count
+                count += 1
+    return np.array(label, dtype=np.int64)
+
+
 def layers(graph: Csr, order: Sequence[int] | IntArray) -> IntArray:
     """Return for every node the length of the longest path that ends there, shape (n,); ``order`` is topological."""
     depth = [0] * graph.n
