@@ -27,6 +27,7 @@ demo: .venv/ready-core
 
 kernels: .venv/ready-dev
 	$(BIN)/python setup.py --quiet build_ext --inplace
+	$(BIN)/cythonize --quiet --inplace -3 tests/reference/pebble_game_kernels.py
 
 test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -57,4 +58,4 @@ speed: kernels
 
 clean:
 	rm -rf .venv build dist site out
-	find src -name '*.so' -delete
+	find src tests -name '*.so' -delete

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -75,9 +74,8 @@ def kernels() -> list[Extension]:
     """Return an extension for every kernel module, and for what they share."""
     found = []
     for path in sorted(SOURCE.rglob("*_kernels.py")):
-        if re.search(r"^import cython$", path.read_text(encoding="utf-8"), re.MULTILINE):
-            name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-            found.append(Extension(name, [path.as_posix()], extra_compile_args=FLAGS))
+        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+        found.append(Extension(name, [path.as_posix()], extra_compile_args=FLAGS))
     return [*found, Extension(SHARED, [f"{SOURCE}/{SHARED.replace('.', '/')}.c"], extra_compile_args=FLAGS)]
 
 

@@ -177,43 +177,82 @@ def _annealing_fft() -> Work:
     return _annealing(generators().fft(n=256, word=1), 32, 60_000)
 
 
+@job("pebble: annealing with recomputation", same=False)
+def _annealing_again() -> Work:
+    windows = module("pebble.local_search.windows", "pebble.windows")
+    kernels = module("pebble.local_search.recomputing_kernels", "pebble.local_search_kernels")
+    annealing = module("pebble.local_search.annealing", "pebble.annealing")
+    cdag, moves = generators().fft(n=64, word=1), 10_000
+    part = windows.whole(cdag, cdag.order[~cdag.is_input()])
+
+    def old() -> Done:
+        _, excess, _ = kernels.anneal(
+            part.order, part.parents.starts, part.parents.targets, part.children.starts, part.children.targets,
+            part.weights, part.frame, 12, 2.0, moves, 1.0, 1.0, 0.15, 0,
+        )  # fmt: skip
+        return Done(int(excess), moves)
+
+    def new() -> Done:
+        schedule = kernels.Annealing(part.graph, part.frame, 12, part.order)
+        cooling = annealing.Cooling(annealing.Random(0), moves, 1.0, 1.0, 2.0)
+        while not cooling.is_over():
+            kernels.anneal(schedule, cooling, 10**9)
+        return Done(schedule.best_cost, cooling.step)
+
+    return new if hasattr(annealing, "Cooling") else old
+
+
 @job("pebble: layered search")
 def _layered_search() -> Work:
     layers = module("pebble.states.layered_search", "pebble.downsets")
-    cdag = generators().fft(n=16, word=1)
+    problems = ((generators().fft(n=8, word=1), 4, 20), (generators().pyramid(n=8, word=1), 4, 40))
 
     def work() -> Done:
-        outcome = layers.layered(cdag, 8, limit=14, search=search())
-        return Done([outcome.excess, outcome.complete, outcome.finished])
+        outcomes = [layers.layered(cdag, room, limit=limit, search=search()) for cdag, room, limit in problems]
+        return Done([(outcome.excess, outcome.complete, outcome.finished) for outcome in outcomes])
 
     return work
 
 
-@job("pebble: exact proof, fft of 80 nodes")
-def _exact_fft() -> Work:
-    return _exact(generators().fft(n=16, word=1), 9)
-
-
-@job("pebble: exact proof, mvm")
-def _exact_mvm() -> Work:
-    return _exact(generators().mvm(m=4, n=5, word=1), 6)
-
-
-def _exact(cdag: Any, budget: int) -> Work:
+@job("pebble: exact proofs, plan to bound")
+def _exact() -> Work:
     solver = module("pebble.exact.solver", "pebble.exact")
+    problems = ((generators().matmul(m=2, n=3, k=3, word=1), 6), (generators().fft(n=8, word=1), 4))
 
     def work() -> Done:
-        plan, bound, proven = solver.solve(cdag, budget, search=search())
-        return Done([plan.traffic(cdag.weights), bound, proven])
+        answers = []
+        for cdag, room in problems:
+            plan, bound, proven = solver.solve(cdag, room, search=search())
+            answers.append((plan.traffic(cdag.weights), bound, proven))
+        return Done(answers)
 
     return work
 
 
-@job("pebble: pattern database")
-def _pattern_database() -> Work:
+@job("pebble: pattern databases")
+def _pattern_databases() -> Work:
     tables = module("pebble.states.pattern_databases", "pebble.pattern_tables")
-    cdag = generators().fft(n=16, word=1)
-    return lambda: Done(tables.table_of(cdag, cdag.order[:26].tolist(), 8, most=10**6) is not None)
+    problems = ((generators().fft(n=8, word=1), 20), (generators().stencil(n=5, t=4, word=1), 25))
+
+    def work() -> Done:
+        made = [tables.table_of(cdag, cdag.order[:size].tolist(), 4, most=10**6) for cdag, size in problems]
+        return Done([(table.start, len(table.costs)) for table in made])
+
+    return work
+
+
+@job("pebble: potentials")
+def _potentials() -> Work:
+    potentials = module("pebble.states.potentials", "pebble.potentials")
+    cdag = generators().pyramid(n=8, word=1)
+
+    def work() -> Done:
+        prices = named(potentials, "initial_prices", "begun")(cdag, 4)
+        for _ in range(4):
+            prices.climb(40, search=search())
+        return Done(prices.sets)
+
+    return work
 
 
 @job("pebble: recomputation, exact")
@@ -250,15 +289,26 @@ def _tree_recursion() -> Work:
     return lambda: Done(tree.plan(cdag, least * 2 // 3).traffic(cdag.weights))
 
 
-@job("pebble: wavefront bound")
+@job("pebble: wavefront bounds")
 def _wavefront() -> Work:
     wavefront = module("pebble.bounds.wavefront", "pebble.wavefront")
-    cdag = generators().fft(n=64, word=1)
+    network = generators().fft(n=256, word=1)
+    cdag = generators().random_cdag(n=1000, degree=3, window=200, most=4, seed=0)
+    room = 2 * int(cdag.needs().max())
 
     def work() -> Done:
-        return Done([wavefront.excess(cdag, 10, search=search()).excess, wavefront.turning(cdag, 10, search=search())])
+        excess = wavefront.excess(cdag, room, search=search()).excess
+        return Done([excess, wavefront.turning(network, 32, search=search())])
 
     return work
+
+
+@job("pebble: check of a plan, 200,000 nodes")
+def _pebble_check() -> Work:
+    replay = module("pebble.check.replay", "pebble.check").replay
+    cdag = generators().random_cdag(n=200_000, degree=3, window=2000, most=16, seed=0)
+    plan = belady().replay_order(cdag, 4000, cdag.order)
+    return lambda: Done(list(replay(cdag, plan, 4000, recompute=False).cost.items()))
 
 
 # --- dataflow -------------------------------------------------------------------------------------------------------
@@ -368,7 +418,7 @@ def _treefix() -> Work:
 @job("spatial: lowest common ancestors, Yule 2^14")
 def _lca() -> Work:
     engine, tree = module("spatial"), _yule(2**14)
-    return lambda: Done(list(engine.lca(tree).cost.items()))
+    return lambda: Done(list(engine.lca(tree, random=20_000, search=search()).cost.items()))
 
 
 @job("spatial: check of a layout of Yule 2^18")
@@ -407,17 +457,17 @@ def _bound_of_cholesky() -> Work:
     return _affine_bound("cholesky")
 
 
-@job("tensor: annealing, 2,000 moves")
+@job("tensor: annealing, 1,000 moves")
 def _tensor_annealing() -> Work:
     annealing = module("tensor.search.annealing", "tensor.annealing")
     groups = module("tensor.search.groups", "tensor.groups").Groups
     text = "transformer-block:tokens=1024,width=512,heads=4,hidden=2048,layers=1,capacity=300000,bandwidth=40"
-    problem, rules = module("tensor").case(text).workload, module("tensor.model").Rules()
+    problem, rules = module("tensor").case(text).workload, module("tensor.model").SPEC
 
     def work() -> Done:
         made = groups(problem, rules)
         start = annealing.solution(made, tuple(1 << operator for operator in problem.topological_order))
-        found = annealing.anneal(made, start, random.Random(0), 2000, hottest=1e-2, coldest=1e-6, stop=lambda _: False)
+        found = annealing.anneal(made, start, random.Random(0), 1000, hottest=1e-2, coldest=1e-6, stop=lambda _: False)
         return Done(round(found.latency, 3))
 
     return work

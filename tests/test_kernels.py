@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +15,7 @@ from shorthaul.core.kernels import IS_COMPILED, plain
 from tests.test_architecture import MODULES, module_name
 from tests.twins import assert_agree
 
-KERNELS = [
-    path
-    for path in MODULES
-    if path.stem.endswith("_kernels") and re.search(r"^import cython$", path.read_text(), re.MULTILINE)
-]
+KERNELS = [path for path in MODULES if path.stem.endswith("_kernels")]
 
 
 @pytest.mark.skipif(not IS_COMPILED, reason="kernels run as plain Python")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag, sample
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
@@ -54,7 +54,7 @@ def test_the_spectral_bound_rises_with_expansion() -> None:
     from shorthaul.pebble.model import from_pairs
 
     cdag = from_pairs(np.ones(n, dtype=np.int64), sorted(edges))
-    assert best_bound(cdag, 6, search=Search(time_limit_s=1)).details["bounds"]["spectral"] > cdag.algorithmic_bound()
+    assert best_bound(cdag, 6, search=Search(effort=1)).details["bounds"]["spectral"] > cdag.algorithmic_bound()
 
 
 def test_too_small_a_budget_has_no_bound() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -72,7 +72,7 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
         budget = cdag.least_budget() + int(rng.integers(0, 2))
         outcome = layered(cdag, budget, limit=10**9, search=Search())
         assert outcome.excess is not None
-        found = part_packing.excess(cdag, budget, search=Search(time_limit_s=60), goal=outcome.excess)
+        found = part_packing.excess(cdag, budget, search=Search(effort=60), goal=outcome.excess)
         assert found.excess <= outcome.excess, seed
         lifted += found.excess > 0
     assert lifted > 4
@@ -80,8 +80,8 @@ def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyP
 
 @pytest.fixture(scope="module")
 def compiled_parts() -> None:
-    part_packing.excess(case("fft:n=8,word=1").workload, 3, search=Search(time_limit_s=250), goal=1)
-    part_packing.excess(case("fft:n=16,word=1").workload, 6, search=Search(time_limit_s=250), goal=1)
+    part_packing.excess(case("fft:n=8,word=1").workload, 3, search=Search(effort=250), goal=1)
+    part_packing.excess(case("fft:n=16,word=1").workload, 6, search=Search(effort=250), goal=1)
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,14 @@ def compiled_parts() -> None:
 def test_hard_graphs(compiled_parts: None, text: str, budget: int, least: int, known: int) -> None:
     cdag = case(text).workload
     goal = least - cdag.algorithmic_bound()
-    found = part_packing.excess(cdag, budget, search=Search(time_limit_s=25), goal=goal)
+    found = part_packing.excess(cdag, budget, search=Search(effort=25), goal=goal)
     assert least <= cdag.algorithmic_bound() + found.excess <= known
     assert sum(value * share for _, value, share in found.parts) == pytest.approx(found.excess, abs=1)
 
 
 def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     cdag = case("fft:n=8,word=1").workload
-    found = part_packing.excess(cdag, 3, search=Search(time_limit_s=30), recompute=True, goal=6)
+    found = part_packing.excess(cdag, 3, search=Search(effort=30), recompute=True, goal=6)
     assert 6 <= found.excess <= 24
     pyramid = case("pyramid:n=6,word=1").workload
     inner = parts.recomputing(pyramid, range(7, 28))
@@ -115,11 +115,11 @@ def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
 
 
 def test_a_fractional_packing_is_summed_exactly() -> None:
-    triangle = packed(3, [[0, 1], [1, 2], [0, 2]], [5, 5, 5])
+    triangle = packed(3, [[0, 1], [1, 2], [0, 2]], [5, 5, 5], search=Search())
     assert triangle.total == 8
     assert all(2 * share <= triangle.whole for share in triangle.shares)
-    assert packed(3, [[0, 1], [1, 2], [0, 2]], [6, 6, 6], unit=6).total == 12
-    assert packed(4, [], []).total == 0
+    assert packed(3, [[0, 1], [1, 2], [0, 2]], [6, 6, 6], unit=6, search=Search()).total == 12
+    assert packed(4, [], [], search=Search()).total == 0
 
 
 def test_a_packing_never_gives_a_node_away_twice() -> None:
@@ -128,7 +128,7 @@ def test_a_packing_never_gives_a_node_away_twice() -> None:
         n = int(rng.integers(3, 12))
         sets = [sorted({int(v) for v in rng.integers(0, n, 4)}) for _ in range(12)]
         values = rng.integers(1, 9, 12).tolist()
-        found = packed(n, sets, values)
+        found = packed(n, sets, values, search=Search())
         for v in range(n):
             assert sum(share for part, share in zip(sets, found.shares, strict=True) if v in part) <= found.whole
         total = sum(share * value for share, value in zip(found.shares, values, strict=True))
@@ -142,4 +142,4 @@ def test_weights_whose_gates_would_be_too_large_are_left_alone() -> None:
 
 def test_no_time_gives_no_bound_but_an_answer() -> None:
     cdag: Cdag = case("fft:n=64,word=1").workload
-    assert part_packing.excess(cdag, 4, search=Search(time_limit_s=0.01)).excess >= 0
+    assert part_packing.excess(cdag, 4, search=Search(effort=0.01)).excess >= 0

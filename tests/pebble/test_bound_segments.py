@@ -47,7 +47,7 @@ def dominated(cdag: Cdag, words: set[int]) -> list[int]:
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=9,word=1", "stencil:n=14,t=8,word=1"])
 def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     cdag = case(text).workload
-    network = known_networks.recognised(cdag)
+    network = known_networks.recognised(cdag, search=Search())
     assert network is not None
     inputs = len(cdag.inputs())
     rng = np.random.default_rng(0)
@@ -72,7 +72,7 @@ def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
 @pytest.mark.parametrize("text", KERNELS)
 def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(text: str) -> None:
     rng = np.random.default_rng(1)
-    found = contractions(case(text).workload)
+    found = contractions(case(text).workload, search=Search())
     assert found
     for one in found:
         for _ in range(300):
@@ -92,8 +92,8 @@ def test_no_bound_exceeds_a_plan(text: str) -> None:
         cost = belady.plan(cdag, budget).traffic(cdag.weights)
         if matrix_vector.recognise(cdag) is not None:
             cost = min(cost, matrix_vector.plan(cdag, budget).traffic(cdag.weights))
-        once = segments.excess(cdag, budget, recompute=False)
-        again = segments.excess(cdag, budget, recompute=True)
+        once = segments.excess(cdag, budget, recompute=False, search=Search())
+        again = segments.excess(cdag, budget, recompute=True, search=Search())
         assert again.excess <= once.excess <= cost - cdag.algorithmic_bound()
         assert sum(value for _, value in once.pieces) == once.excess
         lifted += once.excess > 0
@@ -114,31 +114,31 @@ def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
     cdag = case(text).workload
     outcome = layered(cdag, budget, limit=10**9, search=Search())
     assert outcome.excess is not None
-    assert segments.excess(cdag, budget, recompute=False).excess <= outcome.excess
+    assert segments.excess(cdag, budget, recompute=False, search=Search()).excess <= outcome.excess
 
 
 def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     matmul = case("matmul:m=16,n=16,k=16,word=1").workload
-    found = best_bound(matmul, 16, search=Search(time_limit_s=0.1))
+    found = best_bound(matmul, 16, search=Search(effort=0.2))
     assert found.method in {"S-partition", "parts"}
     assert found.details["bounds"]["S-partition"] > 1.9 * matmul.algorithmic_bound()
-    again = best_bound(matmul, 16, recompute=True, search=Search(time_limit_s=0.1))
+    again = best_bound(matmul, 16, recompute=True, search=Search(effort=0.2))
     assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
 
 
 def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
     cdag = case("fft:n=64,word=1").workload
-    assert best_bound(cdag, 16, search=Search(time_limit_s=250), goal=220).value >= 128 + 92
+    assert best_bound(cdag, 16, search=Search(effort=250), goal=220).value >= 128 + 92
 
 
 def test_other_graphs_are_not_taken_for_networks() -> None:
     fft = case("fft:n=8,word=1").workload
     sources, targets = fft.edge_arrays()
-    assert known_networks.recognised(build(fft.weights, sources[:-1], targets[:-1])) is None
+    assert known_networks.recognised(build(fft.weights, sources[:-1], targets[:-1]), search=Search()) is None
     swapped = sources.copy()
     swapped[-1], swapped[-3] = swapped[-3], swapped[-1]
-    assert known_networks.recognised(build(fft.weights, swapped, targets)) is None
-    assert contractions(fft) == []
+    assert known_networks.recognised(build(fft.weights, swapped, targets), search=Search()) is None
+    assert contractions(fft, search=Search()) == []
 
 
 def shuffled(cdag: Cdag, rng: np.random.Generator) -> Cdag:
@@ -163,13 +163,13 @@ def test_networks_are_recognised_in_any_order_of_their_nodes(text: str, name: st
     rng = np.random.default_rng(5)
     for _ in range(8):
         moved = shuffled(cdag, rng)
-        network = known_networks.recognised(moved)
+        network = known_networks.recognised(moved, search=Search())
         assert network is not None
         # The pyramid of one level and the butterfly of two points, say, are stencils too.
         assert network.name == name or cdag.n < 8
         for budget in (3, 4, 6):
-            known = segments.excess(cdag, budget, recompute=False).excess
-            assert segments.excess(moved, budget, recompute=False).excess == known
+            known = segments.excess(cdag, budget, recompute=False, search=Search()).excess
+            assert segments.excess(moved, budget, recompute=False, search=Search()).excess == known
 
 
 @pytest.mark.parametrize("text", ["fft:n=16,word=1", "pyramid:n=8,word=1", "stencil:n=9,t=6,word=1"])
@@ -192,7 +192,7 @@ def test_networks_with_two_edges_exchanged_are_none(text: str) -> None:
             continue
         other = build(cdag.weights, changed, targets)
         if looks_of(cdag) != looks_of(other):  # for certain not the same graph with other names
-            assert known_networks.recognised(shuffled(other, rng)) is None
+            assert known_networks.recognised(shuffled(other, rng), search=Search()) is None
             refused += 1
     assert refused > 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.pebble.test_exact import sample
-from tests.reference import pebble_game, pebble_game_compiled
+from tests.reference import pebble_game, pebble_game_kernels
 
 from shorthaul.pebble.model import build
 
@@ -14,11 +14,11 @@ def test_the_compiled_game_is_the_plain_one(recompute: bool) -> None:
     for seed in range(40):
         cdag, budget = sample(seed, 7)
         known = pebble_game.least_traffic(cdag, budget, recompute=recompute)
-        assert pebble_game_compiled.least_traffic(cdag, budget, recompute=recompute) == known, seed
+        assert pebble_game_kernels.least_traffic(cdag, budget, recompute=recompute) == known, seed
 
 
 def test_too_little_room_has_no_schedule() -> None:
     cdag = build([1, 1, 1], [0, 1], [2, 2])
-    for game in (pebble_game, pebble_game_compiled):
+    for game in (pebble_game, pebble_game_kernels):
         assert game.least_traffic(cdag, 2, recompute=False) is None
         assert game.least_traffic(cdag, 3, recompute=True) == 3

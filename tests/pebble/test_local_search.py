@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag, sample
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 from tests.reference.pebble_replacement import traffic_of_order
 
 from shorthaul.core.search import Search

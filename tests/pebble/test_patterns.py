@@ -23,7 +23,7 @@ def test_a_table_starts_with_what_the_part_costs_alone() -> None:
         part = parts.restricted(cdag, nodes)
         if part is None:
             continue
-        table = table_of(cdag, nodes, budget, most=10**6)
+        table = table_of(cdag, nodes, budget, most=10**6, search=Search())
         assert table is not None
         unit = int(np.gcd.reduce(cdag.weights))
         assert table.start * unit == parts.excess(part, budget, search=Search()), seed
@@ -44,7 +44,7 @@ def searches_agree(seeds: range, largest: int) -> int:
         excess = layered(cdag, budget, limit=10**9, search=Search()).excess
         assert excess is not None
         chosen = [np.flatnonzero(rng.random(cdag.n) < 0.7).tolist() for _ in range(3)]
-        made = [table_of(cdag, nodes, budget, most=10**6) for nodes in chosen if nodes]
+        made = [table_of(cdag, nodes, budget, most=10**6, search=Search()) for nodes in chosen if nodes]
         given = [table for table in made if table is not None]
         if not given:
             continue
@@ -92,7 +92,7 @@ def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) 
     cdag = case(text).workload
     optimum = layered(cdag, budget, limit=10**9, search=Search()).excess
     assert optimum is not None
-    found = pattern_choice.chosen(cdag, budget, search=Search(time_limit_s=0.3))
+    found = pattern_choice.chosen(cdag, budget, search=Search(effort=0.3))
     assert found.excess <= optimum
     for given in (found.patterns, NO_PATTERNS):
         turns = [Layers(cdag, budget, optimum, tables(cdag), patterns=given)]
@@ -108,7 +108,7 @@ def test_what_an_interrupted_search_has_open_is_a_bound(text: str, budget: int) 
 def test_lowering_the_limit_half_way_keeps_the_proof() -> None:
     cdag = case("fft:n=8,word=1").workload
     pass_ = Layers(cdag, 3, 40, tables(cdag))
-    assert not pass_.run(Search(time_limit_s=1e-9)).finished
+    assert not pass_.run(Search(effort=1e-9)).finished
     pass_.lower(24)
     assert pass_.run(Search()).plan is None
     assert pass_.proven == 24
@@ -116,7 +116,7 @@ def test_lowering_the_limit_half_way_keeps_the_proof() -> None:
 
 def test_parts_that_are_too_large_or_too_heavy_have_no_table() -> None:
     cdag = case("fft:n=16,word=1").workload
-    assert table_of(cdag, range(80), 6, most=10**6) is None
-    assert table_of(cdag, range(24), 6, most=100) is None
+    assert table_of(cdag, range(80), 6, most=10**6, search=Search()) is None
+    assert table_of(cdag, range(24), 6, most=100, search=Search()) is None
     heavy = case("dwt:n=8,d=3,weights=equal,word=1").workload
-    assert table_of(heavy, range(6), 4, most=10**6) is not None
+    assert table_of(heavy, range(6), 4, most=10**6, search=Search()) is not None

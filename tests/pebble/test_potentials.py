@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference import pebble_potential as plain
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -117,7 +117,7 @@ def agree(seeds: range, largest: int) -> None:
             empty = layered(cdag, budget, limit=excess, search=Search(), potential=potential)
             assert empty.plan is None
             assert empty.complete
-            potentials.climb(limit, search=Search(time_limit_s=0.02 * (steps + 1)))
+            potentials.climb(limit, search=Search(effort=0.02 * (steps + 1)))
 
 
 def test_bounds_and_searches_agree_with_the_game() -> None:
@@ -133,11 +133,11 @@ def test_bounds_and_searches_agree_with_the_game_on_many() -> None:
 def test_a_climb_proves_an_optimum() -> None:
     cdag = case("fft:n=4,word=1").workload
     found = prices_of(cdag, 3)
-    found.climb(6, search=Search(time_limit_s=60))
+    found.climb(6, search=Search(effort=60))
     assert found.excess == 6
     assert found.sets == 0
     above = prices_of(cdag, 3)
-    above.climb(7, search=Search(time_limit_s=1))
+    above.climb(7, search=Search(effort=1))
     assert above.excess <= 6
     assert above.sets > 0
 
@@ -145,7 +145,7 @@ def test_a_climb_proves_an_optimum() -> None:
 def test_a_guided_beam_finds_a_good_plan() -> None:
     cdag = case("pyramid:n=6,word=1").workload
     found = prices_of(cdag, 4)
-    found.climb(13, search=Search(time_limit_s=1))
+    found.climb(13, search=Search(effort=1))
     cut = Cut(300, is_guided=True)
     outcome = layered(cdag, 4, limit=13, search=Search(), cut=cut, potential=found.potential())
     assert outcome.excess == 12

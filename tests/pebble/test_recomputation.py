@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from tests.pebble.test_exact import sample
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
 from shorthaul.pebble.check.replay import replay

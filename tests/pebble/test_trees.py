@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reference.pebble_game_compiled import least_traffic
+from tests.reference.pebble_game_kernels import least_traffic
 from tests.reference.pebble_tree import dwt_cost, tree_cost
 
 from shorthaul.core.errors import InputError

@@ -50,5 +50,5 @@ def test_the_first_output_of_a_butterfly(text: str, budget: int, excess: int, op
 
 
 def test_no_time_says_nothing() -> None:
-    search = Search(time_limit_s=1e-6)
+    search = Search(effort=1e-6)
     assert wavefront.turning(case("fft:n=64,word=1").workload, 16, search=search) == 0

@@ -6,6 +6,7 @@ import json as json_module
 import platform
 import shutil
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +16,6 @@ from shorthaul.core.version import VERSION
 
 REQUIRED = (
     "numpy",
-    "numba",
     "scipy",
     "ortools",
     "islpy",
@@ -84,24 +84,17 @@ def _versions() -> list[tuple[str, str, str, str]]:
 
 
 def _kernels() -> list[tuple[str, str, str, str]]:
-    from importlib import import_module
-    from importlib.resources import files
+    from importlib.machinery import EXTENSION_SUFFIXES
 
-    from shorthaul.core import jit
+    from shorthaul.core.kernels import IS_COMPILED
 
-    if not jit.ENABLED:
-        return [("kernels", "all", "off", "unset SHORTHAUL_JIT")]
-    rows = []
-    for folder in sorted(entry.name for entry in files("shorthaul").iterdir() if entry.is_dir()):
-        for source in sorted(entry.name for entry in files("shorthaul").joinpath(folder).iterdir()):
-            if source.endswith("_kernels.py"):
-                module = f"shorthaul.{folder}.{source[:-3]}"
-                import_module(module)
-                state = "compiled" if jit.is_warm(module) else "not compiled yet"
-                rows.append(
-                    ("kernels", f"{folder}/{source[:-3]}", state, "" if state == "compiled" else "happens at first use")
-                )
-    return rows
+    if not IS_COMPILED:
+        return [("kernels", "all", "plain Python", "unset SHORTHAUL_COMPILED")]
+    root = Path(__file__).parents[1]
+    sources = sorted(root.rglob("*_kernels.py"))
+    missing = [path for path in sources if not any(path.with_suffix(end).exists() for end in EXTENSION_SUFFIXES)]
+    rows = [("kernels", str(path.relative_to(root).with_suffix("")), "missing", "install again") for path in missing]
+    return rows or [("kernels", "all", f"{len(sources)} compiled", "")]
 
 
 def _programs() -> list[tuple[str, str, str, str]]:

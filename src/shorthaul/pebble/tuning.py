@@ -101,3 +101,124 @@ LARGEST_ROUND: Final = 8
 RECOMPUTING_PATIENCE: Final = 3
 #: The temperatures at which rounds with recomputation begin, of whole orders and of windows, and end: median weights.
 RECOMPUTING_HOT, RECOMPUTING_WARM, RECOMPUTING_COLD = 2.0, 1.0, 0.1
+
+# states and bounds
+
+#: Per effort: sets of values to let go that the search over states looks at, states sorted and compared, and what every
+#: layer costs beside that.
+EXPANSION_RATE: Final = 2e7
+PRUNING_RATE: Final = 4e6
+LAYER_EFFORT: Final = 2e-4
+#: Nodes and edges coloured per effort, in the search for automorphisms, and what every colouring costs beside that.
+COLOURING_RATE: Final = 2e7
+COLOURING_EFFORT: Final = 3e-5
+#: Entries of pattern databases filled per effort, times nodes of the part; and what every table costs beside that.
+TABLE_RATE: Final = 3e7
+TABLE_EFFORT: Final = 1e-3
+#: Live values priced per effort, over all steps between computed sets.
+PRICING_RATE: Final = 2e7
+#: Sets of values to let go that the search with recomputation looks at per effort.
+RECOMPUTING_RATE: Final = 5e6
+#: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
+FLOW_RATE: Final = 5e7
+WAVEFRONT_EFFORT: Final = 1e-5
+#: Wavefronts: graphs above this many nodes are not cut into parts, but so many wavefronts sampled; above the third
+#: number no cuts are computed. Into how many pieces orders are cut.
+MOST_PARTED: Final = 400
+WAVEFRONTS: Final = 64
+MOST_FOR_WAVEFRONTS: Final = 5000
+PIECES: Final = 12
+#: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
+EIGENVALUE_RATE: Final = 4e9
+MOST_FOR_EIGENVALUES: Final = 1500
+#: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
+#: products are looked for, and what every family of terms costs beside that.
+SEGMENT_RATE: Final = 1e8
+SEGMENT_EFFORT: Final = 4e-5
+PRODUCTS_RATE: Final = 1e6
+FAMILY_EFFORT: Final = 1e-3
+#: Nodes numbered per effort, to recognise a network in any order.
+NUMBERING_RATE: Final = 1e5
+#: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
+MOST_FOR_PRODUCTS: Final = 300_000
+MOST_RENUMBERED: Final = 100_000
+MOST_FOR_PARTS: Final = 20_000
+#: Parts of up to this many nodes are searched exhaustively, without and with recomputation; up to the third number the
+#: search with recomputation is sure to end; larger ones, up to the fourth, are bounded by wavefronts. The least part,
+#: and the largest at first.
+LARGEST_PART: Final = 40
+LARGEST_RECOMPUTED_PART: Final = 36
+SURE_RECOMPUTED_PART: Final = 12
+LARGEST_CUT_PART: Final = 2500
+SMALLEST_PART: Final = 3
+FIRST_PART: Final = 10
+#: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes; how many cones are
+#: tried before parts grow, their largest size, and what each may take of what is left.
+CONE_CHANCE: Final = 0.1
+MOST_CONED: Final = 1000
+CONES: Final = 6
+LARGEST_CONE: Final = 48
+CONE_SHARE: Final = 0.12
+#: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
+PARTS_BATCH: Final = 20
+GROWING_RATE: Final = 2e8
+GROWING_EFFORT: Final = 2e-4
+#: Nonzeros times pivots of the linear programs per effort, and what each program costs beside that.
+PIVOT_RATE: Final = 2e8
+PACKING_EFFORT: Final = 5e-3
+#: Pivots that a linear program may take in any case, and seconds that it may take beyond the deadline.
+LEAST_PIVOTS: Final = 1000
+PACKING_S: Final = 0.2
+#: The search for parts ends when it took this many times as long as to the last improvement, and this effort more; and
+#: after so much effort in all where nothing limits it.
+PARTS_PATIENCE: Final = 3.0
+PARTS_PATIENCE_EFFORT: Final = 1.5
+PARTS_EFFORT: Final = 10.0
+#: What one part, the whole graph, the wavefronts of a part and of the whole, and the windows may take of what is left.
+PART_SHARE: Final = 0.04
+WHOLE_SHARE: Final = 0.15
+CUT_SHARE: Final = 0.15
+TURNING_SHARE: Final = 0.3
+WINDOW_SHARE: Final = 0.4
+#: What segments, wavefronts and eigenvalues take of the time for bounds.
+SEGMENTS_SHARE: Final = 0.3
+WAVEFRONTS_SHARE: Final = 0.5
+
+# orders and structured graphs
+
+#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between.
+REPLAY_CALL: Final = 50_000
+#: Steps of one call of any other kernel of these rooms, likewise.
+ORDER_CALL: Final = 1_000_000
+#: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
+PASS_RATE: Final = 1e7
+#: Steps of the list scheduler per effort.
+LIST_RATE: Final = 2e7
+#: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
+#: the effort left is not begun.
+LIST_RUN_RATE: Final = 5e5
+#: A run is cut off after this many steps per node and edge; the rest comes in the base order.
+LIST_MOST_STEPS: Final = 400
+#: Effort of list scheduling, and of tiles, where nothing limits the search.
+ORDERS_UNLIMITED: Final = 20.0
+#: Rules without a better plan after which list scheduling ends by itself.
+LIST_PATIENCE: Final = 60
+#: Steps of growing tiles, and exchanges between them tried, per effort.
+TILES_RATE: Final = 2e7
+EXCHANGE_RATE: Final = 2e7
+#: Nodes and edges of one tiling with its replays per effort, at the least.
+TILES_RUN_RATE: Final = 1e6
+#: Shapes without a better tiling after which tiles end by themselves.
+TILES_PATIENCE: Final = 80
+#: Segments of profiles compared per effort when trees are cut.
+TREE_CUTS_RATE: Final = 1e8
+#: Partial answers kept per node of a tree, tried one after another until none has to be dropped.
+TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
+#: How many times as much as the last the next of these takes: it is not begun where less is left.
+TREE_CUTS_GROWTH: Final = 10.0
+#: Effort of planning one shape of module where nothing limits the search.
+MODULE_UNLIMITED: Final = 2.0
+#: Modules compared per effort when those of one shape are looked for.
+MODULES_RATE: Final = 3e4
+#: The share of the search that plans modules; what is left is for the replays of the whole.
+MODULES_SHARE: Final = 0.8

@@ -99,7 +99,10 @@ def layers_with_tables(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget = sample(rng, 8)
     with form_of(kernels):
         chosen = [np.flatnonzero(rng.random(cdag.n) < 0.7).tolist() for _ in range(3)]
-        made = [pattern_databases.table_of(cdag, nodes, budget, most=int(rng.choice([10, 1000]))) for nodes in chosen]
+        made = [
+            pattern_databases.table_of(cdag, nodes, budget, most=int(rng.choice([10, 1000])), search=Search())
+            for nodes in chosen
+        ]
         tables = [table for table in made if table is not None]
         if not tables:
             return 0
@@ -155,13 +158,13 @@ def fronts(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 CASES: list[tuple[str, Case, int]] = [
-    (STATES + "layered_search_kernels", plain_layers, 15),
-    (STATES + "dominance_kernels", wide_layers, 2),
-    (STATES + "pattern_database_kernels", layers_with_tables, 12),
-    (STATES + "automorphism_kernels", turned_layers, 8),
-    (STATES + "potential_kernels", layers_with_prices, 8),
-    (STATES + "potential_kernels", graphs_that_are_too_large, 20),
-    (STATES + "recomputation_kernels", computed_again, 8),
+    ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 15),
+    ("shorthaul.pebble.states.dominance_kernels", wide_layers, 2),
+    ("shorthaul.pebble.states.pattern_database_kernels", layers_with_tables, 12),
+    ("shorthaul.pebble.states.automorphism_kernels", turned_layers, 8),
+    ("shorthaul.pebble.states.potential_kernels", layers_with_prices, 8),
+    ("shorthaul.pebble.states.potential_kernels", graphs_that_are_too_large, 20),
+    ("shorthaul.pebble.states.recomputation_kernels", computed_again, 8),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
 ]
 

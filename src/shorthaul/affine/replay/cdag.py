@@ -137,10 +137,10 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
         start = index[f"input {item.reference.array}" if item.source is None else item.source]
         edges.append(np.column_stack([index[item.sink].find(sinks), start.find(sources)]))
     both = np.concatenate(edges) if edges else np.zeros((0, 2), dtype=np.int64)
-    both = np.column_stack(np.divmod(np.unique(both[:, 0] * n + both[:, 1]), n))  # a value is read once by a statement
+    sinks, operands = np.divmod(np.unique(both[:, 0] * n + both[:, 1]), n)  # a value is read once by a statement
     starts = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(both[:, 0], minlength=n), out=starts[1:])
-    return ConcreteCdag(inputs, starts, both[:, 1], names, widths, owner, coordinates, _weights(program, names, owner))
+    np.cumsum(np.bincount(sinks, minlength=n), out=starts[1:])
+    return ConcreteCdag(inputs, starts, operands, names, widths, owner, coordinates, _weights(program, names, owner))
 
 
 def _weights(program: Program, names: tuple[str, ...], owner: IntArray) -> IntArray:

@@ -7,6 +7,7 @@ from typing import Any
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import part_packing, spectral, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.model import Cdag, require_budget
@@ -61,13 +62,13 @@ def best_bound(
     require_budget(cdag, budget)
     search = search or Search()
     least = cdag.algorithmic_bound()
-    segments = bound_segments.excess(cdag, budget, recompute=recompute)
+    segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values = {"algorithmic": least, "S-partition": least + segments.excess}
     cuts = wavefront.Found(0, ())
     if not recompute:
-        cuts = wavefront.excess(cdag, budget, search=search)
+        cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
-        values["spectral"] = least + spectral.excess(cdag, budget)
+        values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least

@@ -13,6 +13,8 @@ from functools import partial
 
 import numpy as np
 
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import network_numbering
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -20,8 +22,6 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 #: Loads per segment that are tried, in budgets.
 _LENGTHS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 32.0)
 _ROUNDING = 1e-9
-#: Graphs of up to this many nodes are recognised whatever the order of their nodes.
-MOST_RENUMBERED = 100_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,12 +37,12 @@ class Network:
     is_reversible: bool
 
 
-def recognised(cdag: Cdag) -> Network | None:
+def recognised(cdag: Cdag, *, search: Search) -> Network | None:
     """Return the network that ``cdag`` is, its nodes in any order; None if it is none of those known.
 
-    Graphs of more than ``MOST_RENUMBERED`` nodes have to be numbered layer by layer, as the generators do.
+    Graphs of more nodes than may be numbered anew have to be numbered layer by layer, as the generators do.
 
-    >>> recognised(kernels_as_graphs.fft(n=16)).name
+    >>> recognised(kernels_as_graphs.fft(n=16), search=Search()).name
     'butterfly'
     """
     inputs = int(cdag.is_input().sum())
@@ -56,14 +56,14 @@ def recognised(cdag: Cdag) -> Network | None:
         is_power
         and rest == 0
         and steps == inputs.bit_length() - 1
-        and _is_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly)
+        and _is_network(cdag, kernels_as_graphs.fft(n=inputs), network_numbering.butterfly, search)
     ):
         return Network("butterfly", lambda d: d * math.log2(max(1, d)), lambda _: computed, is_reversible=True)
     if 2 * computed == inputs * (inputs - 1) and _is_network(
-        cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1)
+        cdag, kernels_as_graphs.pyramid(n=inputs - 1), partial(row, shared=1), search
     ):
         return Network("pyramid", lambda d: d * (d - 1) / 2, lambda _: computed, is_reversible=False)
-    if rest == 0 and _is_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2)):
+    if rest == 0 and _is_network(cdag, kernels_as_graphs.stencil(n=inputs, t=steps), partial(row, shared=2), search):
         return Network("stencil", lambda d: d * d / 4, lambda d: steps * inner_cells(inputs, d), is_reversible=True)
     return None
 
@@ -82,14 +82,18 @@ def inner_cells(cells: int, dominators: int) -> int:
     return max(0, cells - 2 * math.ceil(dominators * (1 - math.sqrt(0.5))))
 
 
-def _is_network(cdag: Cdag, other: Cdag, numbers_of: Callable[[Cdag, list[IntArray]], IntArray | None]) -> bool:
+def _is_network(
+    cdag: Cdag, other: Cdag, numbers_of: Callable[[Cdag, list[IntArray]], IntArray | None], search: Search
+) -> bool:
     """True if the graphs are the same, up to the order of nodes where there are not too many."""
     if cdag.n != other.n or cdag.edges != other.edges:
         return False
     if _same(cdag, other, np.arange(cdag.n)):
         return True
-    if cdag.n > MOST_RENUMBERED:
+    effort = cdag.n / tuning.NUMBERING_RATE
+    if cdag.n > tuning.MOST_RENUMBERED or effort > search.left():
         return False
+    search.spend(effort)
     rows = network_numbering.levels(cdag)
     if rows is None or [len(row) for row in rows] != [len(row) for row in network_numbering.levels(other) or ()]:
         return False

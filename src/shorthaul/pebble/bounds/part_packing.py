@@ -13,42 +13,11 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, component_of, layers
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import parts, wavefront
 from shorthaul.pebble.bounds.packing_lp import FloatArray, Packing, packed
 from shorthaul.pebble.model import LARGEST_TOTAL, BoolArray, Cdag, IntArray
 from shorthaul.pebble.states import recomputation
-
-#: Graphs above this many nodes are not cut into parts.
-MOST_NODES = 20_000
-#: Parts of up to this many nodes are searched exhaustively.
-_LARGEST = 40
-_LARGEST_RECOMPUTING = 36
-#: Up to this many nodes the search with recomputation is sure to end.
-_SURE_RECOMPUTING = 12
-_SMALLEST = 3
-#: Larger parts, up to this many nodes, are bounded by wavefronts.
-_LARGEST_CUT = 2500
-_FIRST_SIZE = 10
-#: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes.
-_CONE_SHARE = 0.1
-_MOST_CONED = 1000
-#: Cones tried before parts grow, and their largest size.
-_CONES = 6
-_LARGEST_CONE = 48
-_CONE_TIME = 0.12
-#: Parts grown between two linear programs.
-_BATCH = 20
-#: The search ends when it took this many times as long as to the last improvement, and so many seconds more.
-_PATIENCE = 3.0
-_PATIENCE_S = 1.5
-#: What one part may take of the time given.
-_SHARE = 0.04
-_WHOLE_SHARE = 0.15
-_CUT_SHARE = 0.15
-_TURNING_SHARE = 0.3
-_WINDOW_SHARE = 0.4
-#: How long the search goes on without a time limit, in seconds.
-_ENDLESS_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +45,9 @@ def excess(
     >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit_s=600)).excess
     9
     """
-    if cdag.n > MOST_NODES or int(cdag.weights.sum()) > LARGEST_TOTAL // _LARGEST:
+    if cdag.n > tuning.MOST_FOR_PARTS or int(cdag.weights.sum()) > LARGEST_TOTAL // tuning.LARGEST_PART:
         return Found(0, ())
-    return Pool(cdag, budget, recompute, search.part(1.0, endless_s=_ENDLESS_S)).filled(goal, known)
+    return Pool(cdag, budget, recompute, search.part(1.0, unlimited=tuning.PARTS_EFFORT)).filled(goal, known)
 
 
 class Pool:
@@ -87,7 +56,7 @@ class Pool:
     def __init__(self, cdag: Cdag, budget: int, recompute: bool, search: Search) -> None:
         self._cdag, self._budget, self._recompute, self._search = cdag, budget, recompute, search
         self._rng = search.generator()
-        self._largest = _LARGEST_RECOMPUTING if recompute else _LARGEST
+        self._largest = tuning.LARGEST_RECOMPUTED_PART if recompute else tuning.LARGEST_PART
         self._values: dict[frozenset[int], int] = {}
         self._alike: dict[tuple[bytes, ...], int] = {}
         self._unit = int(np.gcd.reduce(cdag.weights))
@@ -99,38 +68,39 @@ class Pool:
     def filled(self, goal: int | None, known: Sequence[tuple[IntArray, int]]) -> Found:
         """Return the best sum when the time is up, the goal is reached, or nothing has come for long."""
         n = self._cdag.n
-        is_small = n <= (_SURE_RECOMPUTING if self._recompute else self._largest)
+        is_small = n <= (tuning.SURE_RECOMPUTED_PART if self._recompute else self._largest)
         if is_small and self._is_whole_searched():
             return self._found(self._packing())
         for nodes, value in known:
             key = frozenset(nodes.tolist())
             self._values[key] = max(value, self._values.get(key, 0))
-        if not self._recompute and n <= _LARGEST_CUT:
+        if not self._recompute and n <= tuning.LARGEST_CUT_PART:
             everything = frozenset(range(n))
-            found = wavefront.turning(self._cdag, self._budget, search=self._search.part(_TURNING_SHARE))
+            found = wavefront.turning(self._cdag, self._budget, search=self._search.part(tuning.TURNING_SHARE))
             self._values[everything] = max(found, self._values.get(everything, 0))
         self._add_windows()
-        if n <= _MOST_CONED and not self._recompute:
-            for number in range(_CONES):
-                self._value(self._cones(up=number % 3 == 2, most=_LARGEST_CONE), _CONE_TIME)
+        if n <= tuning.MOST_CONED and not self._recompute:
+            for number in range(tuning.CONES):
+                self._value(self._cones(up=number % 3 == 2, most=tuning.LARGEST_CONE), tuning.CONE_SHARE)
         packing = best = self._packing()
-        size = _FIRST_SIZE
-        improved_s = self._search.elapsed_s()
+        size = tuning.FIRST_PART
+        improved = self._search.spent()
         while not self._search.expired() and (goal is None or best.total < goal):
             self._grow_batch(packing, size)
             packing = self._packing()
             if packing.total > best.total:
-                best, improved_s = packing, self._search.elapsed_s()
+                best, improved = packing, self._search.spent()
                 self._search.report(bound=self._cdag.algorithmic_bound() + best.total, what="parts")
             else:
                 size = min(self._largest, size + 2)
-            if self._search.elapsed_s() > _PATIENCE * improved_s + _PATIENCE_S:
+            if self._search.spent() > tuning.PARTS_PATIENCE * improved + tuning.PARTS_PATIENCE_EFFORT:
                 break
-        return self._found(self._packing())
+        packing = self._packing()
+        return self._found(packing if packing.total >= best.total else best)
 
     def _is_whole_searched(self) -> bool:
         """Search the whole graph; True if that told its optimum, which no sum of parts exceeds."""
-        limited = self._search.part(_WHOLE_SHARE)
+        limited = self._search.part(tuning.WHOLE_SHARE)
         if self._recompute:
             game = recomputation.whole(self._cdag)
             found: int | None = parts.excess_recomputing(game, self._budget, search=limited)
@@ -141,8 +111,7 @@ class Pool:
         return found is not None
 
     def _found(self, packing: Packing) -> Found:
-        chosen = self._chosen()
-        shares = zip(chosen, packing.shares, strict=True)
+        shares = zip(self._chosen(), packing.shares, strict=False)  # parts that came later have none
         return Found(
             packing.total,
             tuple((len(part), self._values[part], share / packing.whole) for part, share in shares if share),
@@ -154,13 +123,15 @@ class Pool:
     def _packing(self) -> Packing:
         chosen = self._chosen()
         members = [sorted(part) for part in chosen]
-        return packed(self._cdag.n, members, [self._values[part] for part in chosen], unit=self._unit)
+        values = [self._values[part] for part in chosen]
+        return packed(self._cdag.n, members, values, unit=self._unit, search=self._search)
 
-    def _value(self, nodes: frozenset[int], share: float = _SHARE) -> int:
+    def _value(self, nodes: frozenset[int], share: float = tuning.PART_SHARE) -> int:
         """Return the bound of a part."""
         known = self._values.get(nodes)
         if known is not None:
             return known
+        self._search.spend(tuning.GROWING_EFFORT + self._cdag.n / tuning.GROWING_RATE)
         if self._recompute:
             value = self._recomputing(nodes, share)
         else:
@@ -184,20 +155,23 @@ class Pool:
         return self._alike[key]
 
     def _bounded(self, part: Cdag, size: int, share: float) -> int:
-        found = parts.excess(part, self._budget, search=self._search.part(share)) if size <= _LARGEST_CONE else None
+        found = (
+            parts.excess(part, self._budget, search=self._search.part(share)) if size <= tuning.LARGEST_CONE else None
+        )
         if found is not None:
             return found
-        return wavefront.turning(part, self._budget, search=self._search.part(_CUT_SHARE))
+        return wavefront.turning(part, self._budget, search=self._search.part(tuning.CUT_SHARE))
 
     def _add_windows(self) -> None:
         """Add the connected pieces of a few consecutive layers, counted from the inputs or from the outputs."""
-        limited = self._search.part(_WINDOW_SHARE)
-        for nodes in self._windows():
-            if limited.expired():
-                return
-            self._value(nodes)
+        most = self._search.spent() + tuning.WINDOW_SHARE * self._search.left()
+        for pieces in self._windows():
+            for nodes in pieces:
+                if self._search.spent() >= most or self._search.expired():
+                    return
+                self._value(nodes)
 
-    def _windows(self) -> Iterator[frozenset[int]]:
+    def _windows(self) -> Iterator[list[frozenset[int]]]:
         cdag = self._cdag
         depth = layers(cdag.children, cdag.order)
         above = layers(cdag.parents, cdag.order[::-1])
@@ -206,9 +180,10 @@ class Pool:
             fits = False
             for key in keys:
                 for start in range(int(key.max()) - height + 1):
-                    for piece in self._pieces((key >= start) & (key <= start + height)):
-                        fits = True
-                        yield piece
+                    self._search.spend(tuning.GROWING_EFFORT + (cdag.n + cdag.edges) / tuning.GROWING_RATE)
+                    pieces = self._pieces((key >= start) & (key <= start + height))
+                    fits = fits or bool(pieces)
+                    yield pieces
             if not fits:
                 return
 
@@ -218,20 +193,21 @@ class Pool:
         sources, targets = self._sources[edges], self._targets[edges]
         label = component_of(self._cdag.n, sources, targets)
         order = np.argsort(label, kind="stable")
-        most = self._largest if self._recompute else _LARGEST_CUT
+        most = self._largest if self._recompute else tuning.LARGEST_CUT_PART
         groups = np.split(order, np.flatnonzero(np.diff(label[order])) + 1)
-        return [frozenset(group.tolist()) for group in groups if _SMALLEST <= len(group) <= most]
+        return [frozenset(group.tolist()) for group in groups if tuning.SMALLEST_PART <= len(group) <= most]
 
     def _grow_batch(self, packing: Packing, size: int) -> None:
         """Try parts that the prices make promising, and keep the ones that cost least for what they prove."""
         support = [part for part, share in zip(self._chosen(), packing.shares, strict=True) if share]
-        for _ in range(_BATCH):
+        for _ in range(tuning.PARTS_BATCH):
             if self._search.expired():
                 return
+            self._search.spend(tuning.GROWING_EFFORT)
             start = self._start(support)
             if len(start) > self._largest:
                 continue
-            least = max(len(start) + 1, int(self._rng.integers(max(_SMALLEST, size // 2), size + 1)))
+            least = max(len(start) + 1, int(self._rng.integers(max(tuning.SMALLEST_PART, size // 2), size + 1)))
             nodes = self._grown(start, min(self._largest, least), packing.prices)
             value = self._value(nodes)
             if value and value > sum(packing.prices[v] for v in nodes) - 1e-6:
@@ -239,7 +215,7 @@ class Pool:
 
     def _start(self, support: list[frozenset[int]]) -> set[int]:
         """Return a part of the packing, two of them that touch, a single node, or what a few ends have in common."""
-        if self._rng.random() < _CONE_SHARE and self._cdag.n <= _MOST_CONED:
+        if self._rng.random() < tuning.CONE_CHANCE and self._cdag.n <= tuning.MOST_CONED:
             return set(self._cones(up=bool(self._rng.random() < 0.3), most=self._largest))
         if not support or self._rng.random() < 0.5:
             return {int(self._rng.integers(self._cdag.n))}
@@ -269,7 +245,7 @@ class Pool:
         key = (end, links is self._cdag.children)
         if key not in self._cone:
             found, waiting = {end}, [end]
-            while waiting and len(found) <= _LARGEST_CONE:
+            while waiting and len(found) <= tuning.LARGEST_CONE:
                 for other in links.neighbours(waiting.pop()).tolist():
                     if other not in found:
                         found.add(other)

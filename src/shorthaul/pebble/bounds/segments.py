@@ -8,11 +8,14 @@ T N / M words are loaded.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import known_networks
 from shorthaul.pebble.bounds.sums_of_products import Contraction, contractions
 from shorthaul.pebble.model import Cdag, IntArray
@@ -29,10 +32,6 @@ _CLASSES = 160
 _ROUNDING = 1e-9
 
 
-#: Larger graphs are not searched for sums of products.
-_MOST_NODES = 300_000
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
     """A lower bound on the traffic beyond inputs and outputs, and disjoint sets of nodes with their parts of it."""
@@ -41,25 +40,28 @@ class Found:
     pieces: tuple[tuple[IntArray, int], ...]
 
 
-def excess(cdag: Cdag, budget: int, *, recompute: bool) -> Found:
+def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
     """Return the S-partition bound of a recognised network, or of all sums of products together.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
-    >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False).excess
+    >>> excess(matmul(m=16, n=16, k=16, word=1), 16, recompute=False, search=Search()).excess
     991
     """
-    network = known_networks.recognised(cdag)
+    network = known_networks.recognised(cdag, search=search)
     if network is not None:
         value = known_networks.excess(cdag, network, budget, recompute=recompute)
         return Found(value, ((np.arange(cdag.n), value),) if value else ())
-    if cdag.n > _MOST_NODES:
+    if cdag.n > tuning.MOST_FOR_PRODUCTS:
         return Found(0, ())
-    priced = [(one.nodes, contraction_excess(cdag, one, budget, recompute=recompute)) for one in contractions(cdag)]
-    pieces = tuple((nodes, value) for nodes, value in priced if value)
-    return Found(sum(value for _, value in pieces), pieces)
+    pieces = []
+    for one in contractions(cdag, search=search):
+        value = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
+        if value:
+            pieces.append((one.nodes, value))
+    return Found(sum(value for _, value in pieces), tuple(pieces))
 
 
-def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute: bool) -> int:
+def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute: bool, search: Search) -> int:
     """Return a lower bound on what the nodes of a contraction move beyond inputs and outputs.
 
     Let a segment find a left operands, b right ones and p partial values of sums in fast memory at its start or among
@@ -68,16 +70,18 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
     in fast memory or in slow memory at the end, or is complete; and in all, the segments that meet a sum are at most
     one more than the partial values found. With a price on both, what a segment may compute is maximised over p and c.
 
-    With ``recompute`` it holds where all operands are inputs and all sums outputs, without the last argument.
+    With ``recompute`` it holds where all operands are inputs and all sums outputs, without the last argument. Lengths
+    of segments and prices are tried as long as the search goes on: each gives a bound.
     """
-    given = cdag.is_input()
+    given, widest = cdag.is_input(), int(cdag.weights[found.nodes].max())
+    if int(cdag.weights[found.operands].sum()) + 3 * widest <= budget:
+        return 0  # all operands fit at once, with a sum, a term and the sum after it
     if recompute and not (found.ends_in_outputs and bool(given[found.operands].all())):
         return 0
     terms, sums = len(found.left), int(found.sums.max()) + 1
     left = (
         max(float(sums), int(cdag.weights[found.results].sum()) / found.sum_weight) if found.ends_in_outputs else sums
     )
-    widest = int(cdag.weights[found.nodes].max())
     room = budget / found.sum_weight
     step = math.sqrt(max(1.0, room * found.duplicates))
     best = 0.0
@@ -85,8 +89,10 @@ def contraction_excess(cdag: Cdag, found: Contraction, budget: int, *, recompute
         loads = max(1, int(length * budget))
         rows = _Segments(found, sums, budget, budget + loads + widest - 1)
         for start_price in (0.0,) if recompute else _PRICES:
-            for left_price in _PRICES:
-                most, unlimited = rows.most(start_price * step, left_price * step)
+            if search.expired():
+                break
+            search.spend(rows.size / tuning.SEGMENT_RATE + tuning.SEGMENT_EFFORT)
+            for left_price, most, unlimited in rows.most(start_price * step, step):
                 counted = terms - step * (start_price * sums + left_price * left)
                 per_store = left_price * step / found.sum_weight
                 if most > 0 and counted > 0:
@@ -124,16 +130,20 @@ class _Segments:
         per_sum = int(np.bincount(found.sums).max())
         self._unlimited = (reach - least_partial * found.sum_weight) / price
         self._computed = np.minimum(self._unlimited, per_sum * most_met)
-        self._kept = np.maximum(0.0, self._met[0][None, :] - budget / found.sum_weight)
+        self._kept = np.maximum(0.0, self._met[0] - budget / found.sum_weight)
+        self.size = self._computed.size
 
-    def most(self, start_price: float, left_price: float) -> tuple[float, float]:
-        """Return the most terms computed, less the price of sums met beyond the partial values, and of sums left.
+    def most(self, start_price: float, step: float) -> Iterator[tuple[float, float, float]]:
+        """Yield prices of a sum that is left, and the most terms computed less prices of sums started and left.
 
-        The second number is without the limit on the terms of a sum.
+        A sum met beyond the partial values was started. Prices of sums left are in terms of ``step``. The third number
+        is without the limit on the terms of a sum.
         """
-        started = self._met[0][None, :] - self._partial[1][:, None]
-        prices = start_price * started + left_price * self._kept
-        return float((self._computed - prices).max()), float((self._unlimited - prices).max())
+        prices = start_price * (self._met[0][None, :] - self._partial[1][:, None])
+        computed, unlimited = ((most - prices).max(axis=0) for most in (self._computed, self._unlimited))
+        for left_price in _PRICES if self._kept.any() else (0.0,):
+            kept = left_price * step * self._kept
+            yield left_price, float((computed - kept).max()), float((unlimited - kept).max())
 
 
 def _classes(most: int) -> tuple[IntArray, IntArray]:

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag
 
-#: Above this many computed nodes the eigenvalues are not worth their time.
-_MOST_NODES = 1500
 
-
-def excess(cdag: Cdag, budget: int) -> int:
+def excess(cdag: Cdag, budget: int, *, search: Search) -> int:
     """Return a lower bound on the traffic beyond inputs and outputs of any schedule that computes each value once.
 
     Any order of the computed values cuts into k segments of n / k values or more. A segment reads what earlier ones
     made for it, but for what the fast memory holds at its start, and leaves what later ones read, but for what it
     holds at its end. An edge weighted by its tail's weight over the tail's out-degree counts no value more than once,
     so the crossing edges, a quadratic form of the Laplacian at least n / k times the sum of its k least eigenvalues,
-    less 2 (k - 1) budgets, bound the traffic. Inputs are left out: they are never stored.
+    less 2 (k - 1) budgets, bound the traffic. Inputs are left out: they are never stored. 0 if that takes longer than
+    the search may.
     """
-    from scipy.linalg import eigvalsh
-
     computed = np.flatnonzero(~cdag.is_input())
     n = len(computed)
-    if not 2 <= n <= _MOST_NODES:
+    effort = n**3 / tuning.EIGENVALUE_RATE
+    if not 2 <= n <= tuning.MOST_FOR_EIGENVALUES or effort > search.left():
         return 0
+    from scipy.linalg import eigvalsh
+
+    search.spend(effort)
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[computed] = np.arange(n)
     sources, targets = cdag.edge_arrays()

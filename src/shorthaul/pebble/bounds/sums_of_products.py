@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import component_of
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 
 
@@ -39,21 +41,24 @@ class Contraction:
         return np.concatenate([self.operands, self.accumulators])
 
 
-def contractions(cdag: Cdag) -> list[Contraction]:
-    """Return the sums of products of ``cdag``; no node is in two of them as a term or partial sum.
+def contractions(cdag: Cdag, *, search: Search) -> list[Contraction]:
+    """Return the sums of products of ``cdag``, large ones first; no node is in two as a term or partial sum.
 
     A partial sum adds two computed values that nothing else reads; a term is a node of two operands that is none.
-    Terms belong together if they share operands or sums.
+    Terms belong together if they share operands or sums. Where each operand is in one term alone there is nothing to
+    gain. Those found in the time given.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
-    >>> [found] = contractions(matmul(m=2, n=3, k=4, word=1))
+    >>> [found] = contractions(matmul(m=2, n=3, k=4, word=1), search=Search())
     >>> len(found.left), int(found.sums.max()) + 1, found.duplicates
     (24, 6, 1)
     """
     degrees, readers = cdag.parents.degrees(), cdag.children.degrees()
     binary = np.flatnonzero(degrees == 2)
-    if len(binary) == 0:
+    effort = cdag.n / tuning.PRODUCTS_RATE
+    if len(binary) == 0 or effort > search.left():
         return []
+    search.spend(effort)
     pairs = cdag.parents.targets[cdag.parents.starts[binary][:, None] + np.arange(2)]
     adds = ((degrees[pairs] > 0) & (readers[pairs] == 1)).all(axis=1)
     is_sum = np.zeros(cdag.n, dtype=bool)
@@ -65,12 +70,30 @@ def contractions(cdag: Cdag) -> list[Contraction]:
     ends = np.concatenate([operands[:, 1], cdag.n + total[terms]])  # a sum that is an operand elsewhere joins nothing
     starts = np.concatenate([operands[:, 0], operands[:, 0]])
     family = component_of(2 * cdag.n, starts, ends)[operands[:, 0]]
+    family_of_total = np.full(cdag.n, -1)
+    family_of_total[total[terms]] = family
+    family_of_node = np.where(is_sum, family_of_total[total], -1)
+    family_of_node[terms] = family
+    members = _groups(family_of_node)
     found = []
-    for label in np.unique(family).tolist():
-        chosen = _oriented(cdag, terms[family == label], operands[family == label], total, is_sum)
-        if chosen is not None:
-            found.append(chosen)
+    for label, chosen in sorted(_groups(family).items(), key=lambda item: -len(item[1])):
+        if search.expired():
+            break
+        if len(np.unique(operands[chosen])) == 2 * len(chosen):
+            continue
+        search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
+        one = _oriented(cdag, terms[chosen], operands[chosen], total, members[label])
+        if one is not None:
+            found.append(one)
     return _apart(found)
+
+
+def _groups(labels: IntArray) -> dict[int, IntArray]:
+    """Return the places of each label that is not negative."""
+    order = np.argsort(labels, kind="stable")
+    order = order[labels[order] >= 0]
+    cuts = np.flatnonzero(np.diff(labels[order])) + 1
+    return {int(labels[group[0]]): group for group in np.split(order, cuts) if len(group)}
 
 
 def _apart(found: list[Contraction]) -> list[Contraction]:
@@ -96,11 +119,11 @@ def _totals(cdag: Cdag, is_sum: BoolArray) -> IntArray:
 
 
 def _oriented(
-    cdag: Cdag, terms: IntArray, operands: IntArray, total: IntArray, is_sum: BoolArray
+    cdag: Cdag, terms: IntArray, operands: IntArray, total: IntArray, accumulators: IntArray
 ) -> Contraction | None:
     """Return the contraction of some terms with the better of the ways to call one operand the left one."""
     sums = np.unique(total[terms], return_inverse=True)[1]
-    accumulators = np.flatnonzero(np.isin(total, total[terms]) & (is_sum | np.isin(np.arange(cdag.n), terms)))
+    starts = cdag.children.starts
     low = operands.argmin(axis=1)
     by_index = operands[np.arange(len(terms))[:, None], np.stack([low, 1 - low], axis=1)]
     best = None
@@ -115,7 +138,7 @@ def _oriented(
                 left, right, sums, np.concatenate([names_left, names_right]), accumulators,
                 np.unique(total[terms]), duplicates,
                 int(cdag.weights[names_left].min()), int(cdag.weights[names_right].min()),
-                int(cdag.weights[accumulators].min()), bool((cdag.children.degrees()[total[terms]] == 0).all()),
+                int(cdag.weights[accumulators].min()), bool((starts[total[terms]] == starts[total[terms] + 1]).all()),
             )  # fmt: skip
     return best
 

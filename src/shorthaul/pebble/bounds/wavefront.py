@@ -9,17 +9,10 @@ import numpy as np
 
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
+from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import wavefront_kernels as kernels
 from shorthaul.pebble.model import Cdag, IntArray
 
-#: Graphs above this many nodes are not cut into parts, and wavefronts are taken at some nodes only.
-_MOST_PARTED = 400
-_MOST_CHOSEN = 64
-#: Above this many nodes no minimum cuts are computed at all.
-_MOST_NODES = 5_000
-_PIECES = 12
-#: Arcs of the network, times phases of its flow, per effort.
-_ARCS_PER_EFFORT = 2e7
 _NOTHING = np.empty(0, dtype=np.int64)
 
 
@@ -38,13 +31,13 @@ def excess(cdag: Cdag, budget: int, *, search: Search) -> Found:
     charged: an input its load once more, any other value a store and a load. The least charge over all sets that can
     have been computed by then is a minimum cut. Charges of the values of disjoint parts add up.
     """
-    if cdag.n > _MOST_NODES:
+    if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
         return Found(0, ())
-    if cdag.n > _MOST_PARTED:
+    if cdag.n > tuning.MOST_PARTED:
         best = _sampled(cdag, budget, search)
         return Found(best, ((np.arange(cdag.n), best),) if best else ())
     best, pieces = 0, []
-    ends = np.unique(np.linspace(0, cdag.n, min(_PIECES, cdag.n) + 1).astype(np.int64)).tolist()
+    ends = np.unique(np.linspace(0, cdag.n, min(tuning.PIECES, cdag.n) + 1).astype(np.int64)).tolist()
     for order in _orders(cdag):
         values = _runs(cdag, budget, order, ends, search)
         best = max(best, _parted(ends, values))
@@ -79,7 +72,7 @@ def _groups(cdag: Cdag) -> Iterator[IntArray]:
     entries[targets[~given[sources]]] = False
     yield cdag.outputs()
     yield np.flatnonzero(entries)
-    if cdag.n > _MOST_PARTED:
+    if cdag.n > tuning.MOST_PARTED:
         return
     for depth in (layers(cdag.children, cdag.order), layers(cdag.parents, cdag.order[::-1])):
         for layer in range(1, int(depth.max())):
@@ -113,8 +106,9 @@ def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> 
     elsewhere is charged its weight if it is an input, twice that if not; so the room ``saved`` at most twice its size,
     or at most its size where all values are charged once.
     """
+    search.spend(cut.arcs / tuning.FLOW_RATE + tuning.WAVEFRONT_EFFORT)
     while kernels.grow(cut, enough + saved):
-        search.spend(cut.arcs / _ARCS_PER_EFFORT)
+        search.spend(cut.arcs / tuning.FLOW_RATE)
         if search.expired():
             return 0
     return min(int(cut.flow) - saved, enough)
@@ -136,7 +130,7 @@ def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search
 def _sampled(cdag: Cdag, budget: int, search: Search) -> int:
     everything = np.arange(cdag.n, dtype=np.int64)
     nodes = np.flatnonzero(~cdag.is_input())
-    chosen = search.generator().permutation(nodes)[:_MOST_CHOSEN]
+    chosen = search.generator().permutation(nodes)[: tuning.WAVEFRONTS]
     return _best(cdag, everything, chosen, (budget - cdag.needs()).tolist(), search)
 
 

@@ -51,7 +51,7 @@ class _Tabulated(Pool):
             return known
         table = None
         if len(nodes) <= tuning.LARGEST_PATTERN:
-            table = table_of(self._cdag, sorted(nodes), self._budget, most=tuning.MOST_ENTRIES)
+            table = table_of(self._cdag, sorted(nodes), self._budget, most=tuning.MOST_ENTRIES, search=self._search)
         if table is not None:
             self._tables[nodes] = table
         self._values[nodes] = 0 if table is None else table.start * self._unit

@@ -88,6 +88,7 @@ def _recolour(graph: Refinement, colours: cython.const_ulonglong[::1]) -> cython
 @cython.exceptval(check=False)
 def _refine(graph: Refinement, colours: cython.ulonglong[::1]) -> cython.longlong:
     classes: cython.longlong = 0
+    rounds: cython.longlong = 1
     count: cython.longlong = _recolour(graph, colours)
     v: cython.Py_ssize_t
     while count != classes:
@@ -95,18 +96,19 @@ def _refine(graph: Refinement, colours: cython.ulonglong[::1]) -> cython.longlon
         for v in range(colours.shape[0]):
             colours[v] = graph.fresh[v]
         count = _recolour(graph, colours)
-    return count
+        rounds += 1
+    return rounds
 
 
 def refine(graph: Refinement, colours: cython.ulonglong[::1]) -> int:
-    """Refine ``colours`` by those of parents and children until no class divides; return how many classes there are.
+    """Refine ``colours`` by those of parents and children until no class divides; return how many rounds it took.
 
     A colour depends on the graph and the colours given alone, not on the numbers of the nodes.
     """
-    count: cython.longlong
+    rounds: cython.longlong
     with cython.nogil:
-        count = _refine(graph, colours)
-    return int(count)
+        rounds = _refine(graph, colours)
+    return int(rounds)
 
 
 @cython.final

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.states import automorphism_kernels as kernels
 from shorthaul.pebble.states.automorphism_kernels import Group
@@ -75,7 +76,9 @@ class _Finder:
 
     def _refined(self, colours: WordArray) -> WordArray:
         refined = colours.copy()
-        kernels.refine(self._graph, refined)
+        rounds = kernels.refine(self._graph, refined)
+        size = self._cdag.n + self._cdag.edges
+        self._search.spend(rounds * size / tuning.COLOURING_RATE + tuning.COLOURING_EFFORT)
         return refined
 
     def _told_apart(self, colours: WordArray, node: int) -> WordArray:

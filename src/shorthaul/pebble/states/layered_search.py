@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import DefectError
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import layered_search_kernels as kernels
@@ -43,8 +44,6 @@ _COMPARED = 200
 _CHUNK = 4096
 #: States that are sorted, compared or entered in one go, between two looks at the clock.
 _BATCH = 2**19
-#: Sets of values to let go that an effort of 1 looks at.
-_WORK_PER_EFFORT = 1e7
 #: Sets of values to let go that are looked at per state and node; a beam looks at few, cheapest first.
 _MOST_STEPS = 2**24
 _MOST_STEPS_OF_BEAM = 256
@@ -291,6 +290,7 @@ class Layers:
                 self._sets, self._layers[-1], self._room, width, only, self._patterns, self._potential, self._group
             )
         growth = self._growth
+        search.spend(tuning.LAYER_EFFORT)
         if not growth.run(self._limit, search):
             self.outgrown = growth.outgrown
             return None
@@ -358,7 +358,7 @@ class _Growth:
                 return False
             reached = expansion.position
             work, is_done = kernels.expand(expansion, self._states, min(count, reached + _CHUNK), limit)
-            search.spend(work / _WORK_PER_EFFORT)
+            search.spend(work / tuning.EXPANSION_RATE)
             self._full = not is_done
             if self._full and self._stuck and reached == expansion.position:
                 self.outgrown = True  # one state fills all the room
@@ -402,7 +402,8 @@ def _pruned(sets: Tables, layer: _Layer, search: Search) -> _Layer | None:
     for batch in batches:
         order = batch[np.lexsort((layer.numbers[batch, COST], hashes[batch]))]
         keep = np.empty(len(order), dtype=np.bool_)
-        undominated(states, order, keep.view(np.uint8))
+        compared = undominated(states, order, keep.view(np.uint8))
+        search.spend((len(order) + compared) / tuning.PRUNING_RATE)
         kept.append(order[keep])
         if search.expired() and len(batches) > 1:
             return None

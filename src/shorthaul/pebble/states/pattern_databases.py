@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.states import pattern_database_kernels as kernels
 from shorthaul.pebble.states.pattern_database_kernels import Parts, Patterns, SetTable
@@ -62,14 +64,15 @@ class PartTable:
         return int(self.costs[0])
 
 
-def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int) -> PartTable | None:
+def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int, search: Search) -> PartTable | None:
     """Return the table of some nodes; None if it would have more than ``most`` entries.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
-    >>> table_of(fft(n=4, word=1), range(12), 3, most=10**6).start
+    >>> table_of(fft(n=4, word=1), range(12), 3, most=10**6, search=Search()).start
     6
     """
     unit = int(np.gcd.reduce(cdag.weights))
+    search.spend(tuning.TABLE_EFFORT)
     size = len(nodes)
     position = np.empty(cdag.n, dtype=np.int64)
     position[cdag.order] = np.arange(cdag.n)
@@ -102,6 +105,7 @@ def table_of(cdag: Cdag, nodes: Sequence[int], budget: int, *, most: int) -> Par
     if count < 0:
         return None
     costs = np.zeros(int(offsets[count]), dtype=np.int32)
+    search.spend(size * len(costs) / tuning.TABLE_RATE)
     kernels.tabulate(part, count, budget // unit, costs)
     inputs = sum(1 << i for i in np.flatnonzero(given).tolist())
     return _compact(members, inputs, keys, ranks, offsets[:count], steps[:count], costs)

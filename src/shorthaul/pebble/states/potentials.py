@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.pattern_database_kernels import SetTable, enter_all
@@ -172,8 +173,10 @@ class Potentials:
         """Raise the bound until time is up, it hardly rises, or no plan with an excess below ``limit`` is left."""
         lowest = -(-limit // self._unit)
         self._limit = lowest if self._limit is None else min(self._limit, lowest)
+        search.spend(self._live_in_steps() / tuning.PRICING_RATE)
         while self._settle(self._limit) and not search.expired() and not self.is_flat:
             self._step_up(search)
+            search.spend(self._live_in_steps() / tuning.PRICING_RATE)
             self._values.append(self._value)
             self.is_flat = _is_flat(self._values, self._limit * _WHOLE)
 
@@ -187,8 +190,14 @@ class Potentials:
             kernels.look_ahead(work, warmth, False)
             kernels.follow(work, warmth)
             kernels.climb(work, self._number, rate, self._mean, self._square)
+            search.spend(2 * self._live_in_steps() / tuning.PRICING_RATE)
             if search.expired():
                 break
+
+    def _live_in_steps(self) -> int:
+        """Return how many values are live, summed over all steps."""
+        lattice = self._lattice
+        return int((np.diff(lattice.live_first) * np.diff(lattice.step_first)).sum())
 
     def _work(self, prices: FloatArray, ends: FloatArray) -> tuple[kernels.Prices, FloatArray, FloatArray]:
         """Return what the kernels work on, and where they write what prices prove for every set and step."""

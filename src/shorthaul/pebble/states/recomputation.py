@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import recomputation_kernels as kernels
@@ -21,8 +22,6 @@ MOST_NODES = 64
 _MOST_POSITIONS = 2**23
 _MOST_POSITIONS_OF_PART = 2**20
 _FIRST_POSITIONS = 2**13
-#: Sets of values to let go that an effort of 1 looks at.
-_WORK_PER_EFFORT = 5e6
 #: Parts are searched for excesses up to so many times their weight.
 _MOST_EXCESS = 4
 
@@ -114,7 +113,7 @@ def _search(game: Game, budget: int, limit: int, room: int, search: Search) -> t
     while not (positions.is_done or positions.is_full or search.expired()):
         before = positions.work
         kernels.search(positions)
-        search.spend((positions.work - before) / _WORK_PER_EFFORT)
+        search.spend((positions.work - before) / tuning.RECOMPUTING_RATE)
     if positions.found >= 0:
         path = kernels.path_to(positions, positions.found)
         return _plan(cdag, path, parents.tolist()), kernels.cost_of(positions, positions.found) * unit
