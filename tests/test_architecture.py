@@ -67,7 +67,7 @@ FLOORS = {
     """,
     "spatial": """
         options tree_kernels tuning
-        model
+        deadline model
         plan workloads
         check formats layout
         computer views

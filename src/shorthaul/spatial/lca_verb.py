@@ -20,14 +20,13 @@ from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
-from shorthaul.spatial.layout.orders import positions
-from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions
 from shorthaul.spatial.plan import VertexTable
 from shorthaul.spatial.treefix_verb import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
-from shorthaul.spatial.verbs import KIND, as_tree, place
+from shorthaul.spatial.verbs import KIND, as_tree, place_on_machine
 
 Index = npt.NDArray[np.int32]
 
@@ -45,7 +44,7 @@ def lca(
 
     The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
     The bound is that of :func:`lca` for these queries on this layout. Raises :class:`InputError` for wrong
-    queries.
+    queries, :class:`NoPlanError` if the time limit passes first.
 
     >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
     [1, 0]
@@ -54,23 +53,24 @@ def lca(
     search = search or Search()
     tree = as_tree(workload)
     asked = _queries(queries, tree, options, search)
-    light_first = positions(tree, "light-first")
-    layout, _ = place(tree, options, search, light_first)
-    stored = store(tree, layout, light_first)
+    stored = place_on_machine(tree, options, search)
     method = options.method
     if method == "auto":
-        predicted = predicted_cycles(stored, stored.virtual(), "up")
+        predicted = predicted_cycles(stored, stored.virtual(), "up", search)
         method = min(predicted, key=predicted.__getitem__)
-    computer, replay = machine(stored, options, message_words=MESSAGE_WORDS)
+    computer, replay = machine(stored, options, search, message_words=MESSAGE_WORDS)
     fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=search.seed)
     found = lowest_common_ancestors(
         computer, stored, stored.position[asked],
         up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
     )  # fmt: skip
+    expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
     report = replayed(check_lca(tree, asked, answers), computer, replay)
     cost = computer.cost()
+    expect_time(search)
     bound = lca_bound(stored, stored.position[asked], found)
+    expect_time(search)
     met = Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
     return Result(
         KIND,

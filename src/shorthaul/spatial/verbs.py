@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,9 +16,10 @@ from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.spatial import views
+from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.replay import check_layout
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import tree_from_file
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
@@ -38,15 +40,15 @@ def as_tree(workload: Tree | npt.ArrayLike) -> Tree:
     return workload if isinstance(workload, Tree) else tree_from_parents(workload)
 
 
-def case(text: str, *, forest: bool = False) -> Source[Tree]:
+def case(text: str, *, forest: bool = False, search: Search | None = None) -> Source[Tree]:
     """Return the tree that ``text`` names, a file or a built-in case, with its source.
 
-    Raises :class:`InputError` that names file, place, value and cure.
+    Raises :class:`InputError` that names file, place, value and cure, :class:`NoPlanError` if ``search`` ends before.
 
     >>> case("star:n=5").workload.parent.tolist()
     [-1, 0, 0, 0, 0]
     """
-    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest))
+    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest, search=search))
 
 
 def cases() -> tuple[Case[Tree], ...]:
@@ -70,7 +72,18 @@ def place(tree: Tree, options: PlacingOptions, search: Search, light_first: Inde
         position = light_first
     else:
         position = orders.positions(tree, options.order, generator=search.generator())
+    expect_time(search)
     return Layout(tree.parent, x[position], y[position], chosen), curve
+
+
+def place_on_machine(tree: Tree, options: PlacingOptions, search: Search) -> StoredTree:
+    """Return the tree as stored with the layout that ``options`` name, in time for an answer to be written."""
+    search.keep_back(tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
+    expect_time(search)
+    light_first = orders.positions(tree, "light-first")
+    expect_time(search)
+    layout, _ = place(tree, options, search, light_first)
+    return store(tree, layout, light_first)
 
 
 def plan(
@@ -84,8 +97,8 @@ def plan(
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
 
     ``workload`` is a :class:`Tree` or a parent array; ``fields`` are those of :class:`PlanOptions`. The cost is that
-    of one message from every parent to each of its children. Raises :class:`InputError` and
-    :class:`InfeasibleError` (grid too small).
+    of one message from every parent to each of its children. Raises :class:`InputError`, :class:`InfeasibleError`
+    (grid too small), and :class:`NoPlanError` if the time limit passes first.
 
     >>> result = plan([-1, 0, 1, 2])
     >>> result.cost["energy_hops"], result.bound.value
@@ -94,26 +107,38 @@ def plan(
     options = chosen_options(options, PlanOptions, fields)
     search = search or Search()
     tree = as_tree(workload)
+    write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
+    search.keep_back(write_s)
+    began = time.monotonic()
     with search:
+        expect_time(search)
         light_first = orders.positions(tree, "light-first")
+        expect_time(search)
         layout, curve = place(tree, options, search, light_first)
         name = f"{options.order} + {curve}"
+        finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
         if options.refine:
             from shorthaul.spatial.layout.annealing import refine
 
+            search.keep_back(finish_s + write_s)
             stored = refine(stored, options.refine, search)
+            search.keep_back(write_s)
             layout = stored.layout(tree)
             name += " + refine"
     numbered = Tree(stored.parent)
     with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)
-        comparing = beside.submit(_baselines, tree, stored, curve, search, skip=name) if options.baselines else None
+        until = search.deadline - finish_s
+        comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
+        expect_time(search)
         bound = energy_bound(numbered, layout.grid)
+        expect_time(search)
         virtual = _virtual(stored)
     report = checking.result()
+    expect_time(search)
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
@@ -145,7 +170,7 @@ def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, search:
     from shorthaul.spatial.algorithms.creation_cost import creation
 
     start = curves.cells(curve, layout.grid, tree.n)
-    return {"creation": creation(tree, *start, layout.grid, light_first, seed=search.seed)}
+    return {"creation": creation(tree, *start, layout.grid, light_first, search=search)}
 
 
 def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
@@ -153,13 +178,14 @@ def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
 
 
 def _baselines(
-    tree: Tree, stored: StoredTree, curve: str, search: Search, *, skip: str
+    tree: Tree, stored: StoredTree, curve: str, search: Search, skip: str, until: float
 ) -> list[dict[str, float | str]]:
+    """Return what other orders along the same curve cost, none that would begin after ``until``."""
     x, y = curves.cells(curve, stored.grid, tree.n)
     rows: list[dict[str, float | str]] = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
-        if name != skip:
+        if name != skip and time.monotonic() < until:
             position = orders.positions(tree, order, generator=search.generator())[stored.vertex]
             cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
             rows.append(_row(name, cost, tree.n))
