@@ -229,7 +229,7 @@ def _planned(program: Program, options: PlanOptions, search: Search, source: Sou
     capacity = sizes[FAST_MEMORY]
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
-    search.keep_back(cdag.n / tuning.CHECKED_PER_SECOND)
+    search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
     found = lower_bound(
         program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
