@@ -20,13 +20,28 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.document import load_json, save_json
+from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder
 from shorthaul.dataflow.exploration.decoders import Exact, decoder_for
-from shorthaul.dataflow.exploration.nsga2 import hypervolume
+from shorthaul.dataflow.exploration.nsga2 import explore, hypervolume
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
+from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
+from shorthaul.dataflow.modulo.annealing_kernels import improve
+from shorthaul.dataflow.modulo.branching_kernels import Tree, branch
+from shorthaul.dataflow.modulo.cp_model import start_at
+from shorthaul.dataflow.modulo.disjunctive_graph import (
+    disjunctive_graph,
+    fixed_differences,
+    resources,
+    times_of,
+    turns,
+)
+from shorthaul.dataflow.modulo.propagation_kernels import Differences, Resources
+from shorthaul.dataflow.modulo.selection_kernels import Graph, Selection
 from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
 from shorthaul.dataflow.verbs import plan
 from shorthaul.dataflow.workloads import generators
@@ -54,7 +69,7 @@ def explorations(
     for strategy in STRATEGIES:
         for seed in range(seeds):
             began, used = time.perf_counter(), cpu()
-            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_seconds=polish)
+            options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_effort=polish)
             done = plan(APPLICATIONS[name](), options, search=Search(seed=seed, workers=workers))
             assert done.plan is not None
             fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
@@ -130,7 +145,7 @@ def decoding_speed(n: int) -> list[dict[str, Any]]:
         instance, genotypes = random_genotypes(name, n)
         for tolerance in (0.001, 0.0):
             decoder = make_decoder(instance, Decoding(tolerance=tolerance))
-            best = min(_timed(partial(decoder.objectives, genotypes)) for _ in range(3))
+            best = min(_timed(partial(decoder.objectives, genotypes, Search())) for _ in range(3))
             rows.append({"application": name, "tolerance": tolerance, "decodes_per_cpu_s": round(n / best)})
             print(rows[-1], flush=True)
     return rows
@@ -142,25 +157,25 @@ def _timed(work: Any) -> float:
     return cpu() - used
 
 
-def exact(name: str, n: int, seconds: float, strategy: str = "mrb-explore", rule: str = "access") -> dict[str, Any]:
+def exact(name: str, n: int, effort: float, strategy: str = "mrb-explore", rule: str = "access") -> dict[str, Any]:
     """How many random mappings the exact model proves optimal, how fast, and what CAPS-HMS loses on them."""
     instance, genotypes = random_genotypes(name, n, strategy)
     mappings = [decisions_of(instance, genotypes, i) for i in range(n)]
     title = {"application": name, "of": "random mappings", "strategy": strategy, "capacity_rule": rule}
-    return title | _solved(instance, mappings, seconds, rule)
+    return title | _solved(instance, mappings, effort, rule)
 
 
-def exact_on_front(name: str, generations: int, seconds: float) -> dict[str, Any]:
+def exact_on_front(name: str, generations: int, effort: float) -> dict[str, Any]:
     """The same for the mappings on an explored front (seed 0)."""
     done = plan(APPLICATIONS[name](), PlanOptions(generations=generations), search=Search(workers=1))
     assert done.plan is not None
     instance = build(APPLICATIONS[name](), generators.platform24())
     mappings = [Decisions(p.binding, p.xi, p.channel_decision) for p in done.plan.front]
-    return {"application": name, "of": "points of a front"} | _solved(instance, mappings, seconds, "access")
+    return {"application": name, "of": "points of a front"} | _solved(instance, mappings, effort, "access")
 
 
-def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str) -> dict[str, Any]:
-    exactly = Decoding(decoder="modulo", solver_seconds=seconds, tolerance=0.0, capacity_rule=rule)
+def _solved(instance: Any, mappings: list[Decisions], effort: float, rule: str) -> dict[str, Any]:
+    exactly = Decoding(decoder="modulo", solver_effort=effort, tolerance=0.0, capacity_rule=rule)
     decoder = decoder_for(instance, exactly)
     caps = make_decoder(instance, Decoding(tolerance=0.0, capacity_rule=rule))
     assert isinstance(decoder, Exact)
@@ -177,7 +192,7 @@ def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str)
         starts.append(warm.period / period - 1)
     row = {
         "mappings": len(mappings),
-        "limit_s": seconds,
+        "effort": effort,
         "proven": proven,
         "within_1_s": sum(used <= 1 for used in times),
         "median_cpu_s": round(statistics.median(times), 4),
@@ -187,6 +202,47 @@ def _solved(instance: Any, mappings: list[Decisions], seconds: float, rule: str)
     }
     print(row, flush=True)
     return row
+
+
+def rates() -> None:
+    """Print how much work of every kind of ``tuning`` a CPU second does, on random mappings to five cores."""
+    for name, moves, nodes in (("sobel", 20000, 2000), ("sobel4", 4000, 300), ("multicamera", 1500, 60)):
+        application, machine = APPLICATIONS[name](), generators.platform24()
+        instance, genotypes = random_genotypes(name, 400)
+        np.asarray(genotypes.binding)[:] %= 5
+        decoder = make_decoder(instance, Decoding())
+        used, decoding = cpu(), Search()
+        decoder.objectives(genotypes, decoding)
+        row = {"application": name, "PLACEMENT_STEPS": decoding.spent() * tuning.PLACEMENT_STEPS / (cpu() - used)}
+        point = decoder.point_of(genotypes, 0)
+        net = mapped_point(application, machine, point)
+        graph = disjunctive_graph(net)
+        layout = Graph(graph)
+        room, period, best = Selection(layout), point.period, times_of(graph, point.starts)
+        used = cpu()
+        improve(layout, room, Random(1), best, period, 1, moves, 0.003 * period, 0.001 * period)
+        row["SELECTION_STEPS"] = room.steps / (cpu() - used)
+        period, used = period - 1, cpu()
+        root = fixed_differences(graph, period)
+        row["CLOSING_STEPS"] = len(graph.names) ** 3 / (cpu() - used)
+        if root is not None:
+            before, after, ticks = turns(graph)
+            at, on = Differences(period, graph.duration, before, after, ticks, root), Resources(*resources(graph), 256)
+            tree = Tree(root, len(ticks), 100)
+            used = cpu()
+            branch(tree, at, on, nodes, 10**12, np.zeros(len(graph.names), np.int64))
+            row["BRANCHING_STEPS"] = at.steps / (cpu() - used)
+        solver = Search(effort=1.0)
+        used = cpu()
+        start_at(net, period - period // 50, solver, point.starts)
+        row["CP_SAT_TIME"] = solver.spent() * tuning.CP_SAT_TIME / (cpu() - used)
+        population = PlanOptions(generations=50, population=400, polish_effort=0)
+        used, exploring = cpu(), Search(workers=1)
+        explore(instance, decoder, population, exploring, lower=(0, 0, 0), fingerprint="")
+        pairs = 50 * (400 + population.offspring) ** 2
+        decoding_s = exploring.spent() - pairs / tuning.RANKED_PAIRS
+        row["RANKED_PAIRS"] = pairs / (cpu() - used - decoding_s)
+        print({key: value if isinstance(value, str) else f"{value:.2g}" for key, value in row.items()}, flush=True)
 
 
 def summary(name: str, rule: str, runs: list[dict[str, Any]], published: Path) -> dict[str, Any]:
@@ -222,16 +278,20 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--generations", type=int, default=2500)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--polish-seconds", type=float, default=PlanOptions().polish_seconds)
+    parser.add_argument("--polish-effort", type=float, default=PlanOptions().polish_effort)
     parser.add_argument("--sobel-mappings", type=int, default=1000)
     parser.add_argument("--sobel4-mappings", type=int, default=40)
     parser.add_argument("--published", type=Path, default=PUBLISHED)
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results" / "dataflow.json")
+    parser.add_argument("--rates", action="store_true", help="only measure the work per second behind tuning.py")
     given = parser.parse_args()
+    if given.rates:
+        rates()
+        return
     results: dict[str, Any] = {
         "machine": {"python": sys.version.split()[0], "cpu": platform.processor(), "cores": os.cpu_count()},
         "generations": given.generations,
-        "polish_seconds": given.polish_seconds,
+        "polish_effort": given.polish_effort,
         "decoding": decoding_speed(400),
         "exact": [
             *(exact("sobel", given.sobel_mappings, 30.0, strategy) for strategy in STRATEGIES),
@@ -247,7 +307,7 @@ def main() -> None:
     save_json(given.output, results)
     # the authors' own results count buffers from firing to firing
     for rule, name in (*(("access", name) for name in APPLICATIONS), ("atomic-firing", "sobel")):
-        runs = explorations(name, rule, given.seeds, given.generations, given.workers, given.polish_seconds)
+        runs = explorations(name, rule, given.seeds, given.generations, given.workers, given.polish_effort)
         results["explorations"] += runs
         results["summary"].append(summary(name, rule, runs, given.published))
         print(results["summary"][-1], flush=True)

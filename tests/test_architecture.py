@@ -56,7 +56,7 @@ FLOORS = {
         verbs
     """,
     "dataflow": """
-        model options plan
+        model options plan tuning
         check graphs workloads
         formats mapping
         bounds caps_hms loading views

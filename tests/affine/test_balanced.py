@@ -112,7 +112,11 @@ def worth_in_graph(
         LinearConstraint(apart, ub=1), LinearConstraint(forced, lb=0), LinearConstraint(limit, ub=budget),
     ]  # fmt: skip
     found = milp(
-        goal, integrality=np.ones(3 * n), bounds=Bounds(0, upper), constraints=constraints, options={"time_limit": 30}
+        goal,
+        integrality=np.ones(3 * n),
+        bounds=Bounds(0, upper),
+        constraints=constraints,
+        options={"node_limit": 20_000},
     )
     return -float(found.fun), found.status == 0
 

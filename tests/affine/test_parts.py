@@ -17,7 +17,7 @@ def test_largest_part(seed: int) -> None:
     inside = np.array([bool(item) for item in operands])
     counted = inside & (np.arange(len(operands)) % 2 == seed % 2)
     budget = 1 + seed % 3
-    found, proven = largest_part(*arrays(operands), inside, counted, budget)
+    found, proven, _ = largest_part(*arrays(operands), inside, counted, budget)
     computed = np.flatnonzero(inside).tolist()
     best = 0
     for size in range(len(computed) + 1):

@@ -25,7 +25,7 @@ def documents(result):
 
 @pytest.mark.parametrize("strategy", ["reference", "mrb-always", "mrb-explore"])
 def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
-    result = plan(generators.sobel4(), strategy=strategy, generations=40, polish_seconds=0)
+    result = plan(generators.sobel4(), strategy=strategy, generations=40, polish_effort=0)
     assert result.cost["core_cost"] == 0.5
     assert result.cost["footprint_bytes"] == (74_685_636 if strategy == "reference" else 58_072_828)
     for point in result.plan.front:
@@ -35,7 +35,7 @@ def test_cheap_and_small_ends_are_reached(strategy: str) -> None:
 
 def test_threads_do_not_change_the_answer() -> None:
     one, three = (
-        plan(generators.sobel4(), generations=30, polish_seconds=0, search=Search(seed=5, workers=workers))
+        plan(generators.sobel4(), generations=30, polish_effort=0, search=Search(seed=5, workers=workers))
         for workers in (1, 3)
     )
     assert documents(one) == documents(three)
@@ -43,16 +43,16 @@ def test_threads_do_not_change_the_answer() -> None:
 
 
 def test_hypervolume_never_falls() -> None:
-    trace = plan(generators.sobel(), generations=60, polish_seconds=0).plan.hypervolume
+    trace = plan(generators.sobel(), generations=60, polish_effort=0).plan.hypervolume
     assert len(trace) == 61
     assert all(a <= b + 1e-12 for a, b in pairwise(trace))
 
 
 def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     file = tmp_path / "state.npz"
-    plan(generators.sobel4(), generations=15, checkpoint=file, polish_seconds=0)
+    plan(generators.sobel4(), generations=15, checkpoint=file, polish_effort=0)
     resumed, straight = (
-        plan(generators.sobel4(), generations=40, resume=resume, polish_seconds=0.2) for resume in (file, None)
+        plan(generators.sobel4(), generations=40, resume=resume, polish_effort=0.2) for resume in (file, None)
     )
     assert documents(resumed) == documents(straight)
     assert resumed.plan.hypervolume == straight.plan.hypervolume
@@ -112,7 +112,7 @@ def test_bounds_of_the_applications_name_their_argument() -> None:
 
 
 def test_one_document_on_standard_output(tmp_path) -> None:
-    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--polish-seconds", "0.3", "--workers")
+    arguments = ("dataflow", "plan", "sobel", "--generations", "15", "--polish-effort", "0.3", "--workers")
     one = shorthaul_json(*arguments, "1", cwd=tmp_path)
     two = shorthaul_json(*arguments, "2", cwd=tmp_path)
     assert one["plan"] == two["plan"]
@@ -140,7 +140,7 @@ def test_multirate_sdf3_goes_all_the_way(tmp_path) -> None:
     channels = (Channel("x", "in", "fft", 64, 0, 4, 1, 2), Channel("y", "fft", "out", 32, 1, 4, 3, 2))
     tmp_path.joinpath("app.xml").write_text(write_sdf3(Application("chain", actors, channels)))
     document = shorthaul_json(
-        "dataflow", "plan", "app.xml", "--generations", "10", "--polish-seconds", "0.1", cwd=tmp_path
+        "dataflow", "plan", "app.xml", "--generations", "10", "--polish-effort", "0.1", cwd=tmp_path
     )
     assert document["check"]["ok"] is True
     bound_to = document["plan"]["front"][0]["binding"]
@@ -167,16 +167,9 @@ def test_a_mapping_speaks_of_all_firings_of_an_actor(tmp_path) -> None:
 def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) -> None:
     """What a stop cuts short is not in the checkpoint."""
     file = tmp_path / "state.npz"
-    options = {"decoder": "modulo", "solver_seconds": 0.05, "population": 8, "offspring": 4}
+    options = {"decoder": "modulo", "solver_effort": 0.05, "population": 8, "offspring": 4}
 
-    class Stopping(Search):
-        asked = 0
-
-        def expired(self) -> bool:
-            self.asked += 1
-            return self.asked > 120
-
-    stopped = plan(generators.sobel(), generations=40, checkpoint=file, search=Stopping(), **options)
+    stopped = plan(generators.sobel(), generations=40, checkpoint=file, search=Search(effort=1.0), **options)
     assert 0 < stopped.extra["generations"] < 40
     resumed = plan(generators.sobel(), generations=40, resume=file, **options)
     straight = plan(generators.sobel(), generations=40, **options)
@@ -184,16 +177,13 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
 
 
 def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(tmp_path) -> None:
-    class Stopping(Search):
-        def expired(self) -> bool:
-            return True
-
     file = tmp_path / "state.npz"
-    stopped = plan(generators.sobel4(), checkpoint=file, polish_seconds=0, search=Stopping())
+    late = Search(time_limit_s=1, started=time.monotonic() - 9)
+    stopped = plan(generators.sobel4(), checkpoint=file, polish_effort=0, search=late)
     assert stopped.check.ok
     assert stopped.extra["generations"] == 0
     assert not file.exists()  # going on from there would not be as if never stopped
-    whole = plan(generators.sobel4(), generations=0, polish_seconds=0)
+    whole = plan(generators.sobel4(), generations=0, polish_effort=0)
     assert len(stopped.plan.front) < len(whole.plan.front)
     assert stopped.cost["core_cost"] == whole.cost["core_cost"] == 0.5  # the cheapest mappings come first
 
@@ -201,9 +191,9 @@ def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(
 def test_polishing_adds_volume_and_counts_its_work() -> None:
     """Whatever else the machine does, on one process or several: the same points, none lost but to better ones."""
     options = {"generations": 60, "population": 30}
-    rough = plan(generators.sobel4(), polish_seconds=0, search=Search(seed=2, workers=1), **options)
+    rough = plan(generators.sobel4(), polish_effort=0, search=Search(seed=2, workers=1), **options)
     fronts = [
-        plan(generators.sobel4(), polish_seconds=0.6, search=Search(seed=2, workers=workers), **options)
+        plan(generators.sobel4(), polish_effort=0.6, search=Search(seed=2, workers=workers), **options)
         for workers in (1, 2)
     ]
     assert documents(fronts[0]) == documents(fronts[1])
@@ -219,14 +209,25 @@ def test_polishing_adds_volume_and_counts_its_work() -> None:
         )
 
 
-def test_polishing_keeps_to_the_number_of_points_and_the_time_limit() -> None:
-    few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_seconds=0.3, search=Search(seed=1))
+def test_the_same_effort_gives_the_same_answer_on_any_number_of_threads() -> None:
+    """Exploration and polishing share the effort; more of it is never worse."""
+    fronts = [
+        plan(generators.sobel4(), search=Search(effort=effort, workers=workers))
+        for effort, workers in ((0.4, 1), (0.4, 3), (1, 1))
+    ]
+    assert documents(fronts[0]) == documents(fronts[1])
+    generations = [front.extra["generations"] for front in fronts]
+    assert 0 < generations[0] == generations[1] < generations[2] < 2500
+    assert fronts[0].plan.hypervolume == fronts[2].plan.hypervolume[: generations[0] + 1]
+
+
+def test_polishing_keeps_to_the_number_of_points_and_the_effort() -> None:
+    few = plan(generators.sobel4(), generations=40, population=30, front=4, polish_effort=0.3, search=Search(seed=1))
     assert len(few.plan.front) <= 4
-    began = time.process_time()  # of all threads: other work on the machine makes it less
-    search = Search(seed=1, time_limit_s=1.5)
-    stopped = plan(generators.sobel4(), generations=10**6, polish_seconds=10**5, search=search)
+    search = Search(seed=1, effort=1)
+    stopped = plan(generators.sobel4(), generations=10**6, polish_effort=10**5, search=search)
     assert stopped.check.ok
-    assert time.process_time() - began < 20
+    assert search.spent() < 1.5
     assert stopped.extra["hypervolume"]["of_front"] >= stopped.plan.hypervolume[-1] - 1e-6
 
 

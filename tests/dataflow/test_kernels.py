@@ -98,14 +98,16 @@ def selections(kernels: ModuleType, rng: np.random.Generator) -> Any:
     net = network(rng)
     graph = disjunctive_graph(net)
     period, starts = serial_schedule(net)
-    arrays = kernels.Graph(graph)
-    room = kernels.Annealing(arrays)
+    selection = beside(kernels, PACKAGE + "modulo.selection_kernels")
+    arrays = selection.Graph(graph)
+    room = selection.Selection(arrays)
     random = beside(kernels, "shorthaul.core.random_kernels").Random(int(rng.integers(99)))
     best = times_of(graph, starts)
     low = int(period_bound(net).value)
-    found = kernels.improve(arrays, room, random, best, period, low, 60, 0.2 * low, 0.05 * low)
+    improve = beside(kernels, PACKAGE + "modulo.annealing_kernels").improve
+    found = improve(arrays, room, random, best, period, low, 60, 0.2 * low, 0.05 * low)
     other = times_of(graph, starts) + rng.integers(0, 3 * period, len(graph.first))[graph.firing]
-    return found, best, kernels.evaluate(arrays, room, other, period, low, 3 * period), other
+    return found, best, selection.evaluate(arrays, room, other, period, low, 3 * period), other, room.steps
 
 
 def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -113,14 +115,18 @@ def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     graph = disjunctive_graph(net)
     period = int(period_bound(net).value) + int(rng.integers(3))
     root = fixed_differences(graph, period)
+    propagation = beside(kernels, PACKAGE + "modulo.propagation_kernels")
+    branching = beside(kernels, PACKAGE + "modulo.branching_kernels")
     parts = np.sort(rng.integers(1, 12, int(rng.integers(0, 7))))
-    total = kernels.next_sum(parts, int(rng.integers(0, 40)), int(rng.integers(0, 3)), int(rng.choice([2, 64])))
+    total = propagation.next_sum(parts, int(rng.integers(0, 40)), int(rng.integers(0, 3)), int(rng.choice([2, 64])))
     if root is None:
         return total
-    tree = kernels.Tree(period, graph.duration, *turns(graph), 40, root)
-    on = kernels.Resources(*resources(graph), 64)
+    before, after, ticks = turns(graph)
+    at = propagation.Differences(period, graph.duration, before, after, ticks, root)
+    tree, on = branching.Tree(root, len(ticks), 40), propagation.Resources(*resources(graph), 64)
     time = np.zeros(len(graph.names), np.int64)
-    return total, kernels.branch(tree, on, 3, time), kernels.branch(tree, on, 40, time), time
+    outcomes = [branching.branch(tree, at, on, nodes, steps, time) for nodes, steps in ((3, 10**6), (40, 5000))]
+    return total, outcomes, time, at.steps
 
 
 CASES: list[tuple[str, Case]] = [
@@ -128,7 +134,9 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.caps_hms.placement_kernels", decoded),
     ("shorthaul.dataflow.caps_hms.heuristic_kernels", decoded),
     ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
+    ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
+    ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
 ]
 

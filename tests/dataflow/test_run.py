@@ -15,7 +15,7 @@ from shorthaul.dataflow.execution.machine import direct, execute, stand_in_funct
 from shorthaul.dataflow.workloads import generators
 
 PLATFORM = generators.platform24()
-QUICK = {"generations": 5, "population": 20, "polish_seconds": 0.1, "platform": PLATFORM}
+QUICK = {"generations": 5, "population": 20, "polish_effort": 0.1, "platform": PLATFORM}
 
 
 def applications():
@@ -106,7 +106,7 @@ def test_run_on_the_command_line(tmp_path: Path) -> None:
         "5",
         "--population",
         "20",
-        "--polish-seconds",
+        "--polish-effort",
         "0.1",
         "-o",
         "plan.json",

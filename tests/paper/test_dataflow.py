@@ -140,4 +140,4 @@ def test_counterexample_is_solved_to_its_bound() -> None:
 @needs_data
 @pytest.mark.slow
 def test_counterexample_in_the_printed_model() -> None:
-    assert schedule(counterexample(), decoder="window", solver_seconds=120.0).cost["period"] == 15_693
+    assert schedule(counterexample(), decoder="window", solver_effort=120.0).cost["period"] == 15_693

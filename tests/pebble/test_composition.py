@@ -44,7 +44,7 @@ def test_alike_modules_are_images_of_each_other(cdag: Cdag) -> None:
     edges = {(p, v) for v in range(cdag.n) for p in cdag.parents.neighbours(v).tolist()}
     for decomposition in modules.decompositions(cdag, order_of(cdag)):
         seen: list[int] = []
-        for shape in modules.alike(cdag, decomposition):
+        for shape in modules.alike(cdag, decomposition, Search()):
             size = shape.members.shape[1]
             sources, targets = shape.part.edge_arrays()
             inner = {(a, b) for a, b in zip(sources.tolist(), targets.tolist(), strict=True) if a < size}
@@ -70,7 +70,7 @@ def test_the_modules_of_a_butterfly_are_one_shape() -> None:
     level = np.concatenate([np.full(256, stage) for stage in range(9)])
     blocks = modules.bands(cdag, level, 4, shared=True)
     assert blocks.count == 32
-    assert len(modules.alike(cdag, blocks)) == 1
+    assert len(modules.alike(cdag, blocks, Search())) == 1
 
 
 def by_belady(part: Cdag, budget: int, _: Search) -> Plan:
@@ -114,6 +114,6 @@ def test_larger_graphs_gain(cdag: Cdag, budget: int, share: float) -> None:
 
 def test_modules_are_planned_by_the_methods_that_suit_them() -> None:
     cdag = kernels_as_graphs.fft(n=16, word=1)
-    result = pebble.plan(cdag, budget=6, method="composition", search=Search(time_limit_s=1))
+    result = pebble.plan(cdag, budget=6, method="composition", search=Search(effort=1))
     assert result.extra["method"] == "composition"
     assert result.check.ok

@@ -102,9 +102,9 @@ def test_a_narrow_search_still_gives_plans_that_pass() -> None:
         assert replay(cdag, plan, budget, recompute=False).ok
 
 
-def test_time_that_is_up_still_gives_a_plan_and_a_true_bound() -> None:
+def test_effort_that_is_spent_still_gives_a_plan_and_a_true_bound() -> None:
     cdag = case("fft:n=16,word=1").workload
-    plan, bound, proven = solver.solve(cdag, 6, search=Search(time_limit_s=0.01))
+    plan, bound, proven = solver.solve(cdag, 6, search=Search(effort=0.01))
     assert replay(cdag, plan, 6, recompute=False).ok
     assert not proven
     assert 32 <= bound <= 57

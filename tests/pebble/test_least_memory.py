@@ -34,7 +34,7 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
     for seed in range(20):
         cdag, _ = sample(seed, 7)
         start = belady.plan(cdag, int(cdag.weights.sum()))
-        found = least_memory.search_least(cdag, start, search=Search(time_limit_s=0.2), recompute=True)
+        found = least_memory.search_least(cdag, start, search=Search(effort=0.1), recompute=True)
         assert replay(cdag, found.plan, found.budget).ok
         assert found.least <= found.budget
         below = found.least - 1

@@ -80,9 +80,9 @@ def test_unknown_options_are_named() -> None:
 def test_the_bound_of_the_check_holds_for_plans_that_recompute() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     given = pebble.plan(cdag, budget=4).plan
-    result = pebble.check(cdag, given, budget=4, search=Search(time_limit_s=5))
+    result = pebble.check(cdag, given, budget=4, search=Search(effort=1))
     assert result.status in {Status.OPTIMAL, Status.FEASIBLE}
-    unlimited = pebble.check(cdag, given, search=Search(time_limit_s=5))
+    unlimited = pebble.check(cdag, given, search=Search(effort=1))
     assert unlimited.check.remarks[0] == "no budget is given: the capacity is not checked"
     assert pebble.check(cdag, given, budget=3).status is Status.INVALID
 

@@ -11,7 +11,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_edges
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.orders import belady, tile_exchange_kernels, tile_kernels, tiles
-from shorthaul.pebble.orders.tiles import Tiler, drawn, first_shapes
+from shorthaul.pebble.orders.tiles import drawn, first_shapes, tiler_of
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 
@@ -19,11 +19,12 @@ def test_every_shape_gives_a_topological_order_of_what_is_computed() -> None:
     for seed in range(40):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 3 + seed)
-        tiler = Tiler(cdag)
+        tiler = tiler_of(cdag, Search())
+        assert tiler is not None
         computed = np.flatnonzero(~cdag.is_input()).tolist()
         first = first_shapes(6)
         for shape in (*first[:16], *(drawn(first[0], rng) for _ in range(4))):
-            order = tiler.order(shape)
+            order = tiler.order(shape, Search())
             assert sorted(order.tolist()) == computed
             assert is_topological(cdag, order)
 
@@ -101,7 +102,7 @@ def test_tiles_come_near_tilings_by_hand(name: str, most: float) -> None:
     cdag = graph(name, parameters)
     goal = int(most * tiled(name, parameters, budget))
     start = belady.plan(cdag, budget, "given")
-    found = tiles.plan(cdag, budget, search=Search(time_limit_s=250), incumbent=start, goal=goal)
+    found = tiles.plan(cdag, budget, search=Search(effort=10), incumbent=start, goal=goal)
     report = replay(cdag, found, budget, recompute=False)
     assert report.ok
     assert report.cost is not None

@@ -107,7 +107,7 @@ def test_bound_prints_its_proof(folder):
 
 def test_sweep_prints_the_curve(folder):
     document = shorthaul_json(
-        "tensor", "sweep", "problem.json", "--over", "bandwidth", "--points", "3", "--time-limit", "3", cwd=folder
+        "tensor", "sweep", "problem.json", "--over", "bandwidth", "--points", "3", "--effort", "3", cwd=folder
     )
     assert [point["bandwidth"] for point in document["points"]] == pytest.approx([2.5, 10, 40])
     assert document["figures"][0]["title"] == "Latency over bandwidth"

@@ -31,20 +31,18 @@ from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import FAST_MEMORY, sizes_text
+from shorthaul.affine.tuning import (
+    LARGEST_EXACT,
+    LARGEST_EXECUTION,
+    LARGEST_ORDER,
+    MOST_STATES,
+    PART_CAPACITIES,
+    PART_VERTICES,
+)
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.check import Violation
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import least_loads
-
-#: Exact play is tried up to this many vertices, and given up after this many states.
-LARGEST_EXACT = 34
-MOST_STATES = 60_000
-LARGEST_EXECUTION = 4_000
-LARGEST_ORDER = 300_000
-
-#: Partition parts are looked for on CDAGs of this many vertices, for these values of S.
-PART_VERTICES = range(40, 260)
-PART_CAPACITIES = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,185 @@
-"""The constants that steer the searches of the affine engine, each with its unit and what set it."""
+"""The constants that steer the searches of the affine engine, each with its unit and what set it.
+
+Where nothing else is said, a constant was set by hand on the 30 kernels of PolyBench (benchmarks/affine.py shows what
+they reach) and was not measured alone. A change may change bounds and orders, never their truth.
+"""
 
 from __future__ import annotations
 
-#: Steps of work on integer sets per effort.
-STEPS_PER_EFFORT = 1_000
+from typing import Final, NamedTuple
 
+
+class Regime(NamedTuple):
+    """Sizes large against S, and S large against what is small: where arguments, orders and formulas are compared.
+
+    ``size`` is the value of every other parameter, ``fast_memory`` that of S, both in words.
+    """
+
+    size: int
+    fast_memory: int
+    small: int = 8
+
+
+# What "sizes large, S small" means, in one place. At the sizes of arguments neither the leading term of a bound nor
+# what is subtracted decides alone; those of orders are so large that only leading terms count; formulas are compared
+# where floating point still tells their terms apart.
+#: Arguments: S small against every size, and S between a size and its square.
+COMPARED_ARGUMENTS: Final = (Regime(20_000, 400, small=4), Regime(20_000, 160_000, small=4))
+#: Tiled orders; the sizes of panels and of zones of rows are between S and the sizes.
+COMPARED_ORDERS: Final = Regime(10**12, 10**6)
+COMPARED_PANEL: Final = 10**9
+#: What sizes are apart from one another there, so that no two are equal.
+COMPARED_APART: Final = 7919
+#: Monomials of one order in a leading term.
+COMPARED_TERMS: Final = Regime(10**6, 10**3)
+#: The branches of a formula that hold for large sizes, in a leading term; sizes are that much apart.
+LEADING_BRANCHES: Final = Regime(10**9, 10**4)
+LEADING_APART: Final = 7
+#: The branches of a short form; sizes are that much apart, and take all residues up to the window.
+SHORT_FORM_BRANCHES: Final = Regime(10**9, 10**4)
+SHORT_FORM_APART: Final = 1000
+SHORT_FORM_WINDOW: Final = 120
+#: The quotient of two leading terms: all sizes equal.
+TIGHTNESS: Final = Regime(10**15, 10**6)
+
+# Work.
+#: Steps of work on integer sets per effort (benchmarks/affine_effort.py).
+STEPS_PER_EFFORT = 2_000
+#: Steps of work for one point of a set at given sizes.
+POINT_STEPS = 2e-4
 #: The share of a bound's effort for finding arguments; the rest is for counting and adding those chosen.
 POOL_SHARE = 0.7
-
-#: Shares of what is left for the lower bound, and then for the derived order, of ``bound``, ``check`` and ``sweep``.
+#: The share of what is left of this for each family of arguments.
+FAMILY_SHARE = 0.4
+#: Shares of what is left for the arguments of the lower bound, and then for the derived order.
 LOWER_SHARE = 0.55
 UPPER_SHARE = 0.6
-#: The share of the lower bound in ``plan``, and in ``check`` of a given plan.
+#: The share of the arguments in ``plan``, and in ``check`` of a given plan.
 PLAN_LOWER_SHARE = 0.3
 REPLAY_LOWER_SHARE = 0.8
-
 #: Orders that ``plan`` replays where no number is asked for: as many as these instances allow, within limits.
 REPLAYED_INSTANCES = 8_000_000
 LEAST_REPLAYS, MOST_REPLAYS = 8, 200
 #: Instances replayed per effort; instances of a plan checked per second.
 REPLAYED_PER_EFFORT = 1_000_000
 CHECKED_PER_SECOND = 200_000
-
 #: Nodes of branch and bound for the exact maximum of one part, and per effort.
 PART_NODES = 2_000
 PART_NODES_PER_EFFORT = 400
 
-#: Steps of work for one point of a set at given sizes.
-POINT_STEPS = 2e-4
+# isl operations, elementary steps of isl's own, after which one argument or one count is given up.
+#: One K-partition argument; twenty times as many for its formulas.
+PARTITION_OPERATIONS = 200_000
+#: Wavefronts, intervals and crossings of one statement.
+WAVEFRONT_OPERATIONS = 400_000
+#: Layers of one statement.
+LAYER_OPERATIONS = 600_000
+#: Phases of one statement and loop.
+PHASE_OPERATIONS = 1_500_000
+#: One pair of chains.
+CHAIN_PAIR_OPERATIONS = 1_000_000
+#: Taking the pieces of one count apart, or joining them.
+COUNT_OPERATIONS = 1_000_000
+#: The conditions of one short form.
+SHORT_FORM_OPERATIONS = 2_000_000
+#: One placement of a tiled order.
+PLACEMENT_OPERATIONS = 5_000_000
+#: One dimension of a loop nest that may follow from others.
+REDUNDANT_LOOP_OPERATIONS = 500_000
+
+
+# How many are tried or kept.
+#: Pieces of sets in one argument: nobody reads formulas of more.
+MOST_FORMULA_PIECES = 12
+#: Parameters that are small together.
+MOST_SMALL_PARAMETERS = 3
+#: Sets of such parameters.
+MOST_SMALL_SETS = 4
+#: Kernels with which sums of exponents are compared.
+MOST_COMPARED_KERNELS = 3
+#: Loops of a statement whose levels may be skewed.
+WIDEST_SKEWED_STENCIL = 4
+#: The largest factor of a covector that numbers levels.
+LARGEST_LEVEL_FACTOR = 3
+#: Such covectors that are tried.
+MOST_LEVEL_COVECTORS = 4
+#: K-partition arguments kept for one statement.
+MOST_ARGUMENTS = 12
+#: Sets of paths evaluated for one statement.
+MOST_PATH_SETS = 40
+#: Places of a neighbourhood; of larger ones only differences along one coordinate are tried as edges.
+MOST_NEIGHBOURS = 12
+#: Pairs of chains.
+MOST_CHAIN_PAIRS = 20
+#: Compositions on the way back to the ancestors of a layer.
+LAYER_COMPOSITIONS = 5
+#: Vertices of a path from layer to layer.
+LONGEST_LAYER_PATH = 4
+#: Compositions on the way back to the ancestors of a chain.
+INTERVAL_COMPOSITIONS = 5
+#: Compositions on the way to ancestors and descendants.
+WAVEFRONT_COMPOSITIONS = 3
+#: Relations of statements in one such composition.
+MOST_REACHABLE_MAPS = 60
+#: Paths followed back at once.
+MOST_PATHS_BACK = 60
+#: Loops around an event, besides those of its chain.
+MOST_PHASE_LOOPS = 2
+#: Compositions between two events.
+PHASE_COMPOSITIONS = 4
+#: Vertices of a path that is followed back.
+LONGEST_PHASE_PATH = 3
+#: Compositions where only events two steps apart follow from one another.
+FURTHER_COMPOSITIONS = 6
+#: Kinds of paths tried for one phase.
+MOST_PHASE_PATHS = 40
+#: Coordinates of a nest in which panels are tried.
+WIDEST_PANELS = 4
+#: The most sizes of panels compared at given sizes.
+MOST_PANELS = 40
+#: Sets of skewed coordinates for one placement.
+MOST_SKEWS = 3
+#: Covectors of which such sets are made.
+MOST_COVECTORS = 40
+#: Statements of one loop that may take turns.
+MOST_TURNING_STATEMENTS = 12
+#: Placements of one phase.
+MOST_PLACEMENTS = 12
+#: Coordinates of which all orders are tried.
+WIDEST_FREE_ORDER = 4
+#: Coordinates that are tiled.
+MOST_TILED = 3
+#: Parts by which zones may be larger than rows over blocks while what is left over is small.
+ZONE_SLACKS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
+#: Origins of the tile grid that are drawn.
+MOST_ORIGINS = 200
+#: Values of a parameter over which two formulas are compared one by one.
+WIDEST_COMPARED = 12
+#: Pieces of a count that are joined.
+MOST_COUNT_PIECES = 16
+#: Branches of a formula with a short form.
+MOST_BRANCHES = 64
+#: Steps of work for an order of loops that may not be legal.
+STEPS_PER_ORDER = 0.01
+
+
+# What does not matter.
+#: Uses, and savings, of less than this part of all loads do not matter where orders are compared.
+NEGLIGIBLE = 1e-4
+#: Orders that load more than this part of all uses are worth trying in turns, and panels without triangular blocks.
+POOR = 0.1
+
+
+# The oracle of ``check``.
+#: Vertices up to which exact play is tried.
+LARGEST_EXACT = 34
+#: States after which exact play is given up.
+MOST_STATES = 60_000
+#: Vertices up to which the program is executed instance by instance.
+LARGEST_EXECUTION = 4_000
+#: Vertices up to which tiled orders are replayed.
+LARGEST_ORDER = 300_000
+#: Vertices of the CDAG in which largest parts are looked for.
+PART_VERTICES = range(40, 260)
+#: Values of S for these.
+PART_CAPACITIES = (1, 2, 3)

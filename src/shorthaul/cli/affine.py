@@ -52,9 +52,9 @@ def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Out
         upper = result.extra["upper"]
         print(f"order: {result.extra['tiling']}")
         print(f"loads in program order: {result.extra['program_order_loads_words']:,}")
-        print(
-            f"derived order: at most {upper['value']:,.0f} by its formula, {upper['replayed_loads_words']:,} replayed"
-        )
+        if upper is not None:
+            replayed = upper["replayed_loads_words"]
+            print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed")
     _finish(result, source.workload, output)
 
 

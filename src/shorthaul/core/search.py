@@ -174,6 +174,16 @@ class Search:
         part._whole = self
         return part
 
+    def within(self, effort: float) -> Search:
+        """Return a part that spends at most this effort, which is counted even where only the clock limits this one.
+
+        >>> Search(effort=10).within(30).left(), Search(time_limit_s=10).within(30).left()
+        (10.0, 30.0)
+        """
+        part = self.part(1.0)
+        part.effort = effort if part.effort is None else min(effort, part.effort)
+        return part
+
     @property
     def deadline(self) -> float:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""

@@ -32,7 +32,7 @@ def cases() -> tuple[Case[Problem], ...]:
 
 
 def load_problem(path: Path, data: bytes) -> Problem:
-    """Return what a file holds: an application, or a mapping that names its application and platform beside it."""
+    """Return what a file holds: an application, or a mapping that names the files of its application and platform."""
     text = decode_text(data, file=path)
     document = None if is_sdf3(path, text) else parse_json(text, file=path)
     if not isinstance(document, dict) or "application" not in document:

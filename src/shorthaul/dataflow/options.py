@@ -33,9 +33,7 @@ class Decoding:
     tolerance: float = option(
         0.001, "Relative step at which CAPS-HMS stops refining P; 0: to the tick.", least=0, most=1
     )
-    solver_seconds: float = option(
-        30.0, "Most work of one exact solve, counted, in nominal seconds.", least=0.01, most=1e6
-    )
+    solver_effort: float = option(30.0, "Most effort of one exact solve.", least=0.01, most=1e6)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -52,14 +50,9 @@ class PlanOptions(Decoding):
         "Start a firing as early as buffers of least capacity allow, as its cores allow, or evolve which.",
         choices=(*STARTS, "evolve"),
     )
-    solver_seconds: float = option(
-        0.05, "Most work of each exact solve in the search, counted, in nominal seconds.", least=0.01, most=1e6
-    )
-    polish_seconds: float = option(
-        2.0,
-        "Work spent in the end on exact solves of the front's mappings, counted, in nominal seconds; 0: none.",
-        least=0,
-        most=1e6,
+    solver_effort: float = option(0.05, "Most effort of each exact solve in the search.", least=0.01, most=1e6)
+    polish_effort: float = option(
+        2.0, "Most effort of the exact solves of the front's mappings in the end; 0: none.", least=0, most=1e6
     )
     generations: int = option(2500, "Generations of NSGA-II.", least=0, most=10**7)
     population: int = option(100, "Individuals kept.", least=2, most=10**5)

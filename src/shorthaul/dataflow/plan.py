@@ -47,6 +47,11 @@ class Point:
         return document
 
 
+def covers(one: Point, other: Point) -> bool:
+    """True if the first point is as good as the second in every objective."""
+    return all(a <= b for a, b in zip(one.objectives, other.objectives, strict=True))
+
+
 def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,12 +19,19 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.core.signals import time_left_s
 from shorthaul.core.tasks import run_tasks
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.check.replay import check_front, check_point
-from shorthaul.dataflow.exploration.decoders import Exact, decoder_for, fingerprint
-from shorthaul.dataflow.exploration.nsga2 import FloatArray, State, explore, hypervolume, load_checkpoint, reduced
-from shorthaul.dataflow.exploration.polishing import polishable, polished
+from shorthaul.dataflow.exploration.decoders import Exact, can_polish, decoder_for, fingerprint, polish
+from shorthaul.dataflow.exploration.nsga2 import (
+    FloatArray,
+    State,
+    by_contribution,
+    explore,
+    hypervolume,
+    load_checkpoint,
+)
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
     application_document,
@@ -47,13 +56,10 @@ from shorthaul.dataflow.options import (
     ScheduleOptions,
     SweepOptions,
 )
-from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.plan import Plan, Point, covers
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
-#: Share of a time limit that is kept for the polishing of the front.
-_POLISH_SHARE = 0.15
-#: Seconds per task that a point takes in the end: to be written out, bounded and replayed.
-_FINISH_S = 5e-5
+ItemT = TypeVar("ItemT")
 
 
 def plan(
@@ -81,11 +87,14 @@ def plan(
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
     with search:
-        state, points = _searched(problem, instance, options, search, bounds)
+        state, points = _explore(problem, instance, options, search, bounds)
     low = np.array(bounds.ideal)
     points = _undominated(points)
-    kept = reduced(_objectives(points), options.front, low, state.reference)
-    front = tuple(_bounded(application, machine, points[i]) for i in kept)
+    numbers = by_contribution(_objectives(points), low, state.reference)[: options.front]
+    kept = {
+        int(i): _bounded(application, machine, points[i]) for i in _in_time(numbers, search, tuning.CHECK_OVER_BOUND)
+    }
+    front = tuple(kept[i] for i in sorted(kept))
     report = check_front(application, machine, front)
     least = [min(point.objectives[k] for point in front) for k in range(3)]
     status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
@@ -116,33 +125,49 @@ def plan(
     )
 
 
-def _searched(
+def _explore(
     problem: Problem, instance: Instance, options: PlanOptions, search: Search, bounds: FrontBound
 ) -> tuple[State, list[Point]]:
     """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
 
     Of a time limit, enough is kept back for what comes after the exploration.
     """
-    tied = _fingerprint(problem, options, search.seed)
-    resumed = None if options.resume is None else load_checkpoint(options.resume, tied)
+    digest = _fingerprint(problem, options, search.seed)
+    resumed = None if options.resume is None else load_checkpoint(options.resume, digest)
     decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
-    polish = options.polish_seconds > 0 and options.decoder in {"caps", "multistart"} and polishable(instance)
-    reserve_s = _POLISH_SHARE * (search.time_limit_s or 0.0) if polish else 0.0
-    search.keep_back(reserve_s)
-    finish_s = _FINISH_S * (len(instance.tau) + 2 * len(instance.src))
+    polishing = can_polish(instance, options)
+    left = search.left()
+    reserve = min(tuning.POLISH_SHARE * left, options.polish_effort) if polishing else 0.0
+
+    def keep_back(points: int) -> None:
+        tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
+        most = tuning.FINISH_SHARE * (search.time_limit_s or 0.0)
+        search.keep_back(min(tuning.FINISH_S_PER_TASK * tasks, most))
+
     state = explore(
-        instance, decoder, options, search, lower=bounds.ideal, fingerprint=tied, resumed=resumed,
-        reserve_s=reserve_s, finish_s=finish_s,
+        instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
+        lower=bounds.ideal, fingerprint=digest, resumed=resumed, keep_back=keep_back,
     )  # fmt: skip
-    search.keep_back(0.0)
     archive, low = state.archive, np.array(bounds.ideal)
     if not len(archive.objectives):
         raise _no_plan(problem, options)
-    points = [
-        decoder.point_of(archive.genotypes(), int(i))
-        for i in reduced(archive.objectives, options.front, low, state.reference)
-    ]
-    return state, polished(instance, points, options, search, low, state.reference) if polish else points
+    genotypes = archive.genotypes()
+    numbers = by_contribution(archive.objectives, low, state.reference)[: options.front]
+    points = [decoder.point_of(genotypes, int(i)) for i in _in_time(numbers, search, tuning.FINISH_OVER_POINT)]
+    if polishing:
+        points = polish(instance, points, options, search, low, state.reference)
+    search.keep_back(0.0)
+    return state, points
+
+
+def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
+    """Yield items as long as, before the deadline, ``later`` times the time is left that they took; one at least."""
+    began = time.monotonic()
+    for number, item in enumerate(items):
+        now = time.monotonic()
+        if number and now + later * (now - began) > search.deadline:
+            return
+        yield item
 
 
 def schedule(
@@ -374,13 +399,13 @@ def _undominated(points: Sequence[Point]) -> list[Point]:
     ordered = sorted(points, key=lambda point: point.objectives)
     kept: list[Point] = []
     for point in ordered:
-        if not any(all(a <= b for a, b in zip(other.objectives, point.objectives, strict=True)) for other in kept):
+        if not any(covers(other, point) for other in kept):
             kept.append(point)
     return kept
 
 
 def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
-    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_seconds"}
+    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_effort"}
     fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
     assert problem.platform is not None
     return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)

@@ -54,6 +54,17 @@ def from_arrays(n: int, sources: IntArray, targets: IntArray) -> Csr:
     return Csr(starts, np.asarray(targets, dtype=np.int64)[order])
 
 
+def distinct(keys: IntArray) -> IntArray:
+    """Return the different ones of ``keys``, ascending: what ``np.unique`` does by hashing, many times slower.
+
+    >>> distinct(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    ascending = np.sort(keys)
+    found: IntArray = ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(keys)]]
+    return found
+
+
 def from_edges(n: int, edges: Iterable[tuple[int, int]]) -> Csr:
     """Return the CSR form of ``edges``, pairs (from, to) of nodes below ``n``."""
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)

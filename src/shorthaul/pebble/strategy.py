@@ -250,7 +250,7 @@ def _ordered(request: Request, best: Found, search: Search) -> Found:
 def _list_scheduled(request: Request, best: Found, search: Search, *, first: bool) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
     rules = list_scheduling.FIRST_RULES if first else list_scheduling.BEST_RULES
-    patience = 0 if first else _patience(request, list_scheduling.PATIENCE)
+    patience = 0 if first else _patience(request, tuning.LIST_PATIENCE)
     found = list_scheduling.plan(
         cdag, request.budget, search=search, incumbent=best.plan, goal=goal, rules=rules, patience=patience
     )
@@ -259,7 +259,7 @@ def _list_scheduled(request: Request, best: Found, search: Search, *, first: boo
 
 def _tiled(request: Request, best: Found, search: Search) -> Found:
     cdag, goal = request.cdag, int(best.bound.value)
-    patience = _patience(request, tiles.PATIENCE)
+    patience = _patience(request, tuning.TILES_PATIENCE)
     found = tiles.plan(cdag, request.budget, search=search, incumbent=best.plan, goal=goal, patience=patience)
     return cheaper(cdag, best, Found(found, "tiles", best.bound))
 

@@ -183,3 +183,42 @@ WINDOW_SHARE: Final = 0.4
 #: What segments, wavefronts and eigenvalues take of the time for bounds.
 SEGMENTS_SHARE: Final = 0.3
 WAVEFRONTS_SHARE: Final = 0.5
+
+# orders and structured graphs
+
+#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between.
+REPLAY_CALL: Final = 50_000
+#: Steps of one call of any other kernel of these rooms, likewise.
+ORDER_CALL: Final = 1_000_000
+#: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
+PASS_RATE: Final = 1e7
+#: Steps of the list scheduler per effort.
+LIST_RATE: Final = 2e7
+#: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
+#: the effort left is not begun.
+LIST_RUN_RATE: Final = 5e5
+#: A run is cut off after this many steps per node and edge; the rest comes in the base order.
+LIST_MOST_STEPS: Final = 400
+#: Effort of list scheduling, and of tiles, where nothing limits the search.
+ORDERS_UNLIMITED: Final = 20.0
+#: Rules without a better plan after which list scheduling ends by itself.
+LIST_PATIENCE: Final = 60
+#: Steps of growing tiles, and exchanges between them tried, per effort.
+TILES_RATE: Final = 2e7
+EXCHANGE_RATE: Final = 2e7
+#: Nodes and edges of one tiling with its replays per effort, at the least.
+TILES_RUN_RATE: Final = 1e6
+#: Shapes without a better tiling after which tiles end by themselves.
+TILES_PATIENCE: Final = 80
+#: Segments of profiles compared per effort when trees are cut.
+TREE_CUTS_RATE: Final = 1e8
+#: Partial answers kept per node of a tree, tried one after another until none has to be dropped.
+TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
+#: How many times as much as the last the next of these takes: it is not begun where less is left.
+TREE_CUTS_GROWTH: Final = 10.0
+#: Effort of planning one shape of module where nothing limits the search.
+MODULE_UNLIMITED: Final = 2.0
+#: Modules compared per effort when those of one shape are looked for.
+MODULES_RATE: Final = 3e4
+#: The share of the search that plans modules; what is left is for the replays of the whole.
+MODULES_SHARE: Final = 0.8

@@ -208,9 +208,10 @@ def _set_preorder(
 def breadth_first_positions(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> Index:
     """Return the position of every vertex in breadth-first order."""
     queue: cython.int[::1] = np.empty(kids.shape[0], np.int32)
+    ends: cython.int[::1] = np.empty(kids.shape[0], np.int32)
     position: cython.int[::1] = np.empty(kids.shape[0], np.int32)
     with cython.nogil:
-        _set_breadth_first(starts, kids, queue, position)
+        _set_breadth_first(starts, kids, queue, ends, position)
     return np.asarray(position)
 
 
@@ -218,22 +219,35 @@ def breadth_first_positions(starts: cython.const_int[::1], kids: cython.const_in
 @cython.nogil
 @cython.exceptval(check=False)
 def _set_breadth_first(
-    starts: cython.const_int[::1], kids: cython.const_int[::1], queue: cython.int[::1], position: cython.int[::1]
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    queue: cython.int[::1],
+    ends: cython.int[::1],
+    position: cython.int[::1],
 ) -> cython.void:
     n: cython.Py_ssize_t = kids.shape[0]
-    head: cython.Py_ssize_t
+    head: cython.Py_ssize_t = 0
+    level: cython.Py_ssize_t
     tail: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
     v: cython.Py_ssize_t
     for i in range(starts[n], starts[n + 1]):
         queue[tail] = kids[i]
         tail += 1
-    for head in range(n):
-        v = queue[head]
-        position[v] = head
-        for i in range(starts[v], starts[v + 1]):
-            queue[tail] = kids[i]
-            tail += 1
+    while head < tail:
+        level = tail
+        # All that waits for memory first, level by level, so that the processor waits for many vertices at once.
+        for i in range(head, level):
+            v = queue[i]
+            position[v] = i
+            queue[i] = starts[v]
+            ends[i] = starts[v + 1]
+        for i in range(head, level):
+            for j in range(queue[i], ends[i]):
+                queue[tail] = kids[j]
+                tail += 1
+        head = level
 
 
 def heavy_children(parent: cython.const_int[::1], sizes: cython.const_int[::1]) -> Index:

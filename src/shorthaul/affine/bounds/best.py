@@ -25,7 +25,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Proof
-from shorthaul.affine.tuning import POOL_SHARE
+from shorthaul.affine.tuning import FAMILY_SHARE, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 
@@ -119,10 +119,11 @@ def lower_bound(
         inputs = sympy.Add(*until_out_of_effort(counts))
         operations = _operations(program)
     search = search.part(share)
-    with charged_to(search.part(POOL_SHARE)):
+    finding = search.part(POOL_SHARE)
+    with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(flow))
-        where = instances(small, sets)
-        pool = _pool(flow, options, where)
+    where = instances(small, sets)
+    pool = _pool(flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
@@ -150,20 +151,30 @@ _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 
-def _pool(flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...]) -> list[Candidate | Fixed]:
-    """Return every argument that the profile allows and the search finds in time; quick families are tried first."""
+def _pool(
+    flow: DataFlow, options: BoundOptions, where: tuple[Instance, ...], search: Search
+) -> list[Candidate | Fixed]:
+    """Return every argument that the profile allows and the search finds in time; quick families are tried first.
+
+    Each takes up to FAMILY_SHARE of what is left, the last one all.
+    """
     symmetric = options.profile == "best"
     count = partial(stencil_levels.sub_bound, balanced=symmetric)
-    stencils = Family(stencil_levels.stencils, count, has_value=False)
-    levels = until_out_of_effort(stencils.arguments(flow, where))
+
+    def found(family: Family, share: float = FAMILY_SHARE) -> list[Fixed]:
+        with charged_to(search.part(share)):
+            return until_out_of_effort(family.arguments(flow, where))
+
+    levels = found(Family(stencil_levels.stencils, count, has_value=False))
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
-    alone = candidates(flow, where, symmetric=symmetric, without=covered)
-    merged = merged_statements(flow, alone, where)
+    with charged_to(search.part(FAMILY_SHARE)):
+        alone = candidates(flow, where, symmetric=symmetric, without=covered)
+        merged = merged_statements(flow, alone, where)
     tried = [family for family in _TRIED if symmetric or family in _PUBLISHED]
-    found = {family: until_out_of_effort(family.arguments(flow, where)) for family in tried}
-    lifetimes = [item for family in _LISTED for item in found.get(family, ())]
-    bodies = until_out_of_effort(_BODIES.arguments(flow, where)) if options.experimental else []
-    return [*alone, *merged, *lifetimes, *levels, *bodies]
+    lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
+    listed = [item for family in _LISTED for item in lifetime.get(family, ())]
+    bodies = found(_BODIES, 1.0) if options.experimental else []
+    return [*alone, *merged, *listed, *levels, *bodies]
 
 
 def _no_proof() -> Proof:

@@ -9,15 +9,13 @@ from typing import Any
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import EFFORT, Candidate, Instance, candidate, empty_union, sub_bound
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union, sub_bound
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition, sets_of
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.proof import SubBound
-
-#: Sets in more pieces than this have formulas that nobody reads.
-_MOST_PIECES = 12
+from shorthaul.affine.tuning import MOST_FORMULA_PIECES, PARTITION_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,7 @@ def _combine(pool: Sequence[Candidate | Fixed], flow: DataFlow, at: int, *, symm
 
 def _remainder(item: Candidate, taken: isl.UnionSet, flow: DataFlow, *, symmetric: bool) -> Candidate | None:
     """Return the argument without the instances that touch ``taken``, None where it does not hold any more."""
-    with limited(EFFORT):
+    with limited(PARTITION_OPERATIONS):
         limit = item.argument.exponents.limit
         again = partition(item.argument.parts, taken, symmetric=symmetric, limited_by=limit)
     if again is None or not again.spill.intersect(taken).is_empty():
@@ -129,7 +127,7 @@ def _counted(item: Candidate | Fixed, flow: DataFlow) -> SubBound | None:
         return item.count()
     argument: Partition = item.argument
     sets = [*(part.domain for part in argument.parts), *sets_of(argument.sources)]
-    if sum(item.n_basic_set() for item in sets) > _MOST_PIECES:
+    if sum(item.n_basic_set() for item in sets) > MOST_FORMULA_PIECES:
         return None
-    with limited(20 * EFFORT):
+    with limited(20 * PARTITION_OPERATIONS):
         return sub_bound(argument, flow)

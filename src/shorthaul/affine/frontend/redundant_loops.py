@@ -11,10 +11,9 @@ from typing import TypeVar
 import islpy as isl
 
 from shorthaul.affine.effort import limited
+from shorthaul.affine.tuning import REDUNDANT_LOOP_OPERATIONS
 
 _SET = isl.dim_type.set
-#: isl operations for one dimension.
-_EFFORT = 500_000
 Item = TypeVar("Item", isl.Set, isl.Map)
 
 
@@ -43,7 +42,7 @@ def _injective(domain: isl.Set, kept: Sequence[int]) -> bool:
     text = f"{{ [{', '.join(names)}] -> [{', '.join(names[at] for at in kept)}] }}"
     projection = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(plain)
     try:
-        with limited(_EFFORT):
+        with limited(REDUNDANT_LOOP_OPERATIONS):
             return bool(projection.is_injective())
     except isl.Error:
         return False

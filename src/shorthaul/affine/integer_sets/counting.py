@@ -18,13 +18,8 @@ import sympy
 
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
+from shorthaul.affine.tuning import COUNT_OPERATIONS, MOST_COUNT_PIECES, WIDEST_COMPARED
 
-#: Over so many values of a parameter two formulas are compared one by one.
-_WIDEST = 12
-#: More pieces than this stay as they are.
-_MOST_PIECES = 16
-#: isl operations spent on taking pieces apart, or on joining them again.
-_MOST_OPERATIONS = 1_000_000
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
 
@@ -76,10 +71,10 @@ class Cardinality:
         >>> card(isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")).positive().pieces[0].where
         Set("[N] -> {  :  }")
         """
-        if not self.disjoint or len(self.pieces) > _MOST_PIECES:
+        if not self.disjoint or len(self.pieces) > MOST_COUNT_PIECES:
             return self
         try:
-            with limited(_MOST_OPERATIONS):
+            with limited(COUNT_OPERATIONS):
                 return Cardinality(self._joined())
         except isl.Error:
             return self
@@ -184,7 +179,7 @@ def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -
     contributions: list[Piece] = []
     _sum(flat, renamed, names, contributions)
     try:
-        with limited(_MOST_OPERATIONS):
+        with limited(COUNT_OPERATIONS):
             return Cardinality(_combined(contributions, context))
     except isl.Error:
         return Cardinality(tuple(contributions), disjoint=False)
@@ -356,7 +351,7 @@ def _vanishes(value: Polynomial, where: isl.Set, names: Sequence[str]) -> bool:
         at = where.find_dim_by_name(_PARAM, name)
         line = _only(where, at)
         low, high = line.dim_min_val(0), line.dim_max_val(0)
-        if low.is_int() and high.is_int() and high.to_python() - low.to_python() < _WIDEST:
+        if low.is_int() and high.is_int() and high.to_python() - low.to_python() < WIDEST_COMPARED:
             rest_names = [item for item in names if item != name]
             return all(
                 _vanishes(

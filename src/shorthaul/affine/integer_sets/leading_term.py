@@ -8,11 +8,10 @@ import sympy
 
 from shorthaul.affine.effort import OutOfEffortError, step
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.tuning import COMPARED_TERMS, LEADING_APART, LEADING_BRANCHES
 
 #: The fast memory in words.
 S = symbol("S")
-#: The value of a parameter that is small against S, where terms of one order are compared.
-_SMALL = 8
 
 
 def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Expr:
@@ -84,8 +83,10 @@ def _holds_for_large(where: sympy.Basic) -> bool:
     if where in (sympy.true, True):
         return True
     where = where.replace(sympy.floor, lambda inner: inner)
-    values = {name: 10**9 + 7 * at for at, name in enumerate(sorted(where.free_symbols, key=str))}
-    values.update({S: 10**4} if S in values else {})
+    values = {
+        name: LEADING_BRANCHES.size + LEADING_APART * at for at, name in enumerate(sorted(where.free_symbols, key=str))
+    }
+    values.update({S: LEADING_BRANCHES.fast_memory} if S in values else {})
     return bool(where.subs(values) == sympy.true)
 
 
@@ -109,8 +110,10 @@ def _terms(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> list[sympy.
 
 def _rank(terms: Sequence[sympy.Expr], sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, sympy.Expr, float]:
     total = sympy.Add(*terms)
-    values = dict.fromkeys(total.free_symbols, sympy.Integer(_SMALL))
-    values |= {size: sympy.Integer(10**6) for size in sizes} | {S: sympy.Integer(10**3)}
+    values = dict.fromkeys(total.free_symbols, sympy.Integer(COMPARED_TERMS.small))
+    values |= {size: sympy.Integer(COMPARED_TERMS.size) for size in sizes} | {
+        S: sympy.Integer(COMPARED_TERMS.fast_memory)
+    }
     number = float(total.subs(values))
     degree, power = order(terms[0], sizes) if terms else (sympy.Integer(0), sympy.Integer(0))
     return (degree, power, number) if number > 0 else (sympy.Integer(-1), sympy.Integer(0), number)

@@ -16,13 +16,15 @@ import sympy
 
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.tuning import (
+    MOST_BRANCHES,
+    SHORT_FORM_APART,
+    SHORT_FORM_BRANCHES,
+    SHORT_FORM_OPERATIONS,
+    SHORT_FORM_WINDOW,
+)
 
 _PARAM = isl.dim_type.param
-#: Where branches are chosen: sizes from _LARGE on, _APART from one another, over all residues up to _WINDOW; and S.
-_LARGE, _APART, _WINDOW, _FAST_MEMORY = 10**9, 1000, 120, 10**4
-#: isl operations for the conditions of one formula; more branches, or longer values, are not worth a short form.
-_MOST_OPERATIONS = 2_000_000
-_MOST_BRANCHES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def simple_bound(formula: sympy.Expr) -> Simple | None:
     """
     names = sorted((item for item in formula.free_symbols if item != S), key=str)
     try:
-        with limited(_MOST_OPERATIONS):
+        with limited(SHORT_FORM_OPERATIONS):
             form = _Form(names)
             value = form.least(form.plain(form.without_max(formula)))
             return Simple(form.conditions(), value)
@@ -63,10 +65,12 @@ class _Form:
 
     def __init__(self, names: Sequence[sympy.Symbol]) -> None:
         self.names = [*names, S]
-        start = {name: _LARGE + _APART * at for at, name in enumerate(names)} | {S: _FAST_MEMORY}
+        start = {name: SHORT_FORM_BRANCHES.size + SHORT_FORM_APART * at for at, name in enumerate(names)} | {
+            S: SHORT_FORM_BRANCHES.fast_memory
+        }
         listed = ", ".join(map(str, self.names))
         limits = " and ".join(f"{name} >= 1" for name in self.names)
-        window = " and ".join(f"{low} <= {name} <= {low + _WINDOW}" for name, low in start.items())
+        window = " and ".join(f"{low} <= {name} <= {low + SHORT_FORM_WINDOW}" for name, low in start.items())
         self.prefix = f"[{listed}] -> {{ : "
         self.context = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{self.prefix}{limits} }}")
         self.window = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{self.prefix}{window} }}")
@@ -129,7 +133,7 @@ class _Form:
 
     def _branch(self, item: sympy.Piecewise) -> sympy.Expr:
         """Return the value of the branches that hold in the window, coefficients between their extremes."""
-        if len(item.args) > _MOST_BRANCHES:
+        if len(item.args) > MOST_BRANCHES:
             raise _UnknownFormError
         irregular = [where for _, where in item.args if where.has(sympy.sqrt(S)) or where.has(sympy.ceiling)]
         if irregular:
@@ -179,7 +183,8 @@ class _Form:
         }
         constant = aff.get_constant_val().to_python()
         ends = [
-            constant + sum(f * (self.start[n] + (_WINDOW if (f > 0) == high else 0)) for n, f in factors.items())
+            constant
+            + sum(f * (self.start[n] + (SHORT_FORM_WINDOW if (f > 0) == high else 0)) for n, f in factors.items())
             for high in (False, True)
         ]
         signs = [-1] if ends[1] < 0 else [1] if ends[0] > 0 and constraint.is_equality() else []

@@ -23,17 +23,13 @@ import sympy
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.panels import Panels, is_private, line_signs, panels, restricted
 from shorthaul.affine.orders.placement import Loops, Read, Signs
-from shorthaul.affine.orders.tile_policy import COMPARED_PANEL, COMPARED_S, Counts, Phase, best_policy
+from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.triangle_blocks import zone_size
 from shorthaul.affine.orders.triangles import Triangles, mirrored, triangles
 from shorthaul.affine.orders.value_classes import value_classes
-
-#: Orders that load more than this part of all uses are worth trying panels without triangular blocks.
-POOR = 0.1
-#: The most sizes of panels compared at given sizes.
-_MOST_PANELS = 40
+from shorthaul.affine.tuning import COMPARED_ORDERS, COMPARED_PANEL, MOST_PANELS, POOR
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +83,14 @@ class PanelPlan:
         """Return the loads where candidates are compared."""
         total = sum(item.rate for item in self.steps)
         if self.blocks is not None:
-            edge = self.blocks.largest(COMPARED_S)
-            total += float(self.blocks.loads(edge, COMPARED_PANEL, COMPARED_S, self.counts.number))
+            edge = self.blocks.largest(COMPARED_ORDERS.fast_memory)
+            total += float(self.blocks.loads(edge, COMPARED_PANEL, COMPARED_ORDERS.fast_memory, self.counts.number))
         return total
 
     def loads(self, sizes: Mapping[str, int], capacity: int) -> tuple[float, Cut]:
         """Return (loads, cut) at ``sizes`` for the best cut; infinite if nothing fits."""
         most = max(sizes.values(), default=1)
-        panels = sorted({round(2 ** (at / 2)) for at in range(_MOST_PANELS) if 2 ** (at / 2) <= most})
+        panels = sorted({round(2 ** (at / 2)) for at in range(MOST_PANELS) if 2 ** (at / 2) <= most})
         widths = [1]
         if self.blocks is not None:
             edge = self.blocks.largest(capacity)

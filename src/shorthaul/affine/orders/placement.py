@@ -18,6 +18,7 @@ from shorthaul.affine import effort
 from shorthaul.affine.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
+from shorthaul.affine.tuning import MOST_PLACEMENTS, MOST_TILED, WIDEST_FREE_ORDER
 
 _IN, _OUT, _PARAM, _SET, _DIV = (
     isl.dim_type.in_,
@@ -26,11 +27,6 @@ _IN, _OUT, _PARAM, _SET, _DIV = (
     isl.dim_type.set,
     isl.dim_type.div,
 )
-#: Placements tried for one phase.
-_MOST_PLACEMENTS = 12
-#: All orders of the loops are tried up to this depth.
-_WIDEST = 4
-_MOST_TILED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +211,7 @@ def placements(
         for partial in found:
             options = dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name])))
             following += [{**partial, chosen.name: rows} for rows in options]
-        found = list(islice((item for item in following if distances.orderly(item)), _MOST_PLACEMENTS))
+        found = list(islice((item for item in following if distances.orderly(item)), MOST_PLACEMENTS))
     yield from found
     if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
         yield levels(statements)
@@ -356,7 +352,7 @@ class Distances:
         """True if some order of the coordinates is legal."""
         signs = self.signs(placement)
         width = len(next(iter(placement.values())))
-        orders = permutations(range(width)) if width <= _WIDEST else iter([tuple(range(width))])
+        orders = permutations(range(width)) if width <= WIDEST_FREE_ORDER else iter([tuple(range(width))])
         return any(Loops((), (), order).legal(signs) for order in orders)
 
     def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
@@ -416,7 +412,7 @@ def all_loops(width: int) -> Iterator[Loops]:
 
     From five coordinates on: tiled ones innermost, the others in their own order, outside or inside of the tiles.
     """
-    if width > _WIDEST:
+    if width > WIDEST_FREE_ORDER:
         yield from _few_loops(width)
         return
     for outside in range(min(width, 3)):
@@ -424,7 +420,7 @@ def all_loops(width: int) -> Iterator[Loops]:
             rest = [at for at in range(width) if at not in outer]
             for chosen in product((False, True), repeat=len(rest)):
                 tiled = tuple(at for at, take in zip(rest, chosen, strict=True) if take)
-                if len(tiled) <= _MOST_TILED:
+                if len(tiled) <= MOST_TILED:
                     for inner in permutations(rest):
                         yield Loops(outer, tiled, inner)
 

@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.orders.placement import Placement, Read, Row
+from shorthaul.affine.tuning import MOST_COVECTORS, MOST_SKEWS
 
-_MOST_SETS = 3
-_MOST_COVECTORS = 40
 #: Entries of covectors are tried up to this size, by number of coordinates.
 _LARGEST_ENTRY = {2: 2, 3: 2, 4: 1}
 
@@ -65,7 +64,7 @@ def best_covectors(distances: Sequence[Sequence[int]], width: int) -> list[tuple
         if gcd(*entries) == 1 and along.min() >= 0 and along.max() > 0:
             found.append((int(along.max()), entries))
     found.sort(key=lambda item: (item[0] / np.linalg.norm(item[1]), sum(map(abs, item[1]))))
-    found = found[:_MOST_COVECTORS]
+    found = found[:MOST_COVECTORS]
     chosen = list(combinations(range(len(found)), width))
     if not chosen:
         return []
@@ -75,4 +74,4 @@ def best_covectors(distances: Sequence[Sequence[int]], width: int) -> list[tuple
     volume: npt.NDArray[np.float64] = np.abs(np.linalg.det(vectors[at])) / reach[at].prod(axis=1)
     simple = np.abs(vectors[at]).sum(axis=(1, 2))
     ranked = np.lexsort((simple, -np.round(volume, 9)))
-    return [tuple(found[k][1] for k in chosen[place]) for place in ranked[:_MOST_SETS].tolist() if volume[place] > 1e-9]
+    return [tuple(found[k][1] for k in chosen[place]) for place in ranked[:MOST_SKEWS].tolist() if volume[place] > 1e-9]

@@ -23,17 +23,7 @@ from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
 from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
-
-#: Where candidates are compared: sizes far above S, S large.
-COMPARED_SIZE = 10**12
-COMPARED_S = 10**6
-#: Parameters that stay small against S are taken as this.
-COMPARED_SMALL = 8
-#: Sizes of panels and zones, between S and the sizes.
-COMPARED_PANEL, COMPARED_ZONE = 10**9, 10**9
-_NEGLIGIBLE = 1e-4
-#: Steps of work for an order of loops that may not be legal: a hundredth of those for its loads.
-_STEPS_PER_ORDER = 0.01
+from shorthaul.affine.tuning import COMPARED_APART, COMPARED_ORDERS, COMPARED_PANEL, NEGLIGIBLE, STEPS_PER_ORDER
 
 
 class Counts:
@@ -44,12 +34,13 @@ class Counts:
         self.distances = Distances(flow)
         names = flow.program.parameters
         self.instance = {
-            name: COMPARED_SMALL if name in small else COMPARED_SIZE + 7919 * at for at, name in enumerate(names)
+            name: COMPARED_ORDERS.small if name in small else COMPARED_ORDERS.size + COMPARED_APART * at
+            for at, name in enumerate(names)
         }
         #: Names that orders bring in (see panel_policy): the sizes of panels and of zones of rows, and what zones are
         #: larger than they need be.
         self.panel, self.zone, self.gap = (unused_name(letter, names) for letter in ("B", "c", "g"))
-        self.instance |= {self.panel: COMPARED_PANEL, self.zone: COMPARED_ZONE}
+        self.instance |= {self.panel: COMPARED_PANEL, self.zone: COMPARED_PANEL}
         self._found: dict[str, tuple[Cardinality, float]] = {}
         self._known: dict[int, tuple[isl.Set, Cardinality, float]] = {}
 
@@ -145,7 +136,7 @@ class Phase:
     def bulky(self) -> tuple[bool, ...]:
         """Tells the classes whose uses count where sizes are large."""
         uses = [self.counts.number(item.bulk) for item in self.classes]
-        return tuple(value > _NEGLIGIBLE * sum(uses) for value in uses)
+        return tuple(value > NEGLIGIBLE * sum(uses) for value in uses)
 
     @property
     def only_chains(self) -> bool:
@@ -191,7 +182,11 @@ class Rates:
             if found is None:
                 return INFINITE
             live = [a + b for a, b in zip(live, found, strict=True)]
-        edge = _largest(live, COMPARED_S) if policy.order.tiled else float(live[0] <= COMPARED_S)
+        edge = (
+            _largest(live, COMPARED_ORDERS.fast_memory)
+            if policy.order.tiled
+            else float(live[0] <= COMPARED_ORDERS.fast_memory)
+        )
         if edge < 1:
             return INFINITE
         result = self.loads
@@ -256,7 +251,7 @@ def best_policy(phase: Phase, legal: Callable[[Loops], bool] | None = None) -> t
     width = len(next(iter(phase.placement.values())))
     best: tuple[float, Policy] | None = None
     for order in all_loops(width):
-        effort.step(_STEPS_PER_ORDER)
+        effort.step(STEPS_PER_ORDER)
         if not legal(order) or not _useful(order, phase):
             continue
         policy = Policy(order, _least_levels(phase, order), (1,) * len(order.tiled))

@@ -24,11 +24,10 @@ from shorthaul.affine.orders.tile_policy import Counts
 from shorthaul.affine.orders.tile_size import Edge, edge_formula
 from shorthaul.affine.orders.triangle_blocks import largest_gap, zone_size
 from shorthaul.affine.orders.value_classes import Counted, ValueClass, exact, value_classes, without_holes
+from shorthaul.affine.tuning import ZONE_SLACKS
 
 Count = Callable[[Counted], Any]
 _SET = isl.dim_type.set
-#: Parts by which zones may be larger than rows over blocks while what is left over is small.
-_SLACK = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5)
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,8 @@ class Triangles:
             return float(self.loads(edge, panel, gap, count))
         more = count(self.rows) / edge
         found = (
-            self.loads(edge, panel, largest_gap(rows, edge, slack, width), count) + slack * more for slack in _SLACK
+            self.loads(edge, panel, largest_gap(rows, edge, slack, width), count) + slack * more
+            for slack in ZONE_SLACKS
         )
         return float(min(found))
 

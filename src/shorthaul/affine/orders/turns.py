@@ -23,11 +23,7 @@ from shorthaul.affine.orders.splitting import Split, split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.tile_steps import Step
-
-#: Statements of one loop; beyond that there are too many groups to try.
-_MOST_STATEMENTS = 12
-#: Savings of less than this part do not matter.
-_NEGLIGIBLE = 1e-4
+from shorthaul.affine.tuning import MOST_TURNING_STATEMENTS, NEGLIGIBLE
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class Turning:
         nests = [program.by_name[name].iterators for name in plain.names]
         if len(nests) < 2 or not all(nests) or len({nest[0] for nest in nests}) > 1 or max(map(len, nests)) < 2:
             return None
-        if len(nests) > _MOST_STATEMENTS:
+        if len(nests) > MOST_TURNING_STATEMENTS:
             return None
         parts = split(self.flow, plain.names)
         key = tuple(sorted(parts.pieces))
@@ -226,7 +222,7 @@ class _Groups:
                     continue
                 made = self._group(joined)
                 rest = [item for item in groups if item not in (first, second)]
-                saves = made is not None and made.rate < first.rate + second.rate - _NEGLIGIBLE * total
+                saves = made is not None and made.rate < first.rate + second.rate - NEGLIGIBLE * total
                 if made is not None and saves and self._ordered([*rest, made]) is not None:
                     groups = [*rest, made]
                     break
@@ -236,7 +232,7 @@ class _Groups:
 
     def _share(self, first: Step, second: Step, total: float) -> bool:
         """True if two groups use the same values often, or one the other's."""
-        often = [{key for key, uses in item.uses_of.items() if uses > _NEGLIGIBLE * total} for item in (first, second)]
+        often = [{key for key, uses in item.uses_of.items() if uses > NEGLIGIBLE * total} for item in (first, second)]
         return bool(often[0] & {*often[1], *second.names} or often[1] & {*first.names})
 
     def _ordered(self, groups: Sequence[Step]) -> tuple[list[int], list[int]] | None:

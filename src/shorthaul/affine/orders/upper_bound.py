@@ -23,22 +23,15 @@ from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.panel_policy import POOR, PanelStep, panel_plans
+from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
+from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
 from shorthaul.core.search import Search
-
-#: Uses and savings of less than this part of all loads do not matter where candidates are compared.
-_NEGLIGIBLE = 1e-4
-#: isl operations spent on one placement.
-_MOST_OPERATIONS = 5_000_000
-#: Panels are tried in nests of up to this many coordinates; in larger ones trying takes long.
-_MOST_COORDINATES = 4
-
 
 AnyStep = Step | PanelStep | TurnsStep
 
@@ -160,13 +153,13 @@ def _tiled(flow: DataFlow, untiled: Step, reads: Mapping[str, Sequence[Read]]) -
 def _in_panels(step: Step, phase: Phase) -> AnyStep:
     """Return the step in panels or triangular blocks where that needs fewer loads."""
     result: AnyStep = step
-    if len(next(iter(phase.placement.values()))) > _MOST_COORDINATES:
+    if len(next(iter(phase.placement.values()))) > WIDEST_PANELS:
         return step
     try:
-        with effort.limited(_MOST_OPERATIONS):
+        with effort.limited(PLACEMENT_OPERATIONS):
             for plan in panel_plans(phase, step.reads, step.rate):
                 made = PanelStep(step, plan)
-                if made.rate < result.rate * (1 - _NEGLIGIBLE):
+                if made.rate < result.rate * (1 - NEGLIGIBLE):
                     result = made
     except isl.Error:
         pass
@@ -178,17 +171,17 @@ def _in_turns(step: AnyStep, turning: Turning) -> AnyStep:
     if not isinstance(step, Step) or step.rate <= POOR * step.counts.number(step.every_use):
         return step
     try:
-        with effort.limited(_MOST_OPERATIONS):
+        with effort.limited(PLACEMENT_OPERATIONS):
             found = turning.turned(step)
     except isl.Error:
         return step
-    return step if found is None or found.rate >= step.rate * (1 - _NEGLIGIBLE) else found
+    return step if found is None or found.rate >= step.rate * (1 - NEGLIGIBLE) else found
 
 
 def _tried(phase: Phase) -> tuple[Policy, float] | None:
     """Return the best policy, or None if there is none or finding it costs isl too much."""
     try:
-        with effort.limited(_MOST_OPERATIONS):
+        with effort.limited(PLACEMENT_OPERATIONS):
             return best_policy(phase)
     except isl.Error:
         return None
@@ -218,7 +211,7 @@ def _fused(flow: DataFlow, steps: list[AnyStep], best_step: Callable[[Iterable[s
             if joined in refused:
                 continue
             made = best_step(joined)
-            if made.phase is not None and made.rate < sum(item.rate for item in parts) - _NEGLIGIBLE * total:
+            if made.phase is not None and made.rate < sum(item.rate for item in parts) - NEGLIGIBLE * total:
                 steps = [*(item for item in steps if item not in parts), made]
                 break
             refused.add(joined)
@@ -230,7 +223,7 @@ def _fused(flow: DataFlow, steps: list[AnyStep], best_step: Callable[[Iterable[s
 def _partners(steps: Sequence[AnyStep], total: float) -> Iterator[tuple[AnyStep, AnyStep]]:
     """Return the pairs of phases with many uses of the same array, or of values that one of them computes."""
     shared = [
-        {key for key, uses in item.uses_of.items() if uses > _NEGLIGIBLE * total} | set(item.names) for item in steps
+        {key for key, uses in item.uses_of.items() if uses > NEGLIGIBLE * total} | set(item.names) for item in steps
     ]
     for a, b in combinations(range(len(steps)), 2):
         if shared[a] & shared[b]:

@@ -16,9 +16,7 @@ from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.proofs.proof import shorten
-
-#: Where two leading terms are compared: all sizes equal and far above S, S large.
-_SIZE, _CAPACITY, _SMALL = 10**15, 10**6, 8
+from shorthaul.affine.tuning import TIGHTNESS
 
 HOW = (
     "The phases are executed one after the other, each tile by tile; a value is kept while its group of instances is "
@@ -59,8 +57,14 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
     if upper == 0:
         return 1.0
     quotient = lower / upper
-    values = dict.fromkeys(quotient.free_symbols, _SIZE)
-    values.update({name: _CAPACITY if name.name == "S" else _SMALL for name in values if name.name in {"S", *small}})
+    values = dict.fromkeys(quotient.free_symbols, TIGHTNESS.size)
+    values.update(
+        {
+            name: TIGHTNESS.fast_memory if name.name == "S" else TIGHTNESS.small
+            for name in values
+            if name.name in {"S", *small}
+        }
+    )
     return round(float(quotient.subs(values)), 6)
 
 

@@ -15,12 +15,9 @@ from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.replay.cdag import ConcreteCdag
 from shorthaul.affine.replay.panel_order import panel_keys, step_keys
-from shorthaul.affine.tuning import REPLAYED_PER_EFFORT
+from shorthaul.affine.tuning import MOST_ORIGINS, REPLAYED_PER_EFFORT
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
-
-#: Origins drawn at most.
-_MOST_ORIGINS = 200
 
 IntArray = npt.NDArray[np.int64]
 
@@ -136,7 +133,7 @@ def _origins(bound: UpperBound, sizes: Mapping[str, int], search: Search) -> Ite
     yield (0,) * widest
     largest = max((max(tiles) for tiles in edges if tiles), default=1)
     random = search.generator()
-    for _ in range(_MOST_ORIGINS if widest else 0):
+    for _ in range(MOST_ORIGINS if widest else 0):
         yield tuple(random.integers(0, largest + 1, widest).tolist())
 
 

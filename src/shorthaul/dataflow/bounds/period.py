@@ -291,11 +291,11 @@ def _core_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> Bound:
 
 
 def _period_at_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> tuple[tuple[float, int], ...]:
-    """Work times price: cores of total cost K do at most K ticks' worth of priced work per tick."""
+    """Work times cost: in a tick, cores of total cost K execute work of at most that cost."""
     cost = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
     total = sum(cost[core.type] for core in platform.cores)
     slowest = max(min(times.values()) for times in tau.values())
-    priced = sum((min(cost[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
+    cost_of_work = sum((min(cost[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
     unit = min((price for price in cost.values() if price > 0), default=Fraction(0))
     if unit == 0:
         return ()
@@ -303,6 +303,6 @@ def _period_at_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> tuple
     curve = []
     for step in range(1, steps + 1):
         budget = unit * step
-        least = priced / budget
+        least = cost_of_work / budget
         curve.append((float(budget), max(slowest, -(-least.numerator // least.denominator))))
     return tuple(curve)

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic_kernels import decode
 from shorthaul.dataflow.caps_hms.placement_kernels import Schedule
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, exact_cost, genes, memory_shortage
@@ -81,19 +83,21 @@ class Decoder:
     threads: int = 1
     _pool: ThreadPoolExecutor | None = field(default=None, repr=False)
 
-    def objectives(self, genotypes: Genotypes) -> FloatArray:
-        """Return period, footprint and core cost of every individual, shape (n, 3); infinite where there is none."""
+    def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
+        """Return period, footprint and core cost of every individual, shape (n, 3).
+
+        They are infinite where there is no schedule, and for those that the deadline left over.
+        """
         n = len(genotypes.compact)
-        answer = np.empty((n, 3), np.float64)
-        pieces = min(self.threads, n)
-        if pieces <= 1:
-            self._run(genotypes, 0, n, answer)
-            return answer
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(self.threads)
-        edges = [n * piece // pieces for piece in range(pieces + 1)]
-        for job in [self._pool.submit(self._run, genotypes, low, high, answer) for low, high in pairwise(edges)]:
-            job.result()
+        answer = np.full((n, 3), np.inf)
+        edges = [n * piece // self.threads for piece in range(self.threads + 1)]
+        pieces = [(genotypes, low, high, answer, search) for low, high in pairwise(edges) if low < high]
+        if len(pieces) == 1:
+            steps = [self._decode(*pieces[0])]
+        else:
+            self._pool = self._pool or ThreadPoolExecutor(self.threads)
+            steps = [job.result() for job in [self._pool.submit(self._decode, *piece) for piece in pieces]]
+        search.spend(sum(steps) / tuning.PLACEMENT_STEPS)
         return answer
 
     def close(self) -> None:
@@ -102,10 +106,16 @@ class Decoder:
             self._pool.shutdown()
             self._pool = None
 
-    def _run(self, genotypes: Genotypes, first: int, stop: int, answer: FloatArray) -> tuple[Mapping, Schedule]:
+    def _decode(self, genotypes: Genotypes, first: int, stop: int, answer: FloatArray, search: Search) -> int:
+        """Fill the objectives of some individuals; return how many steps that took."""
         mapping, schedule = Mapping(self.problem), Schedule(self.problem)
-        decode(self.problem, self.rules, genotypes, first, stop, 1 << 62, mapping, schedule, answer)
-        return mapping, schedule
+        most, steps = tuning.DECODING_STEPS_AT_ONCE, 0
+        while first < stop:
+            first = decode(self.problem, self.rules, genotypes, first, stop, most, mapping, schedule, answer)
+            steps += schedule.steps
+            if search.expired():
+                break
+        return steps
 
     def point(self, decisions: Decisions) -> Point:
         """Return the complete implementation of one mapping.
@@ -117,7 +127,8 @@ class Decoder:
     def point_of(self, genotypes: Genotypes, number: int) -> Point:
         """Return the complete implementation of one genotype; raises as :meth:`point` does."""
         answer = np.empty((number + 1, 3), np.float64)
-        mapping, schedule = self._run(genotypes, number, number + 1, answer)
+        mapping, schedule = Mapping(self.problem), Schedule(self.problem)
+        decode(self.problem, self.rules, genotypes, number, number + 1, 1, mapping, schedule, answer)
         decisions = decisions_of(self.instance, genotypes, number)
         if not np.isfinite(answer[number, 0]):
             raise unschedulable(self.instance, decisions)

@@ -39,7 +39,7 @@ def decode(
     schedule: Schedule,
     objectives: cython.double[:, ::1],
 ) -> int:
-    """Decode individuals from ``first`` on, until ``stop`` or for about so many steps; return the next one.
+    """Decode individuals from ``first`` on, until ``stop`` or for about ``steps`` steps; return the next one.
 
     Fills period, footprint and core cost (infinite without a plan). ``mapping`` and ``schedule`` are left as the last
     individual's decoding made them.

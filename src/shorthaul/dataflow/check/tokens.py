@@ -60,14 +60,14 @@ class _Ring:
         self.write, self.reads, self.delay = write, reads, delay
         self.places = [number if number < delay else -1 for number in range(capacity)]
         self.unread = [len(reads) if number < delay else 0 for number in range(capacity)]
-        self.begun: set[tuple[int, int]] = set()
+        self.started: set[tuple[int, int]] = set()
         self.early: set[tuple[int, int]] = set()
         self.faults: dict[tuple[str, str], Fault] = {}
 
     def enabled(self, edge: int, access: int, k: int) -> bool:
-        """True if the event can happen now: ends once begun, writes into a free place, reads of a token there."""
+        """True if the event can happen now: ends once started, writes into a free place, reads of a token there."""
         if edge == _END:
-            return (access, k) in self.begun
+            return (access, k) in self.started
         token = k if access >= 0 else self.delay + k
         place = token % len(self.places)
         return self.places[place] == token if access >= 0 else not self.unread[place]
@@ -77,7 +77,7 @@ class _Ring:
         token = k if access >= 0 else self.delay + k
         place = token % len(self.places)
         if edge == _BEGIN:
-            self.begun.add((access, k))
+            self.started.add((access, k))
             if access < 0:
                 self.places[place] = -1
                 # readers that took something else for this token will not come back for it

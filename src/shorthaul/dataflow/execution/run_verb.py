@@ -76,7 +76,7 @@ def run(
 def _points(application: Application, machine: Platform, options: RunOptions, search: Search) -> tuple[Point, ...]:
     if options.plan is not None:
         return load_points(options.plan)
-    chosen = PlanOptions(generations=options.generations, population=20, polish_seconds=0)
+    chosen = PlanOptions(generations=options.generations, population=20, polish_effort=0)
     # the exploration must not end with an interrupt handler of its own: it shares this search
     found = plan(application, chosen, platform=machine, search=search).plan
     assert found is not None

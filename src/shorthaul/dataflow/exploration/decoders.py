@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder, rules, topological_rank
-from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder
+from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder, by_contribution
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes, individual
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.solver import Solved, solve_mapping
-from shorthaul.dataflow.options import Decoding
-from shorthaul.dataflow.plan import Point
+from shorthaul.dataflow.options import Decoding, PlanOptions
+from shorthaul.dataflow.plan import Point, covers
 
 FloatArray = npt.NDArray[np.float64]
-#: Orders that the multi-start decoder tries.
-ORDERS_TRIED = 23
 
 
 class MultiStart:
@@ -34,19 +34,21 @@ class MultiStart:
         first = make_decoder(instance, decoding, threads=threads)
         self._decoders = [replace(first, rules=rules(decoding, rank)) for rank in _orders(instance)]
 
-    def objectives(self, genotypes: Genotypes) -> FloatArray:
+    def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
         """Return the best objectives of every individual, shape (n, 3)."""
-        best = self._decoders[0].objectives(genotypes)
+        best = self._decoders[0].objectives(genotypes, search)
         for decoder in self._decoders[1:]:
-            other = decoder.objectives(genotypes)
+            if search.expired():
+                break
+            other = decoder.objectives(genotypes, search)
             better = (other[:, 0] < best[:, 0]) | ((other[:, 0] == best[:, 0]) & (other[:, 1] < best[:, 1]))
             best[better] = other[better]
         return best
 
-    def point_of(self, genotypes: Genotypes, number: int) -> Point:
+    def point_of(self, genotypes: Genotypes, number: int, search: Search | None = None) -> Point:
         """Return the best implementation of one individual."""
-        one = individual(genotypes, number)
-        periods = [tuple(decoder.objectives(one)[0, :2]) for decoder in self._decoders]
+        one, search = individual(genotypes, number), search or Search()
+        periods = [tuple(decoder.objectives(one, search)[0, :2]) for decoder in self._decoders]
         return self._decoders[periods.index(min(periods))].point_of(one, 0)
 
     def close(self) -> None:
@@ -62,7 +64,7 @@ def _orders(instance: Instance) -> list[npt.NDArray[np.int64]]:
     longest = instance.tau.max(axis=1)
     random = np.random.default_rng(0)
     orders = [actors - 1 - forward, forward, np.argsort(np.argsort(-longest, kind="stable"))]
-    for number in range(ORDERS_TRIED - len(orders)):
+    for number in range(tuning.ORDERS_TRIED - len(orders)):
         start = orders[number % 2].astype(np.float64)
         jitter = random.normal(0, actors / 4, actors)
         orders.append(np.argsort(np.argsort(start + jitter, kind="stable")))
@@ -71,43 +73,93 @@ def _orders(instance: Instance) -> list[npt.NDArray[np.int64]]:
 
 @dataclass(slots=True)
 class Exact:
-    """The exact models, warm-started by CAPS-HMS from several orders; ``budget`` ends a solve early."""
+    """The exact models, warm-started by CAPS-HMS from several orders."""
 
     instance: Instance
     decoding: Decoding
     warm: MultiStart
-    search: Search | None = None
+    search: Search
+    #: The undominated points so far, by genotype: what a search archives need not be solved again.
+    points: dict[bytes, Point] = field(default_factory=dict)
 
     def solve(self, decisions: Decisions, compact: bool = True) -> Solved:
         """Return the best point of one mapping, and what was proven about it."""
-        warm = self.warm.point_of(genes(self.instance, decisions, compact=compact), 0)
-        return solve_mapping(self.instance, decisions, self.decoding, warm, self.search)
+        return self._solve(genes(self.instance, decisions, compact=compact), self.search)
 
-    def objectives(self, genotypes: Genotypes) -> FloatArray:
+    def _solve(self, one: Genotypes, search: Search) -> Solved:
+        warm = self.warm.point_of(one, 0, search)
+        return solve_mapping(self.instance, decisions_of(self.instance, one, 0), self.decoding, warm, search)
+
+    def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
         """Return the objectives of every individual, one solve after the other; shape (n, 3)."""
-        answer = self.warm.objectives(genotypes)
+        answer = self.warm.objectives(genotypes, search)
         for i in np.flatnonzero(np.isfinite(answer[:, 0])):
-            answer[i] = self.point_of(genotypes, int(i)).objectives
+            if search.expired():
+                break
+            one = individual(genotypes, int(i))
+            point = self._solve(one, search).point
+            answer[i] = point.objectives
+            if not search.expired() and not any(covers(other, point) for other in self.points.values()):
+                self.points = {key: other for key, other in self.points.items() if not covers(point, other)}
+                self.points[_key(one)] = point
         return answer
 
     def point_of(self, genotypes: Genotypes, number: int) -> Point:
         """Return the best implementation of one individual that the model finds with its effort."""
-        decisions = decisions_of(self.instance, genotypes, number)
-        return self.solve(decisions, bool(np.asarray(genotypes.compact)[number])).point
+        one = individual(genotypes, number)
+        return self.points.get(_key(one)) or self._solve(one, self.search).point
 
     def close(self) -> None:
         """End the threads."""
         self.warm.close()
 
 
+def _key(one: Genotypes) -> bytes:
+    return b"".join(np.asarray(array).tobytes() for array in (one.compact, one.xi, one.decision, one.binding))
+
+
 def decoder_for(
     instance: Instance, decoding: Decoding, *, threads: int = 1, search: Search | None = None
 ) -> GenotypeDecoder:
-    """Return the decoder that the options name; ``budget`` ends an exact solve early."""
+    """Return the decoder that the options name; ``search`` ends the exact solve of a point early."""
     if decoding.decoder == "caps":
         return make_decoder(instance, decoding, threads=threads)
     multistart = MultiStart(instance, decoding, threads=threads)
-    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, search)
+    return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, search or Search())
+
+
+def can_polish(instance: Instance, options: PlanOptions) -> bool:
+    """True if points are to be solved exactly in the end, and some mapping has few enough tasks for that."""
+    kept = instance.multicast_of < 0  # all multicasts replaced
+    tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
+    asked = options.polish_effort > 0 and options.decoder in {"caps", "multistart"}
+    return asked and tasks <= tuning.MOST_POLISHED_TASKS
+
+
+def polish(
+    instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search, low: FloatArray,
+    reference: FloatArray,
+) -> list[Point]:  # fmt: skip
+    """Return the points, and after them those that the exact decoder finds for the same mappings.
+
+    Where the effort does not suffice for all of them, those that contribute most hypervolume (between ``low`` and
+    ``reference``) come first.
+    """
+    search = search.within(options.polish_effort)
+    order = by_contribution(np.array([point.objectives for point in points], np.float64), low, reference)
+    added: list[Point] = []
+    for turn, number in enumerate(order):
+        point = points[number]
+        building = (len(point.starts) + len(point.capacities)) / tuning.SOLVED_TASKS
+        left = search.left()
+        if len(point.starts) > tuning.MOST_POLISHED_TASKS or left < building + tuning.LEAST_POLISH:
+            break
+        share = left / (len(order) - turn) - building
+        share = building + min(tuning.MOST_POLISH, max(tuning.LEAST_POLISH, share))
+        decoding = replace(options, decoder="modulo", solver_effort=share)
+        mapping = Decisions(point.binding, point.xi, point.channel_decision)
+        added.append(solve_mapping(instance, mapping, decoding, point, search).point)
+    return [*points, *added]
 
 
 def fingerprint(*parts: Any) -> str:

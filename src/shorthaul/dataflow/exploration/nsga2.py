@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from shorthaul.core.document import read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
 from shorthaul.dataflow.mapping.arrays import Instance
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
@@ -24,18 +25,14 @@ from shorthaul.dataflow.plan import Point
 IntArray = npt.NDArray[np.int64]
 BitArray = npt.NDArray[np.int8]
 FloatArray = npt.NDArray[np.float64]
-#: Most of a time limit that is left over for what is done with the points afterwards.
-_FINISH_SHARE = 0.5
-#: Individuals of the first generation that are decoded between two looks at the clock, at least.
-_AT_ONCE = 8
 _CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 
 
 class GenotypeDecoder(Protocol):
     """What the explorer needs of a decoder."""
 
-    def objectives(self, genotypes: Genotypes) -> FloatArray:
-        """Return period, footprint and core cost of every individual, shape (n, 3)."""
+    def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
+        """Return period, footprint and core cost of every individual, shape (n, 3); spend what that takes."""
         ...
 
     def point_of(self, genotypes: Genotypes, number: int) -> Point:
@@ -98,62 +95,61 @@ def explore(
     lower: Sequence[float],
     fingerprint: str,
     resumed: State | None = None,
-    reserve_s: float = 0.0,
-    finish_s: float = 0.0,
+    keep_back: Callable[[int], None] = lambda _: None,
 ) -> State:
     """Run NSGA-II, from ``resumed`` or anew, until the generations or the search are used up; return the last state.
 
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0.
-    ``fingerprint`` ties a checkpoint to its problem and options. Of a time limit, ``reserve_s`` are left over, and
-    ``finish_s`` for every point.
+    ``fingerprint`` ties a checkpoint to its problem and options. ``keep_back`` is called with the number of points
+    whenever that may have changed. A generation in which the search ends is dropped, so that going on from a checkpoint
+    is as if never stopped.
     """
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
-    exact = options.decoder in {"modulo", "window"}
-    state, hurried = (resumed, False) if resumed is not None else _begun(instance, decoder, options, search, low)
+    complete = True
+    state = resumed
+    if state is None:
+        state, complete = _first_state(instance, decoder, options, search, low)
     while state.generation < options.generations and not search.expired():
         drawn = state.random.bit_generator.state
         children = _offspring(state, options, able, able_count)
-        children.objectives = decoder.objectives(children.genotypes())
-        if exact and search.expired():
-            # solves were cut short: with them, going on from a checkpoint would not be as if never stopped
+        children.objectives = decoder.objectives(children.genotypes(), search)
+        if search.expired():
             state.random.bit_generator.state = drawn
             break
         before = state.archive
         _replace(state, children, options.population)
+        search.spend((options.population + options.offspring) ** 2 / tuning.RANKED_PAIRS)
         changed = state.archive is not before
         volume = hypervolume(state.archive.objectives, low, state.reference) if changed else state.trace[-1]
         state.trace.append(volume)
-        if changed:
-            finishing_s = finish_s * min(len(state.archive.binding), options.front)
-            search.keep_back(reserve_s + min(finishing_s, _FINISH_SHARE * (search.time_limit_s or 0.0)))
+        keep_back(len(state.archive.binding))
         best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
         search.report(
             best=best,
             bound=low[0],
             what=f"generation {state.generation}  {len(state.archive.binding)} points  hypervolume {volume:.4f}",
         )
-        if options.checkpoint is not None and state.generation % 500 == 0:
+        if options.checkpoint is not None and state.generation % tuning.CHECKPOINT_GENERATIONS == 0:
             _save(options.checkpoint, state, fingerprint)
-    if options.checkpoint is not None and not hurried:
+    if options.checkpoint is not None and complete:
         _save(options.checkpoint, state, fingerprint)
     return state
 
 
-def _begun(
+def _first_state(
     instance: Instance, decoder: GenotypeDecoder, options: PlanOptions, search: Search, low: FloatArray
 ) -> tuple[State, bool]:
-    """Return the first state, and whether it was hurried: cut short by the time limit."""
+    """Return the first state, and whether it is complete: all of its individuals were decoded."""
     random = search.generator()
     population = _initial(instance, options, random)
-    hurried = _decoded(population, decoder, search)
-    hurried = hurried or (options.decoder in {"modulo", "window"} and search.expired())
+    complete = _decode(population, decoder, search)
     archive = _archived(population.take(np.zeros(0, np.int64)), population)
     finite = population.objectives[np.isfinite(population.objectives[:, 0])]
     reference = finite.max(axis=0) if len(finite) else low + 1
     trace = [hypervolume(archive.objectives, low, reference)]
-    return State(0, population, *_ranked(population), archive, reference, trace, random), hurried
+    return State(0, population, *_ranked(population), archive, reference, trace, random), complete
 
 
 def _replace(state: State, children: Individuals, size: int) -> None:
@@ -179,13 +175,6 @@ def hypervolume(points: FloatArray, low: FloatArray, reference: FloatArray) -> f
     scaled = (points - low) / span
     scaled = scaled[(scaled <= 1).all(axis=1)]
     return float(moocore.hypervolume(scaled, ref=np.ones(points.shape[1]))) if len(scaled) else 0.0
-
-
-def reduced(points: FloatArray, most: int, low: FloatArray, reference: FloatArray) -> IntArray:
-    """Return the numbers of at most ``most`` points: the least of every objective, then the largest contributions."""
-    if len(points) <= most:
-        return np.arange(len(points))
-    return np.sort(by_contribution(points, low, reference)[:most])
 
 
 def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) -> IntArray:
@@ -236,20 +225,19 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
     return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
 
 
-def _decoded(population: Individuals, decoder: GenotypeDecoder, search: Search) -> bool:
-    """Fill the objectives, a few individuals at a time; True if time ran out and the rest counts as unschedulable.
+def _decode(population: Individuals, decoder: GenotypeDecoder, search: Search) -> bool:
+    """Fill the objectives, a few individuals at a time; False if the search ended and the rest is left infinite.
 
     Until one can be scheduled, the search goes on.
     """
     objectives = np.full((len(population.binding), 3), np.inf)
     population.objectives = objectives
-    step = max(_AT_ONCE, 2 * search.workers)
-    for first in range(0, len(objectives), step):
+    for first in range(0, len(objectives), tuning.DECODED_AT_ONCE):
         if search.expired() and np.isfinite(objectives).any():
-            return True
-        some = population.take(slice(first, first + step)).genotypes()
-        objectives[first : first + step] = decoder.objectives(some)
-    return False
+            return False
+        some = slice(first, first + tuning.DECODED_AT_ONCE)
+        objectives[some] = decoder.objectives(population.take(some).genotypes(), search)
+    return not search.expired()
 
 
 def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:

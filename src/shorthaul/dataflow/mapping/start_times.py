@@ -21,15 +21,16 @@ def read(start: Mapping[str, Any], task: Task) -> Any:
     return start[task.name] if task.duration else start[task.actor]
 
 
-def staged(
+def add_periods(
     net: MappedNetwork, starts: dict[str, int], period: int, capacities: Mapping[str, int], *, atomic: bool,
-    limits: Mapping[str, int | None] | None = None,
+    limits: Mapping[str, int | None] | None = None, time_limit_s: float = float("inf"),
 ) -> dict[str, int] | None:  # fmt: skip
     """Add whole periods to every firing so that tokens are there when read and buffers hold as few bytes as possible.
 
     The buffers named in ``capacities`` hold no more tokens than that, and those in one memory no more bytes than its
     limit in ``limits``; with ``atomic``, places are held from firing to firing. None if there are no such stages. A
-    linear program over the stages, integral without ``limits``: every constraint is a difference of two of them.
+    linear program over the stages, integral without ``limits``: every constraint is a difference of two of them. With
+    ``limits``, none is found either where ``time_limit_s`` does not suffice.
     """
     import numpy as np
     from scipy.optimize import linprog
@@ -68,6 +69,7 @@ def staged(
     solved = linprog(
         cost, A_ub=matrix.tocsr(), b_ub=[limit for _, limit in rows], bounds=bounds,
         method="highs-ds" if limits is None else "highs", integrality=None if limits is None else 1,
+        options={"time_limit": max(0.01, time_limit_s)} if limits is not None and time_limit_s < 1e7 else {},
     )  # fmt: skip
     if solved.x is None:
         return None
@@ -76,7 +78,7 @@ def staged(
     return {name: at + period * stage[owner.get(name, name)] for name, at in starts.items()}
 
 
-def settled(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
+def place_timeless(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
     """Return the starts with accesses that take no time put at the ends of their execution."""
     placed = dict(starts)
     for name in net.network.actors:
@@ -133,4 +135,4 @@ def serial_schedule(
             waiting[follower] -= 1
             if not waiting[follower]:
                 ready.append(follower)
-    return None if any(waiting.values()) else (max(1, now), settled(net, starts))
+    return None if any(waiting.values()) else (max(1, now), place_timeless(net, starts))

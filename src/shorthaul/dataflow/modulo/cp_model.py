@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import read, written
 from shorthaul.dataflow.modulo.disjunctive_graph import cyclic_components, on_one_cycle
-from shorthaul.dataflow.modulo.work_allowance import Allowance
+
+#: CP-SAT's limit in seconds where there is none.
+_NO_LIMIT_S = 1e7
 
 
 class _Model:
@@ -121,11 +125,11 @@ def _total(net: MappedNetwork, name: str) -> int:
     return net.execution[name] + sum(task.duration for task in (*net.reads[name], *net.writes[name]))
 
 
-def start_at(net: MappedNetwork, period: int, allowance: Allowance, hint: Mapping[str, int]) -> dict[str, int] | None:
-    """Return start ticks at ``period``, an empty dictionary if there are none, None if undecided within the allowance.
+def start_at(net: MappedNetwork, period: int, search: Search, hint: Mapping[str, int]) -> dict[str, int] | None:
+    """Return start ticks at ``period``, an empty dictionary if there are none, None if undecided within the search.
 
     ``hint`` names starts that may be a good guess. Channels between actors on no common cycle are left to
-    :func:`~shorthaul.dataflow.stages.staged`.
+    :func:`~shorthaul.dataflow.mapping.start_times.add_periods`.
     """
     from ortools.sat.python import cp_model
 
@@ -141,7 +145,7 @@ def start_at(net: MappedNetwork, period: int, allowance: Allowance, hint: Mappin
         model.cp.add_no_overlap(intervals)
     for name, variable in model.start.items():
         model.cp.add_hint(variable, hint[name] % period)
-    status, solver = allowance.solve(model.cp)
+    status, solver = solve_model(model.cp, search)
     if status == cp_model.INFEASIBLE:
         return {}
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
@@ -152,3 +156,17 @@ def start_at(net: MappedNetwork, period: int, allowance: Allowance, hint: Mappin
         name: int(solver.value(variable)) + period * stage.get(owner.get(name, name), 0)
         for name, variable in model.start.items()
     }
+
+
+def solve_model(model: Any, search: Search) -> tuple[int, Any]:
+    """Solve a CP-SAT model on one worker with the effort that is left; return the status and the solver."""
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    solver.parameters.max_deterministic_time = max(0.01, search.left()) * tuning.CP_SAT_TIME
+    solver.parameters.max_time_in_seconds = min(_NO_LIMIT_S, max(0.01, search.remaining_s()))
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 0
+    status = solver.solve(model)
+    search.spend(solver.response_proto.deterministic_time / tuning.CP_SAT_TIME)
+    return status, solver

@@ -51,7 +51,7 @@ class DisjunctiveGraph:
 def disjunctive_graph(
     net: MappedNetwork, capacities: Mapping[str, int] | None = None, *, atomic: bool = False
 ) -> DisjunctiveGraph:
-    """Return the graph of ``net``; the buffers named in ``capacities`` hold no more than so many tokens.
+    """Return the graph of ``net``; the buffers named in ``capacities`` hold at most these tokens.
 
     ``atomic``: a place is held from firing to firing, not from access to access.
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork, needed_capacities
-from shorthaul.dataflow.mapping.start_times import staged, tokens_to_itself
+from shorthaul.dataflow.mapping.start_times import add_periods, tokens_to_itself
 from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule_within
-from shorthaul.dataflow.modulo.work_allowance import Allowance
 from shorthaul.dataflow.plan import Point
-
-#: Most choices of capacities looked at.
-_MOST_NODES = 40
-#: Share of the work left that one of them may take.
-_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +23,7 @@ class _Node:
 
 
 def fits(net: MappedNetwork, limits: Mapping[str, int | None], tokens: Mapping[str, int]) -> bool:
-    """True if buffers that hold so many ``tokens`` fit the memories, of ``limits`` bytes (None: any)."""
+    """True if buffers that hold ``tokens`` fit the memories, of ``limits`` bytes (None: any)."""
     used = _used(net, tokens)
     return all((limit := limits[name]) is None or amount <= limit for name, amount in used.items())
 
@@ -40,7 +36,7 @@ def _used(net: MappedNetwork, tokens: Mapping[str, int]) -> dict[str, int]:
 
 
 def schedule_in_memories(
-    net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], allowance: Allowance, hint: Point | None, *,
+    net: MappedNetwork, free: Schedule, limits: Mapping[str, int | None], search: Search, hint: Point | None, *,
     atomic: bool,
 ) -> Schedule | None:  # fmt: skip
     """Return the schedule of the least period found whose buffers fit, and the least period not excluded for any.
@@ -54,14 +50,14 @@ def schedule_in_memories(
     if not fits(net, limits, low):
         return None
     best = None if hint is None else Schedule(hint.period, dict(hint.starts), free.least)
-    tree = _Tree(net, limits, atomic)
+    tree = _Tree(net, limits, atomic, search)
     nodes, proven, method = [_Node(low, tree.room(low), free.least)], [], free.method
     found: Schedule | None = free
-    for _ in range(_MOST_NODES):
+    for _ in range(tuning.MOST_CAPACITIES):
         node = nodes.pop()
         if best is None or node.least < best.period:
             if found is None:
-                part = allowance.part(_SHARE * allowance.left_s)
+                part = search.part(tuning.CAPACITIES_SHARE)
                 most = None if best is None else best.period
                 found = modulo_schedule_within(net, node.least, part, None, node.high, atomic=atomic, most=most)
             if found is None:
@@ -75,7 +71,7 @@ def schedule_in_memories(
                     proven.append(found.least)
                     best = placed if placed is not None and (best is None or placed.period < best.period) else best
         found = None
-        if not nodes or allowance.is_over:
+        if not nodes or search.expired():
             break
     if best is None:
         return None
@@ -87,6 +83,7 @@ class _Tree:
     net: MappedNetwork
     limits: Mapping[str, int | None]
     atomic: bool
+    search: Search
 
     def tokens(self, schedule: Schedule) -> dict[str, int]:
         return needed_capacities(self.net, schedule.starts, schedule.period, atomic_firing=self.atomic)
@@ -95,7 +92,10 @@ class _Tree:
         """Return the schedule with whole periods between its firings such that the buffers fit; None if none do."""
         if fits(self.net, self.limits, self.tokens(found)):
             return found
-        starts = staged(self.net, found.starts, found.period, {}, atomic=self.atomic, limits=self.limits)
+        starts = add_periods(
+            self.net, found.starts, found.period, {}, atomic=self.atomic, limits=self.limits,
+            time_limit_s=self.search.remaining_s(),
+        )  # fmt: skip
         return None if starts is None else replace(found, starts=starts)
 
     def room(self, low: Mapping[str, int]) -> dict[str, int]:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.core.random_kernels import Random
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork
-from shorthaul.dataflow.mapping.start_times import serial_schedule, settled, staged
-from shorthaul.dataflow.modulo import branching_kernels, selection_kernels
+from shorthaul.dataflow.mapping.start_times import add_periods, place_timeless, serial_schedule
+from shorthaul.dataflow.modulo import annealing_kernels, branching_kernels, propagation_kernels, selection_kernels
 from shorthaul.dataflow.modulo.cp_model import start_at
 from shorthaul.dataflow.modulo.disjunctive_graph import (
     DisjunctiveGraph,
@@ -27,22 +29,10 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
     times_of,
     turns,
 )
-from shorthaul.dataflow.modulo.work_allowance import Allowance
 from shorthaul.dataflow.plan import Point
 
-#: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
-_ROUNDS = ((0.003, 0.003, True), (0.005, 0.001, False))
-_FIRST_MOVES = 4000
-_FIRST_NODES = 1200
-#: Longest call of a kernel, in nominal seconds: Ctrl-C is heard between calls.
-_CALL_S = 0.3
-#: The round from which CP-SAT gets turns too, and the nominal seconds of the first.
-_CP_ROUND, _CP_S = 6, 0.1
-#: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
-_TREE_BYTES = 2**27
-_LEAST_DEPTH = 40
-#: Most sums of durations that are looked at for one pair of tasks.
-_SUMS = 256
+#: Arcs that one move of the local search looks at, per node: an estimate, for the length of a call.
+_ARCS_PER_MOVE = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +46,7 @@ class Schedule:
 
 
 def modulo_schedule(
-    net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None, *, atomic: bool = False
+    net: MappedNetwork, least: int, search: Search, hint: Point | None, *, atomic: bool = False
 ) -> Schedule:
     """Return the schedule of the least period found, and the least period not excluded (equal to it when proven).
 
@@ -64,18 +54,16 @@ def modulo_schedule(
     the schedule needs: as few bytes as its residues allow, counted from firing to firing with ``atomic``.
     """
     period, starts = _serial(net) if hint is None else (hint.period, dict(hint.starts))
-    search = _Search(disjunctive_graph(net), net, starts, period, least, allowance)
-    search.run()
-    if search.period < period:
-        period, starts = search.period, search.starts({}, atomic=atomic)
-    return Schedule(period, _from_zero(settled(net, starts)), search.least, search.method)
+    solver = _Solver(disjunctive_graph(net), net, starts, period, least, search)
+    solver.run()
+    return solver.schedule(period, starts, {}, atomic=atomic)
 
 
 def modulo_schedule_within(
-    net: MappedNetwork, least: int, allowance: Allowance, hint: Point | None, capacities: Mapping[str, int], *,
+    net: MappedNetwork, least: int, search: Search, hint: Point | None, capacities: Mapping[str, int], *,
     atomic: bool = False, most: int | None = None,
 ) -> Schedule | None:  # fmt: skip
-    """Return as :func:`periodic` does, with buffers of these ``capacities``; None if there is no start.
+    """Return as :func:`modulo_schedule` does, with buffers of these ``capacities``; None if there is no start.
 
     ``hint`` is used only if its buffers are no larger. Periods from ``most`` on are of no interest: what is proven is
     that there is none below, and the schedule may be any.
@@ -87,11 +75,9 @@ def modulo_schedule_within(
         if serial is None:
             return None
         period, starts = serial
-    search = _Search(disjunctive_graph(net, capacities, atomic=atomic), net, starts, period, least, allowance, most)
-    search.run(cp=False)
-    if search.period < period:
-        period, starts = search.period, search.starts(capacities, atomic=atomic)
-    return Schedule(period, _from_zero(settled(net, starts)), search.least, search.method)
+    solver = _Solver(disjunctive_graph(net, capacities, atomic=atomic), net, starts, period, least, search, most)
+    solver.run(cp=False)
+    return solver.schedule(period, starts, capacities, atomic=atomic)
 
 
 def _serial(net: MappedNetwork) -> tuple[int, dict[str, int]]:
@@ -100,104 +86,101 @@ def _serial(net: MappedNetwork) -> tuple[int, dict[str, int]]:
     return serial
 
 
-def _from_zero(starts: dict[str, int]) -> dict[str, int]:
-    first = min(starts.values())
-    return {name: start - first for name, start in starts.items()}
-
-
-class _Search:
+class _Solver:
     """The best times so far at ``period``, and ``least``, below which there are none."""
 
     def __init__(
         self, graph: DisjunctiveGraph, net: MappedNetwork, starts: dict[str, int], period: int, least: int,
-        allowance: Allowance, most: int | None = None,
+        search: Search, most: int | None = None,
     ) -> None:  # fmt: skip
         self.graph, self.net = graph, net
         self.period, self.least, self.method = period, least, ""
         self.most = period if most is None else most
         self.best = times_of(graph, starts)
         self.first = (self.best, period)
-        self.allowance = allowance
+        self.search = search
         self.random = Random(1)
         self.layout = selection_kernels.Graph(graph)
-        self.room = selection_kernels.Annealing(self.layout)
+        self.room = selection_kernels.Selection(self.layout)
         self.trees: dict[int, _Tree] = {}
 
-    def open(self) -> bool:
-        """True while there is something to decide and work left to do it with."""
-        return self.least < self.goal and not self.allowance.is_over
+    def is_open(self) -> bool:
+        """True while there is something to decide and effort left to do it with."""
+        return self.least < self.goal and not self.search.expired()
 
     @property
     def goal(self) -> int:
-        """What a period must be less than to be of interest."""
+        """Only periods below this are of interest."""
         return min(self.period, self.most)
 
-    def starts(self, capacities: Mapping[str, int], *, atomic: bool) -> dict[str, int]:
-        """Return the starts of the best schedule, with whole periods that keep the buffers small."""
-        found = settled(self.net, starts_of(self.graph, self.best))
-        placed = staged(self.net, found, self.period, capacities, atomic=atomic)
-        assert placed is not None, "the graph has arcs for tokens and places wherever these can be short"
-        return placed
+    def schedule(self, period: int, starts: dict[str, int], capacities: Mapping[str, int], *, atomic: bool) -> Schedule:
+        """Return the best schedule, with whole periods that keep the buffers small; the one given if none is better."""
+        if self.period < period:
+            period = self.period
+            times = place_timeless(self.net, starts_of(self.graph, self.best))
+            placed = add_periods(self.net, times, period, capacities, atomic=atomic)
+            assert placed is not None, "the graph has arcs for tokens and places wherever these can be short"
+            starts = placed
+        starts = place_timeless(self.net, starts)
+        first = min(starts.values())
+        return Schedule(period, {name: start - first for name, start in starts.items()}, self.least, self.method)
 
     def run(self, *, cp: bool = True) -> None:
-        """Alternate the searches, each round twice as long as the last, until the period is proven or work is up.
+        """Alternate the searches, each round twice as long as the last, until the period is proven or effort is up.
 
         With ``cp``, CP-SAT is asked too.
         """
-        turn = 0
-        while self.open():
-            hot, cold, afresh = _ROUNDS[turn % len(_ROUNDS)]
+        number = 0
+        while self.is_open():
+            hot, cold, afresh = tuning.COOLINGS[number % len(tuning.COOLINGS)]
             start = self.first if afresh else (self.best, self.period)
-            moves = _FIRST_MOVES << min(turn, 40)
+            moves = tuning.FIRST_MOVES << min(number, 40)
             # annealing seldom finds what is left to gain where that is less than its heat
             moves = moves if self.goal - self.least > hot * self.least else moves >> 1
             self.anneal(start, moves, hot * self.least, cold * self.least)
             # the bound itself is often met, and one tick less than the best often impossible
             middle = (self.least + self.goal - 1) // 2
-            for target, share in ((self.least, 2), (self.goal - 1, 1), (middle, 12)):
-                if self.open() and self.least <= target < self.goal:
-                    self.decide(target, (_FIRST_NODES << min(turn, 40)) // share)
-            if cp and turn >= _CP_ROUND and self.open():
-                self.solve(self.goal - 1, _CP_S * 2.0 ** (turn - _CP_ROUND))
-            turn += 1
+            targets = (self.least, self.goal - 1, middle)
+            for target, divisor in zip(targets, tuning.NODE_DIVISORS, strict=True):
+                if self.is_open() and self.least <= target < self.goal:
+                    self.decide(target, (tuning.FIRST_NODES << min(number, 40)) // divisor)
+            if cp and number >= tuning.CP_ROUND and self.is_open():
+                self.solve(self.goal - 1, tuning.FIRST_CP_EFFORT * 2.0 ** (number - tuning.CP_ROUND))
+            number += 1
 
     def anneal(self, start: tuple[IntArray, int], moves: int, hot: float, cold: float) -> None:
         """Look for a better schedule by local search from ``start``, times at a period."""
-        cost = 1e-6 + 3.5e-8 * len(self.best)
-        moves = max(0, min(moves, int(min(_CALL_S, self.allowance.left_s) / cost)))
-        best = start[0].copy()
-        period = selection_kernels.improve(
-            self.layout, self.room, self.random, best, start[1], self.least, moves, hot, cold
+        most = min(tuning.CALL_EFFORT, self.search.left()) * tuning.SELECTION_STEPS / (_ARCS_PER_MOVE * len(self.best))
+        best, done = start[0].copy(), self.room.steps
+        period = annealing_kernels.improve(
+            self.layout, self.room, self.random, best, start[1], self.least, min(moves, int(most)), hot, cold
         )
-        self.allowance.spend(max(1, moves) * cost)
+        self.search.spend((self.room.steps - done) / tuning.SELECTION_STEPS)
         if period < self.period:
             self.period, self.best = period, best
 
     def decide(self, target: int, nodes: int) -> None:
-        """Look for a schedule of period ``target`` at most, or for a proof that there is none, with so many nodes."""
-        n = len(self.best)
+        """Look for a schedule of period ``target`` at most, or for a proof that there is none, in ``nodes`` nodes."""
         self.trees = {period: tree for period, tree in self.trees.items() if self.least <= period < self.period}
         if target not in self.trees:
-            closing_s = 2e-9 * n**3
-            if closing_s > max(_CALL_S, self.allowance.left_s):  # nothing would be left, not even soon
-                return
+            closing = len(self.best) ** 3 / tuning.CLOSING_STEPS
+            if closing > max(tuning.CALL_EFFORT, self.search.left()) or closing > self.search.remaining_s():
+                return  # nothing would be left, not even soon
             self.trees[target] = _Tree(self.graph, target)
-            self.allowance.spend(closing_s)
+            self.search.spend(closing)
         tree = self.trees[target]
-        cost = 1e-6 + 1e-8 * n**2 + 1.5e-9 * tree.triples
-        while nodes > 0 and self.open() and tree.outcome == branching_kernels.PAUSED:
-            used = tree.go_on(max(1, min(nodes, int(min(_CALL_S, self.allowance.left_s) / cost))))
-            self.allowance.spend(used * cost)
-            nodes -= used
+        while nodes > 0 and self.is_open() and tree.outcome == branching_kernels.PAUSED:
+            nodes -= tree.visit(nodes, self.search)
         if tree.outcome == branching_kernels.EXHAUSTED:
             self.least, self.method = target + 1, "branch and bound over the orders on all resources"
         elif tree.outcome == branching_kernels.FOUND:
-            self.period, self.best = target, tree.times
-            self.anneal((self.best, target), 0, 1.0, 1.0)
+            self.best = tree.times
+            found = selection_kernels.evaluate(self.layout, self.room, self.best, target, self.least, target)
+            self.period = min(found, target)
 
-    def solve(self, target: int, seconds: float) -> None:
+    def solve(self, target: int, effort: float) -> None:
         """Ask CP-SAT for a schedule of period ``target``."""
-        answer = start_at(self.net, target, self.allowance.part(seconds), starts_of(self.graph, self.best))
+        answer = start_at(self.net, target, self.search.within(effort), starts_of(self.graph, self.best))
         if answer is None:
             return
         if answer:
@@ -212,22 +195,22 @@ class _Tree:
     def __init__(self, graph: DisjunctiveGraph, period: int) -> None:
         self.times: IntArray = np.zeros(len(graph.names), np.int64)
         before, after, ticks = turns(graph)
-        starts, members = resources(graph)
-        #: What a node costs grows with these: which task lies between which two on a resource.
-        self.triples = int((np.diff(starts) ** 3).sum())
         root = fixed_differences(graph, period)
         n = len(graph.names)
-        depth = min(4 * len(ticks) + 8, _TREE_BYTES // (8 * n * n + len(ticks)))
+        depth = min(4 * len(ticks) + 8, tuning.TREE_BYTES // (8 * n * n + len(ticks)))
         self.outcome = branching_kernels.PAUSED
         if root is None:
             self.outcome = branching_kernels.EXHAUSTED
-        elif depth < _LEAST_DEPTH and depth < 4 * len(ticks) + 8:
+        elif depth < tuning.LEAST_DEPTH and depth < 4 * len(ticks) + 8:
             self.outcome = branching_kernels.TOO_DEEP
         else:
-            self.on = branching_kernels.Resources(starts, members, _SUMS)
-            self.tree = branching_kernels.Tree(period, graph.duration, before, after, ticks, depth, root)
+            self.on = propagation_kernels.Resources(*resources(graph), tuning.MOST_SUMS)
+            self.at = propagation_kernels.Differences(period, graph.duration, before, after, ticks, root)
+            self.tree = branching_kernels.Tree(root, len(ticks), depth)
 
-    def go_on(self, nodes: int) -> int:
-        """Visit up to ``nodes`` more nodes; return how many were visited."""
-        self.outcome, visited = branching_kernels.branch(self.tree, self.on, nodes, self.times)
+    def visit(self, nodes: int, search: Search) -> int:
+        """Visit up to ``nodes`` more nodes, but only for a moment; return how many were visited."""
+        steps, done = int(min(tuning.CALL_EFFORT, search.left()) * tuning.BRANCHING_STEPS), self.at.steps
+        self.outcome, visited = branching_kernels.branch(self.tree, self.at, self.on, nodes, steps + 1, self.times)
+        search.spend((self.at.steps - done) / tuning.BRANCHING_STEPS)
         return visited

@@ -1,4 +1,4 @@
-"""Orders on all resources (a selection of the cyclic disjunctive graph), their least period, and a local search.
+"""Orders on all resources (a selection of the cyclic disjunctive graph), and their least period.
 
 Any times induce a selection: on every resource, tasks follow each other as their times do modulo the period. Its
 least period is the maximum cycle ratio of the arcs between successors, found with longest paths that start at the
@@ -11,16 +11,10 @@ from typing import Any
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import log, pow  # noqa: A004 -- the function of C
-from cython.cimports.shorthaul.core.random_kernels import Random
 from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import floor_division
 
-READ = cython.declare(cython.longlong, 1)
-WRITE = cython.declare(cython.longlong, 3)
 #: The period of a selection that no period suffices for, or that was given up.
 NEVER = cython.declare(cython.longlong, 1 << 60)
-#: How often a move undoes an arc of the critical cycle.
-CRITICAL = cython.declare(cython.double, 0.6)
 
 
 @cython.final
@@ -61,8 +55,8 @@ class Graph:
 
 @cython.final
 @cython.cclass
-class Annealing:
-    """Room for the local search: times of all nodes, and the arcs of a selection.
+class Selection:
+    """Times of all nodes, the arcs of the selection that they induce, and room to work in.
 
     Arc k says: time[arc_to[k]] >= time[arc_from[k]] + arc_ticks[k] - arc_periods[k] * P.
     """
@@ -73,6 +67,7 @@ class Annealing:
     turn: cython.longlong[::1]  # per node, in which period it starts
     residue: cython.longlong[::1]
     order: cython.longlong[::1]
+    steps: cython.longlong  # arcs looked at so far: the work
     arcs: cython.Py_ssize_t
     arc_from: cython.longlong[::1]
     arc_to: cython.longlong[::1]
@@ -96,6 +91,7 @@ class Annealing:
         self.turn = np.empty(nodes, np.int64)
         self.residue = np.empty(nodes, np.int64)
         self.order = np.empty(nodes, np.int64)
+        self.steps = 0
         self.arcs = 0
         self.arc_from = np.empty(arcs, np.int64)
         self.arc_to = np.empty(arcs, np.int64)
@@ -115,7 +111,7 @@ class Annealing:
 @cython.nogil
 @cython.exceptval(check=False)
 def _add_arc(
-    room: Annealing,
+    room: Selection,
     source: cython.longlong,
     target: cython.longlong,
     ticks: cython.longlong,
@@ -131,11 +127,12 @@ def _add_arc(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _select(graph: Graph, room: Annealing, period: cython.longlong) -> cython.void:
+def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
     """Fill the arcs of the selection that ``moved`` induces."""
     f: cython.Py_ssize_t
     k: cython.Py_ssize_t
     last: cython.longlong
+    room.steps += 4 * room.arcs
     room.arcs = 0
     for f in range(graph.first.shape[0]):
         last = _chain(graph, room, graph.first[f], graph.execution[f])
@@ -153,7 +150,7 @@ def _select(graph: Graph, room: Annealing, period: cython.longlong) -> cython.vo
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _chain(graph: Graph, room: Annealing, last: cython.longlong, target: cython.longlong) -> cython.longlong:
+def _chain(graph: Graph, room: Selection, last: cython.longlong, target: cython.longlong) -> cython.longlong:
     """Add arcs from ``last`` to the accesses between, one after the other, and to ``target``; return that."""
     count: cython.Py_ssize_t = 0
     place: cython.Py_ssize_t
@@ -175,7 +172,7 @@ def _chain(graph: Graph, room: Annealing, last: cython.longlong, target: cython.
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _insert(room: Annealing, count: cython.Py_ssize_t, node: cython.longlong, period: cython.longlong) -> cython.void:
+def _insert(room: Selection, count: cython.Py_ssize_t, node: cython.longlong, period: cython.longlong) -> cython.void:
     """Insert a node into ``count`` others, in the order of their residues."""
     residue: cython.longlong = room.moved[node] - room.turn[node] * period
     place: cython.Py_ssize_t = count
@@ -193,7 +190,7 @@ def _insert(room: Annealing, count: cython.Py_ssize_t, node: cython.longlong, pe
 @cython.nogil
 @cython.exceptval(check=False)
 def _cycle_of_accesses(
-    graph: Graph, room: Annealing, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
+    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
 ) -> cython.void:
     """Add the arcs between successors on an interconnect, the last before the first a period on."""
     count: cython.Py_ssize_t = stop - first
@@ -212,7 +209,7 @@ def _cycle_of_accesses(
 @cython.nogil
 @cython.exceptval(check=False)
 def _cycle_of_firings(
-    graph: Graph, room: Annealing, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
+    graph: Graph, room: Selection, period: cython.longlong, first: cython.Py_ssize_t, stop: cython.Py_ssize_t
 ) -> cython.void:
     """Add the arcs between successors on a core, which firings hold from begin to end."""
     count: cython.Py_ssize_t = stop - first
@@ -230,7 +227,7 @@ def _cycle_of_firings(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _raise_times(room: Annealing, period: cython.longlong) -> cython.Py_ssize_t:
+def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
     """Raise ``tried`` until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will."""
     k: cython.Py_ssize_t
     passes: cython.Py_ssize_t = 0
@@ -246,6 +243,7 @@ def _raise_times(room: Annealing, period: cython.longlong) -> cython.Py_ssize_t:
                 room.tried[room.arc_to[k]] = least
                 room.into[room.arc_to[k]] = k
                 changed = True
+        room.steps += room.arcs
         if not changed:
             return 0
         passes += 1
@@ -258,7 +256,7 @@ def _raise_times(room: Annealing, period: cython.longlong) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _find_cycle(room: Annealing) -> cython.Py_ssize_t:
+def _find_cycle(room: Selection) -> cython.Py_ssize_t:
     """Fill ``cycle`` with arcs that made one another's ends late; return how many, 0 if there is no such cycle."""
     root: cython.Py_ssize_t
     length: cython.Py_ssize_t = 0
@@ -286,7 +284,7 @@ def _find_cycle(room: Annealing) -> cython.Py_ssize_t:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _least_period(room: Annealing, low: cython.longlong, most: cython.longlong) -> cython.longlong:
+def least_period(room: Selection, low: cython.longlong, most: cython.longlong) -> cython.longlong:
     """Return the least period from ``low`` to ``most`` of the selection, else NEVER.
 
     Fills ``critical`` with the arcs that forbid less and ``moved`` with a schedule. From one cycle's ratio to the next
@@ -322,7 +320,7 @@ def _least_period(room: Annealing, low: cython.longlong, most: cython.longlong) 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _try_moved(room: Annealing) -> cython.void:
+def _try_moved(room: Selection) -> cython.void:
     k: cython.Py_ssize_t
     for k in range(room.moved.shape[0]):
         room.tried[k] = room.moved[k]
@@ -331,124 +329,8 @@ def _try_moved(room: Annealing) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _place(graph: Graph, room: Annealing, node: cython.longlong, at: cython.longlong) -> cython.void:
-    """Put an access at a time; what comes before or after it in its firing gives way, as little as possible."""
-    f: cython.longlong = graph.firing[node]
-    begin: cython.longlong = graph.first[f]
-    middle: cython.longlong = graph.execution[f]
-    end: cython.longlong = graph.stop[f] - 1
-    k: cython.longlong
-    room.moved[node] = at
-    if graph.kind[node] == READ:
-        room.moved[begin] = min(room.moved[begin], at)
-        room.moved[middle] = max(room.moved[middle], at)
-        for k in range(middle + 1, end):
-            room.moved[k] = max(room.moved[k], room.moved[middle])
-            room.moved[end] = max(room.moved[end], room.moved[k])
-    else:
-        room.moved[end] = max(room.moved[end], at)
-        room.moved[middle] = min(room.moved[middle], at)
-        for k in range(begin + 1, middle):
-            room.moved[k] = min(room.moved[k], room.moved[middle])
-            room.moved[begin] = min(room.moved[begin], room.moved[k])
-    room.moved[end] = max(room.moved[end], room.moved[middle])
-    room.moved[begin] = min(room.moved[begin], room.moved[middle])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _exchange(
-    graph: Graph, room: Annealing, random: Random, number: cython.Py_ssize_t, period: cython.longlong
-) -> cython.void:
-    """Undo a critical arc: let its ends swap, or move a firing away."""
-    i: cython.longlong = room.tight_from[number]
-    j: cython.longlong = room.tight_to[number]
-    lag: cython.longlong = room.tight_lag[number] * period
-    before: cython.longlong = room.moved[i] - lag
-    after: cython.longlong = room.moved[j] + lag
-    k: cython.Py_ssize_t
-    by: cython.longlong
-    how: cython.double = random.real()
-    if (graph.kind[i] == READ or graph.kind[i] == WRITE) and (graph.kind[j] == READ or graph.kind[j] == WRITE):
-        if how < 0.6:
-            _place(graph, room, j, before - (how < 0.4))
-        if how >= 0.4:
-            _place(graph, room, i, after + (how >= 0.6))
-        return
-    i = graph.firing[i] if how < 0.5 else graph.firing[j]
-    by = cython.cast(cython.longlong, (random.real() - 0.5) * 0.5 * period)
-    for k in range(graph.first[i], graph.stop[i]):
-        room.moved[k] += by
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _scatter(graph: Graph, room: Annealing, random: Random, period: cython.longlong) -> cython.void:
-    """Move a random access within its firing, or a random firing, with its pauses or without."""
-    how: cython.double = random.real()
-    at: cython.longlong = cython.cast(cython.longlong, random.real() * period)
-    node: cython.longlong
-    f: cython.longlong
-    span: cython.longlong
-    k: cython.Py_ssize_t
-    if how < 0.5 and graph.accesses.shape[0] > 0:
-        node = graph.accesses[random.below(graph.accesses.shape[0])]
-        f = graph.firing[node]
-        span = room.moved[graph.stop[f] - 1] - room.moved[graph.first[f]]
-        _place(graph, room, node, room.moved[graph.first[f]] - ((period - span) >> 1) + at)
-        return
-    f = random.below(graph.first.shape[0])
-    if how < 0.75:
-        at -= room.moved[graph.first[f]]
-        for k in range(graph.first[f], graph.stop[f]):
-            room.moved[k] += at
-        return
-    for k in range(graph.first[f], graph.stop[f]):
-        room.moved[k] = at
-        at += graph.duration[k]
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _rebase(graph: Graph, room: Annealing, period: cython.longlong) -> cython.void:
-    """Take whole periods off units of firings, so that their first one begins in the first period."""
-    f: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    by: cython.longlong
-    for f in range(graph.first.shape[0] - 1, -1, -1):  # the leaders last: the others look at them
-        by = floor_division(room.moved[graph.first[graph.leader[f]]], period) * period
-        for k in range(graph.first[f], graph.stop[f]):
-            room.moved[k] -= by
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _accept(graph: Graph, room: Annealing, period: cython.longlong) -> cython.void:
-    """Make ``moved`` the schedule at hand, and note its critical arcs."""
-    k: cython.Py_ssize_t
-    i: cython.longlong
-    j: cython.longlong
-    _rebase(graph, room, period)
-    for k in range(room.moved.shape[0]):
-        room.time[k] = room.moved[k]
-    for k in range(room.criticals):
-        i = room.arc_from[room.critical[k]]
-        j = room.arc_to[room.critical[k]]
-        room.tight_from[k] = i
-        room.tight_to[k] = j
-        room.tight_lag[k] = floor_division(
-            room.time[i] + room.arc_ticks[room.critical[k]] - room.time[j] + period - 1, period
-        )
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> cython.void:
+def copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> cython.void:
+    """Fill ``target`` with the times in ``source``."""
     k: cython.Py_ssize_t
     for k in range(source.shape[0]):
         target[k] = source[k]
@@ -456,7 +338,7 @@ def _copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> c
 
 def evaluate(
     graph: Graph,
-    room: Annealing,
+    room: Selection,
     time: cython.longlong[::1],
     period: cython.longlong,
     low: cython.longlong,
@@ -468,76 +350,9 @@ def evaluate(
     """
     least: cython.longlong
     with cython.nogil:
-        _copy(time, room.moved)
-        _select(graph, room, period)
-        least = _least_period(room, low, most)
+        copy(time, room.moved)
+        select(graph, room, period)
+        least = least_period(room, low, most)
         if least != NEVER:
-            _copy(room.moved, time)
+            copy(room.moved, time)
     return int(least)
-
-
-def improve(
-    graph: Graph,
-    room: Annealing,
-    random: Random,
-    best: cython.longlong[::1],
-    period: cython.longlong,
-    low: cython.longlong,
-    moves: cython.longlong,
-    hot: cython.double,
-    cold: cython.double,
-) -> int:
-    """Simulated annealing over selections from the schedule ``best``; return the least period seen, at best ``low``.
-
-    Fills ``best`` with a schedule of that period. The temperature falls from ``hot`` to ``cold`` ticks; every other
-    move or so undoes an arc of the critical cycle.
-    """
-    with cython.nogil:
-        period = _anneal(graph, room, random, best, period, low, moves, hot, cold)
-    return int(period)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _anneal(
-    graph: Graph,
-    room: Annealing,
-    random: Random,
-    best: cython.longlong[::1],
-    period: cython.longlong,
-    low: cython.longlong,
-    moves: cython.longlong,
-    hot: cython.double,
-    cold: cython.double,
-) -> cython.longlong:
-    least: cython.longlong = period
-    tight: cython.Py_ssize_t = 0
-    number: cython.longlong
-    limit: cython.longlong
-    found: cython.longlong
-    heat: cython.double
-    _copy(best, room.time)
-    for number in range(-1, moves):
-        _copy(room.time, room.moved)
-        limit = period
-        if number >= 0:  # the first turn evaluates the selection at hand
-            if tight and random.real() < CRITICAL:
-                _exchange(graph, room, random, random.below(tight), period)
-            else:
-                _scatter(graph, room, random, period)
-            heat = hot * pow(cold / hot, cython.cast(cython.double, number) / moves)
-            limit += cython.cast(cython.longlong, -heat * log(1.0 - random.real()))
-        _select(graph, room, period)
-        found = _least_period(room, low, limit)
-        if found > limit:
-            continue
-        period = found
-        tight = room.criticals
-        _accept(graph, room, period)
-        if period < least:
-            least = period
-            _copy(room.time, best)
-            if least == low:
-                break
-    return least

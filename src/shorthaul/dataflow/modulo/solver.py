@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.caps_hms.heuristic import effective_decision
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
@@ -15,13 +16,8 @@ from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
 from shorthaul.dataflow.modulo.periodic import Schedule, modulo_schedule
 from shorthaul.dataflow.modulo.window_model import window_schedule
-from shorthaul.dataflow.modulo.work_allowance import Allowance
 from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point
-
-_ROUNDS = 12
-#: Share of the work left that one solve may take, so that something is left for the next.
-_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +41,15 @@ def solve_mapping(
     never shrink meanwhile (Algorithm 3). Where ``warm`` is in other memories, the exact model is solved in those too.
     Raises :class:`InfeasibleError` if the buffers fit no memory.
     """
-    allowance = Allowance(decoding.solver_seconds, search)
-    solved = _in_own_memories(instance, decisions, decoding, warm, allowance)
+    search = (search or Search()).within(decoding.solver_effort)
+    solved = _in_own_memories(instance, decisions, decoding, warm, search)
     # the printed model excludes schedules that CAPS-HMS finds: its answer stands as it is
     if warm is None or (decoding.decoder == "window" and solved is not None):
         if solved is None:
             raise memory_shortage(instance, decisions)
         return solved
     if solved is None or dict(warm.channel_binding) != dict(solved.point.channel_binding):
-        other = _in_memories_of(instance, decisions, decoding, warm, allowance)
+        other = _in_memories_of(instance, decisions, decoding, warm, search)
         if solved is None or other.point.objectives[:2] < solved.point.objectives[:2]:
             return other
     elif warm.objectives[:2] < solved.point.objectives[:2]:
@@ -62,20 +58,20 @@ def solve_mapping(
 
 
 def _in_own_memories(
-    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, allowance: Allowance
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point | None, search: Search
 ) -> Solved | None:
     application, platform = instance.application, instance.platform
     network = substitute_mrbs(application, decisions.xi)
     capacities = {buffer.id: max(1, buffer.delay) for buffer in network.buffers}
     common = decoding.mrb_consumer == "common-tile"
     best: Solved | None = None
-    for _ in range(_ROUNDS):
+    for _ in range(tuning.MEMORY_ROUNDS):
         memory = determine_channel_bindings(network, platform, decisions, capacities, common_tile=common)
         if memory is None:
             break
         net = mapped(application, platform, network, decisions.binding, memory)
         hint = warm if warm is not None and dict(warm.channel_binding) == memory else None
-        schedule, held, need = _solved(instance, net, decoding, hint, allowance)
+        schedule, held, need = _solved(instance, net, decoding, hint, search)
         if held is not None:
             point = make_point(instance, decisions, net, schedule, held)
             if best is None or point.objectives[:2] < best.point.objectives[:2]:
@@ -88,11 +84,11 @@ def _in_own_memories(
 
 
 def _in_memories_of(
-    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point, allowance: Allowance
+    instance: Instance, decisions: Decisions, decoding: Decoding, warm: Point, search: Search
 ) -> Solved:
     network = substitute_mrbs(instance.application, decisions.xi)
     net = mapped(instance.application, instance.platform, network, decisions.binding, warm.channel_binding)
-    schedule, held, _ = _solved(instance, net, decoding, warm, allowance)
+    schedule, held, _ = _solved(instance, net, decoding, warm, search)
     if held is not None and schedule.period < warm.period:
         return Solved(make_point(instance, decisions, net, schedule, held), schedule.least, schedule.method)
     return Solved(warm, schedule.least, schedule.method)
@@ -103,26 +99,27 @@ def _solved(
     net: MappedNetwork,
     decoding: Decoding,
     hint: Point | None,
-    allowance: Allowance,
+    search: Search,
 ) -> tuple[Schedule, dict[str, int] | None, dict[str, int]]:
     """Return a schedule, the tokens that its buffers hold (None: too many), and those it would hold without limits.
 
     First with buffers of any size; where those do not fit, with what their memories hold.
     """
     limits = instance.platform.memories
+    search.spend(sum(map(len, (net.binding, *net.reads.values(), *net.writes.values()))) / tuning.SOLVED_TASKS)
     least = int(period_bound(net).value)
     atomic = decoding.capacity_rule == "atomic-firing"
     if decoding.decoder == "window":
-        schedule = Schedule(*window_schedule(net, least, allowance))
+        schedule = Schedule(*window_schedule(net, least, search))
     else:
-        schedule = modulo_schedule(net, least, allowance.part(_SHARE * allowance.left_s), hint, atomic=atomic)
+        schedule = modulo_schedule(net, least, search.part(tuning.FREE_SHARE), hint, atomic=atomic)
     need = _needs(net, schedule, decoding)
     if fits(net, limits, need):
         return schedule, need, need
     if decoding.decoder == "window":
         return schedule, None, need
     fitting = hint if hint is not None and fits(net, limits, hint.capacities) else None
-    within = schedule_in_memories(net, schedule, limits, allowance, fitting, atomic=atomic)
+    within = schedule_in_memories(net, schedule, limits, search, fitting, atomic=atomic)
     if within is None:
         return schedule, None, need
     return within, _needs(net, within, decoding), need

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from shorthaul.core.search import Search
 from shorthaul.dataflow.mapping.binding import MappedNetwork
-from shorthaul.dataflow.mapping.start_times import serial_schedule, settled
-from shorthaul.dataflow.modulo.work_allowance import Allowance
+from shorthaul.dataflow.mapping.start_times import place_timeless, serial_schedule
+from shorthaul.dataflow.modulo.cp_model import solve_model
 
 
-def window_schedule(net: MappedNetwork, least: int, allowance: Allowance) -> tuple[int, dict[str, int], int]:
+def window_schedule(net: MappedNetwork, least: int, search: Search) -> tuple[int, dict[str, int], int]:
     """Return the least period that the printed model allows, start ticks, and the least one it does not exclude.
 
     Eq. (19) keeps all tasks of one iteration on a resource (memories included) within one period of each other, so
@@ -57,12 +58,12 @@ def window_schedule(net: MappedNetwork, least: int, allowance: Allowance) -> tup
     for name, variable in start.items():
         cp.add_hint(variable, hint[name])
     cp.minimize(period)
-    status, solver = allowance.solve(cp)
+    status, solver = solve_model(cp, search)
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return serial, hint, least
     found = int(solver.value(period))
     starts = {name: int(solver.value(variable)) for name, variable in start.items()}
-    return found, settled(net, starts), int(solver.best_objective_bound)
+    return found, place_timeless(net, starts), int(solver.best_objective_bound)
 
 
 def _sequence_firings(cp: Any, net: MappedNetwork, start: dict[str, Any], horizon: int) -> None:

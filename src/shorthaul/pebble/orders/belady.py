@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.orders import belady_kernels as kernels
 from shorthaul.pebble.orders import order_kernels
 from shorthaul.pebble.plan import Move, Plan
 
-#: Nodes that are computed between two looks at the clock.
-_PIECE: Final = 100_000
 #: How much nearer a value counts that must be stored to give way.
 PENALTIES: Final = (1.0, 2.0, 4.0)
 
@@ -78,22 +77,26 @@ def replay_order(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1
     >>> replay_order(triangle, 4, triangle.order).traffic(triangle.weights)
     4
     """
-    plan = replay_within(cdag, budget, order, penalty=penalty)
+    plan = _replayed(cdag, budget, order, penalty, None)
     assert plan is not None
     return plan
 
 
-def replay_within(
-    cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1.0, search: Search | None = None
-) -> Plan | None:
+def replay_within(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1.0, search: Search) -> Plan | None:
     """Return what :func:`replay_order` does, None if ``search`` expires before the end."""
+    plan = _replayed(cdag, budget, order, penalty, search)
+    search.spend((cdag.n + cdag.edges) / tuning.REPLAY_RATE)
+    return plan
+
+
+def _replayed(cdag: Cdag, budget: int, order: IntArray, penalty: float, search: Search | None) -> Plan | None:
     require_budget(cdag, budget)
     computed = order[~cdag.is_input()[order]]
     parents = cdag.parents
     replay = kernels.Replay(
         computed, parents.starts, parents.targets, cdag.weights, cdag.is_output().view(np.uint8), budget, penalty
     )
-    while not kernels.advance(replay, _PIECE):
+    while not kernels.advance(replay, tuning.REPLAY_CALL):
         if search is not None and search.expired():
             return None
     return Plan(np.asarray(replay.kinds)[: replay.moves], np.asarray(replay.nodes)[: replay.moves])
@@ -110,18 +113,21 @@ def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search
     >>> plan(butterfly, 9).traffic(butterfly.weights)
     18
     """
+    search = Search() if search is None else search
     best: tuple[int, Plan] | None = None
     least = cdag.algorithmic_bound()
     for candidate in _orders(cdag, order):
         for penalty in PENALTIES:
-            found = replay_order(cdag, budget, candidate, penalty=penalty)
-            traffic = found.traffic(cdag.weights)
-            if best is None or traffic < best[0]:
-                best = traffic, found
-            if best[0] == least or (search is not None and search.expired()):
+            if best is None:
+                found: Plan | None = replay_order(cdag, budget, candidate, penalty=penalty)
+                search.spend((cdag.n + cdag.edges) / tuning.REPLAY_RATE)
+            else:
+                found = replay_within(cdag, budget, candidate, penalty=penalty, search=search)
+            if found is not None and (best is None or found.traffic(cdag.weights) < best[0]):
+                best = found.traffic(cdag.weights), found
+            if best is not None and (best[0] == least or search.expired()):
                 return best[1]
-        if search is not None:
-            search.report(best=best[0] if best else None, bound=least, what="belady")
+        search.report(best=best[0] if best else None, bound=least, what="belady")
     assert best is not None
     return best[1]
 

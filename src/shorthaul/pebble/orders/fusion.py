@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.graphs.csr import Csr, from_arrays
+from shorthaul.graphs.csr import Csr, distinct, from_arrays
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import fusion_kernels
 
@@ -63,7 +63,7 @@ def fuse(cdag: Cdag, most: int, *, with_largest: bool = False) -> Fused:
     sources, targets = cdag.edge_arrays()
     start, stop = group[sources], group[targets]
     if len(heads) < cdag.n:
-        keys = np.unique((stop * len(heads) + start)[start != stop])
+        keys = distinct((stop * len(heads) + start)[start != stop])
         start, stop = keys % len(heads), keys // len(heads)
     return Fused(
         group, heads, from_arrays(len(heads), stop, start), from_arrays(len(heads), start, stop), cdag.weights[heads]

@@ -19,6 +19,7 @@ import numpy as np
 
 from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.orders import list_scheduling_kernels as kernels
@@ -28,19 +29,9 @@ from shorthaul.pebble.plan import Plan
 
 #: The base order that is the order of the best plan so far.
 BEST: Final = "best"
-#: Steps of the scheduler between two looks at the clock.
-_PIECE: Final = 1_000_000
 _EVERYWHERE: Final = 2**40
 #: Most nodes of a subtree that are computed at once with their only reader.
 _FUSED: Final = 3
-#: A run of the scheduler is cut off after this many steps per node and edge; the rest comes in the base order.
-_MOST_WORK: Final = 400
-#: Seconds that one run takes at most per node and edge, to tell whether the first one fits into the time.
-_RUN_S: Final = 2e-6
-#: How many rules without a better plan are enough where nobody gave a time limit, and the limit then, in seconds.
-PATIENCE: Final = 60
-_ENDLESS_S: Final = 20.0
-COMPILE_S: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +88,13 @@ class Scheduler:
         """Let ``BEST`` be the order of ``plan``, the inputs first."""
         self._orders[BEST] = np.concatenate([self._cdag.inputs(), belady.order_of(plan)])
 
-    def order(self, rules: Rules, seed: int) -> IntArray:
-        """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,)."""
+    def order(self, rules: Rules, search: Search, seed: int) -> IntArray | None:
+        """Return a topological order of the nodes that are no inputs, found by ``rules``, shape (computed nodes,).
+
+        Return None if ``search`` expires before.
+        """
         cdag = self._cdag
+        search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
         if rules.base not in self._orders:
             self._orders[rules.base] = belady.ORDERS[rules.base](cdag)
         if rules.fused not in self._fused:
@@ -114,9 +109,14 @@ class Scheduler:
             fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
             fused.weights, groups, preferences, capacity, Random(seed),
         )  # fmt: skip
-        run = kernels.Run(state, int(rules.live * capacity), _MOST_WORK * (cdag.n + cdag.edges))
-        while not kernels.advance(run, _PIECE):
-            pass
+        run = kernels.Run(state, int(rules.live * capacity), tuning.LIST_MOST_STEPS * (cdag.n + cdag.edges))
+        done, work = False, 0
+        while not done:
+            if search.expired():
+                return None
+            done = kernels.advance(run, tuning.ORDER_CALL)
+            before, work = work, kernels.work_of(run)
+            search.spend((work - before) / tuning.LIST_RATE)
         return fused.expanded(np.asarray(run.order), base[~cdag.is_input()[base]])
 
 
@@ -149,7 +149,7 @@ def plan(
     incumbent: Plan,
     goal: int = 0,
     rules: Sequence[Rules] = (*FIRST_RULES, *BEST_RULES),
-    patience: int | None = PATIENCE,
+    patience: int | None = tuning.LIST_PATIENCE,
 ) -> Plan:
     """Return the best schedule that the race finds until ``search`` expires, never worse than ``incumbent``.
 
@@ -164,27 +164,28 @@ def plan(
     """
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
-    search = search.part(1.0, endless_s=_ENDLESS_S)
-    run_s = _RUN_S * (cdag.n + cdag.edges)
+    search = search.part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    cost = (cdag.n + cdag.edges) / tuning.LIST_RUN_RATE
     random = search.generator()
     scheduler = Scheduler(cdag, budget)
     scheduler.start_from(incumbent)
     best_rules, idle = FIRST_RULES[0], 0
     for given in itertools.chain(rules, itertools.repeat(None)):
         idle += given is None
-        if traffic <= goal or search.remaining_s() < run_s or (patience is not None and idle > patience):
+        if traffic <= goal or search.left() < cost or (patience is not None and idle > patience):
             break
-        began = search.elapsed_s()
+        before = search.spent()
         current = given or drawn(best_rules, random)
-        order = scheduler.order(current, int(random.integers(2**31)))
+        order = scheduler.order(current, search, int(random.integers(2**31)))
+        if order is None:
+            break
         for penalty in belady.PENALTIES:
-            found = belady.replay_order(cdag, budget, order, penalty=penalty)
-            cost = found.traffic(cdag.weights)
-            if cost < traffic:
-                best, traffic, best_rules, idle = found, cost, current, 0
+            found = belady.replay_within(cdag, budget, order, penalty=penalty, search=search)
+            if found is not None and found.traffic(cdag.weights) < traffic:
+                best, traffic, best_rules, idle = found, found.traffic(cdag.weights), current, 0
                 scheduler.start_from(best)
             if search.expired():
                 break
-        run_s = max(run_s, search.elapsed_s() - began)
+        cost = max(cost, search.spent() - before)
         search.report(best=traffic, bound=goal, what="list scheduling")
     return best

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.graphs.csr import component_of
+from shorthaul.core.search import Search
+from shorthaul.graphs.csr import component_of, distinct
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray, build
 from shorthaul.pebble.orders.order_kernels import levels
 
+#: Modules compared between two looks at the clock.
+_CALL = 1000
 #: Rounds in which nodes learn of their neighbours before modules are compared.
 _ROUNDS = 4
 
@@ -140,7 +144,7 @@ def quotient(cdag: Cdag, modules: Decomposition) -> Cdag:
     above, below = modules.of[sources], modules.of[targets]
     crosses = (above >= 0) & (above != below)
     weights = np.ones(modules.count + 1, dtype=np.int64)
-    shared = np.unique(sources[crosses])
+    shared = distinct(sources[crosses])
     np.add.at(weights, modules.of[shared] + 1, cdag.weights[shared])
     every = np.arange(modules.count) + 1
     return build(
@@ -150,8 +154,8 @@ def quotient(cdag: Cdag, modules: Decomposition) -> Cdag:
     )
 
 
-def alike(cdag: Cdag, modules: Decomposition) -> list[Alike]:
-    """Return the modules by shape.
+def alike(cdag: Cdag, modules: Decomposition, search: Search) -> list[Alike]:
+    """Return the modules by shape, until ``search`` expires.
 
     Two modules are alike if their nodes, sorted by what surrounds them and then by index, have the same weights and
     edges: so one is certainly the image of the other, though not every such pair is found.
@@ -163,6 +167,10 @@ def alike(cdag: Cdag, modules: Decomposition) -> list[Alike]:
     local = np.full(cdag.n, -1, dtype=np.int64)
     found: dict[bytes, tuple[Cdag, list[int], list[IntArray]]] = {}
     for number in range(modules.count):
+        if number % _CALL == 0:
+            if search.expired():
+                break
+            search.spend(_CALL / tuning.MODULES_RATE)
         members = ranked[bounds[number] : bounds[number + 1]]
         local[members] = np.arange(len(members))
         weights, sources, targets = _part(cdag, members, local)

@@ -16,7 +16,8 @@ import numpy as np
 
 from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
-from shorthaul.graphs.csr import Csr, from_arrays
+from shorthaul.graphs.csr import Csr, distinct, from_arrays
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, tile_kernels
 from shorthaul.pebble.orders import tile_exchange_kernels as exchange_kernels
@@ -25,8 +26,6 @@ from shorthaul.pebble.plan import Plan
 
 #: Most nodes of a subtree that are computed at once with their only reader, inside a tile.
 _STEP: Final = 3
-#: Steps of a kernel between two looks at the clock.
-_PIECE: Final = 1_000_000
 #: Weights of classes are scaled by this to be skewed.
 _SCALE: Final = 1024
 #: Sizes tried first, as shares of the budget.
@@ -36,15 +35,8 @@ _MOST_EXCHANGES: Final = 3_000_000
 _MOST_COUNTS: Final = 50_000_000
 #: The temperatures between which exchanges are annealed, in median weights of a class.
 _HOT, _COLD = 0.5, 0.03
-#: Seconds that one tiling and its replay take at most per node and edge.
-_RUN_S: Final = 2e-6
 #: A tiling this much worse than the best is replayed with one penalty only.
 _HOPELESS: Final = 1.15
-#: How many tilings without a better one are enough where nobody gave a time limit, and the limit then, in seconds.
-PATIENCE: Final = 80
-_ENDLESS_S: Final = 20.0
-#: Seconds that the first compilation of the kernels takes, roughly.
-COMPILE_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,33 +59,62 @@ class Shape:
     exchanges: int = 0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Classes:
+    """Which sum reads which class of values, and which sums read a class: values with the same readers are one class.
+
+    ``made`` is the class that a sum's own value is in, -1 where nobody else reads it, ``weights`` those of the classes.
+    """
+
+    read: Csr
+    readers: Csr
+    made: IntArray
+    weights: IntArray
+
+    def reads(self, weights: IntArray) -> tile_kernels.Reads:
+        """Return the classes as the kernels have them, with other weights."""
+        return tile_kernels.Reads(
+            self.read.starts, self.read.targets, self.readers.starts, self.readers.targets, self.made, weights
+        )
+
+
 class Tiler:
     """Tilings of one CDAG; sums, classes and base orders are made once."""
 
-    def __init__(self, cdag: Cdag) -> None:
+    def __init__(self, cdag: Cdag, sums: Fused, steps: Fused, classes: Classes) -> None:
         self._cdag = cdag
-        self._sums = fuse(cdag, cdag.n, with_largest=True)
-        self._steps = fuse(cdag, _STEP)
-        self._reads, self._weights = _classes(self._sums)
+        self._sums = sums
+        self._steps = steps
+        self._classes = classes
         self._orders: dict[str, IntArray] = {}
 
-    def order(self, shape: Shape) -> IntArray:
-        """Return the order in which ``shape`` computes the nodes that are no inputs, shape (computed nodes,)."""
+    def order(self, shape: Shape, search: Search) -> IntArray | None:
+        """Return the order in which ``shape`` computes the nodes that are no inputs, shape (computed nodes,).
+
+        Return None if ``search`` expires before.
+        """
         cdag, sums, steps = self._cdag, self._sums, self._steps
         if shape.base not in self._orders:
             order = belady.ORDERS[shape.base](cdag)
             self._orders[shape.base] = order[~cdag.is_input()[order]]
         base = self._orders[shape.base]
-        tile, turn = self.tiles(shape, sums.order_of_groups(base))
+        search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
+        tiles = self.tiles(shape, sums.order_of_groups(base), search)
+        if tiles is None or search.expired():
+            return None
+        tile, turn = tiles
         order = steps.order_of_groups(base)
         group = sums.group_of[steps.heads]
         level = tile_kernels.levels(order, steps.parents.starts, steps.parents.targets, tile[group], shape.late)
         tile, turn = tile[group][order], turn[group][order]
         return steps.expanded(order[np.lexsort((turn, level[order], tile))], base)
 
-    def tiles(self, shape: Shape, order: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the number of the tile that every sum belongs to, and its turn in it, both of shape (sums,)."""
-        sums = self._sums
+    def tiles(self, shape: Shape, order: IntArray, search: Search) -> tuple[IntArray, IntArray] | None:
+        """Return the number of the tile that every sum belongs to, and its turn in it, both of shape (sums,).
+
+        Return None if ``search`` expires before.
+        """
+        sums, classes = self._sums, self._classes
         computed = sums.parents.degrees() > 0
         waiting = np.zeros(len(computed), np.int64)
         target, children = sums.children.degrees() == 0, Csr(np.zeros(len(computed) + 1, np.int64), waiting)
@@ -101,26 +122,34 @@ class Tiler:
             target, children = computed, sums.children
             readers = np.repeat(computed, children.degrees())
             waiting = np.bincount(children.targets[readers], minlength=len(computed)).astype(np.int64)
-        stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(self._weights)))
-        skewed = np.maximum(1, (self._weights * _SCALE * stretch).astype(np.int64))
+        stretch = np.exp(shape.skew * np.linspace(-0.5, 0.5, len(classes.weights)))
+        skewed = np.maximum(1, (classes.weights * _SCALE * stretch).astype(np.int64))
         growth = tile_kernels.Growth(
-            order, target.view(np.uint8), tile_kernels.Reads(*self._reads, skewed), children.starts, children.targets,
-            waiting, sums.weights, shape.size, shape.single,
+            order, target.view(np.uint8), classes.reads(skewed), children.starts, children.targets, waiting,
+            sums.weights, shape.size, shape.single,
         )  # fmt: skip
-        while not tile_kernels.advance(growth, _PIECE):
-            pass
+        done, work = False, 0
+        while not done:
+            if search.expired():
+                return None
+            done = tile_kernels.advance(growth, tuning.ORDER_CALL)
+            search.spend((growth.work - work) / tuning.TILES_RATE)
+            work = growth.work
         tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
-        if shape.exchanges and (int(tile.max()) + 1) * len(self._weights) <= _MOST_COUNTS:
-            heat = float(np.median(self._weights))
+        if shape.exchanges and (int(tile.max()) + 1) * len(classes.weights) <= _MOST_COUNTS:
+            heat = float(np.median(classes.weights))
             steps = min(shape.exchanges * int((tile >= 0).sum()), _MOST_EXCHANGES)
             parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
             exchange = exchange_kernels.Exchange(
-                tile, tile_kernels.Reads(*self._reads, self._weights), parents.starts, parents.targets,
-                children.starts, children.targets, sums.weights, size,
+                tile, classes.reads(classes.weights), parents.starts, parents.targets, children.starts,
+                children.targets, sums.weights, size,
             )  # fmt: skip
             exchange.schedule(steps, _HOT * heat, _COLD * heat, Random(steps + shape.size))
-            while not exchange_kernels.advance(exchange, _PIECE):
-                pass
+            while not exchange_kernels.advance(exchange, tuning.ORDER_CALL):
+                search.spend(tuning.ORDER_CALL / tuning.EXCHANGE_RATE)
+                if search.expired():
+                    return None
+            search.spend(min(steps, tuning.ORDER_CALL) / tuning.EXCHANGE_RATE)
             tile = np.asarray(exchange.best)
         if shape.outputs:
             for values in (tile, turn):
@@ -128,11 +157,23 @@ class Tiler:
         return tile, turn
 
 
-def _classes(sums: Fused) -> tuple[tuple[IntArray, IntArray, IntArray, IntArray, IntArray], IntArray]:
-    """Return who reads which class of values, and the weights of the classes: values with the same readers are one.
+def tiler_of(cdag: Cdag, search: Search) -> Tiler | None:
+    """Return the tiler of ``cdag``, None if ``search`` expires before it is made."""
+    cost = (cdag.n + cdag.edges) / tuning.PASS_RATE
+    sums = fuse(cdag, cdag.n, with_largest=True)
+    search.spend(cost)
+    if search.expired():
+        return None
+    steps = fuse(cdag, _STEP)
+    search.spend(cost)
+    if search.expired():
+        return None
+    search.spend(cost)
+    return Tiler(cdag, sums, steps, _classes(sums))
 
-    The arrays are the first five of :class:`tile_kernels.Reads`.
-    """
+
+def _classes(sums: Fused) -> Classes:
+    """Return the classes of the values that sums read."""
     n = len(sums.heads)
     codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is told by the sum of its readers' codes
     children = sums.children
@@ -144,13 +185,13 @@ def _classes(sums: Fused) -> tuple[tuple[IntArray, IntArray, IntArray, IntArray,
     rank[np.argsort(first)] = np.arange(len(first))  # classes are numbered by their first value
     of = rank[of]
     weights = np.bincount(of, weights=sums.weights).astype(np.int64)
-    keys = np.unique(children.targets * len(first) + np.repeat(of, children.degrees()))
+    keys = distinct(children.targets * len(first) + np.repeat(of, children.degrees()))
     group, value = keys // len(first), keys % len(first)
     shared = np.bincount(value, minlength=len(first)) > 1  # what one group reads alone says nothing about others
     group, value = group[shared[value]], value[shared[value]]
     reads, readers = from_arrays(n, group, value), from_arrays(len(first), value, group)
     made = np.where(shared[of], of, -1)
-    return (reads.starts, reads.targets, readers.starts, readers.targets, made), weights
+    return Classes(reads, readers, made, weights)
 
 
 def first_shapes(budget: int) -> list[Shape]:
@@ -184,7 +225,13 @@ def drawn(best: Shape, random: np.random.Generator) -> Shape:
 
 
 def plan(
-    cdag: Cdag, budget: int, *, search: Search, incumbent: Plan, goal: int = 0, patience: int | None = PATIENCE
+    cdag: Cdag,
+    budget: int,
+    *,
+    search: Search,
+    incumbent: Plan,
+    goal: int = 0,
+    patience: int | None = tuning.TILES_PATIENCE,
 ) -> Plan:
     """Return the best schedule that the race of tilings finds until ``search`` expires, never worse than ``incumbent``.
 
@@ -199,29 +246,34 @@ def plan(
     """
     best, traffic = incumbent, incumbent.traffic(cdag.weights)
     goal = max(goal, cdag.algorithmic_bound())
-    search = search.part(1.0, endless_s=_ENDLESS_S)
-    run_s = _RUN_S * (cdag.n + cdag.edges)
-    if search.remaining_s() < run_s or traffic <= goal:
+    search = search.part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    if traffic <= goal or search.left() < (cdag.n + cdag.edges) / tuning.TILES_RUN_RATE:
         return best
-    tiler = Tiler(cdag)
+    tiler = tiler_of(cdag, search)
+    if tiler is None:
+        return best
     random = search.generator()
     shapes = first_shapes(budget)
     leading: tuple[int, Shape] | None = None  # of the tilings alone: they may all be worse than the incumbent
-    idle = 0
-    while traffic > goal and (patience is None or idle < patience) and search.remaining_s() >= run_s:
-        began = search.elapsed_s()
+    idle, cost = 0, 0.0
+    while traffic > goal and (patience is None or idle < patience) and search.left() >= cost:
+        before = search.spent()
         shape = shapes.pop(0) if shapes or leading is None else drawn(leading[1], random)
         idle += 1
-        order = tiler.order(shape)
+        order = tiler.order(shape, search)
+        if order is None:
+            break
         for penalty in belady.PENALTIES:
-            found = belady.replay_order(cdag, budget, order, penalty=penalty)
-            cost = found.traffic(cdag.weights)
-            if leading is None or cost < leading[0]:
-                leading, idle = (cost, shape), 0
-            if cost < traffic:
-                best, traffic = found, cost
-            if search.expired() or cost > _HOPELESS * leading[0]:
+            found = belady.replay_within(cdag, budget, order, penalty=penalty, search=search)
+            if found is None:
                 break
-        run_s = max(run_s, search.elapsed_s() - began)
+            moved = found.traffic(cdag.weights)
+            if leading is None or moved < leading[0]:
+                leading, idle = (moved, shape), 0
+            if moved < traffic:
+                best, traffic = found, moved
+            if search.expired() or moved > _HOPELESS * leading[0]:
+                break
+        cost = max(cost, search.spent() - before)
         search.report(best=traffic, bound=goal, what="tiles")
     return best

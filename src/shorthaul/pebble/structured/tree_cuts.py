@@ -10,7 +10,6 @@ the subtree's own value spilled, which keeps them few.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,19 +17,12 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.structured import liu_kernels, tree_recursion
 from shorthaul.pebble.structured import tree_cuts_kernels as kernels
 from shorthaul.pebble.structured.forest import Forest, require_forest
-
-COMPILE_S = 12
-#: Segments compared between two looks at the clock.
-_PIECE = 5_000_000
-#: Partial answers kept per node, tried one after another until none has to be dropped.
-WIDTHS = (64, 512, 4096)
-#: How many times as long the next width may take.
-_GROWTH = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +37,9 @@ class Cuts:
     least: int
 
 
-def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Search | None = None) -> Cuts:
+def plan(
+    cdag: Cdag, budget: int, *, widths: Sequence[int] = tuning.TREE_CUTS_WIDTHS, search: Search | None = None
+) -> Cuts:
     """Return the schedule of the cheapest spilled set within ``budget``, never worse than Lemma 3.7.
 
     ``widths`` limit the partial answers kept per node, tried until nothing is left out. Raises :class:`InputError` if
@@ -57,23 +51,32 @@ def plan(cdag: Cdag, budget: int, *, widths: Sequence[int] = WIDTHS, search: Sea
     (29, 21)
     """
     require_budget(cdag, budget)
-    forest = require_forest(cdag, "tree-cuts")
-    light = twins_are_light(cdag, forest)
-    best = Cuts(tree_recursion.plan(cdag, budget), complete=False, least=cdag.algorithmic_bound())
-    problem = _problem(cdag, forest, budget)
+    search = (Search() if search is None else search).part(1.0, unlimited=tuning.ORDERS_UNLIMITED)
+    recursion = tree_recursion.recursion(cdag, largest=budget, method="tree-cuts")
+    search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
+    best, complete = tree_recursion.moves(recursion, budget), False
+    problem = _problem(recursion, budget)
+    costs: dict[int, float] = {}
     for width in widths:
-        began = time.monotonic()
-        found = _with_width(problem, width)
-        if found.plan.traffic(cdag.weights) <= best.plan.traffic(cdag.weights):
-            best = found
-        # The next width takes up to so many times as long, and the bound as long again.
-        if best.complete or (search is not None and search.remaining_s() < _GROWTH * (time.monotonic() - began)):
+        before = search.spent()
+        cuts = problem.cuts(width, search, relaxed=False)
+        if cuts is None:
             break
-    if not light:
-        return Cuts(best.plan, complete=False, least=cdag.algorithmic_bound())
-    if best.complete:
-        return Cuts(best.plan, complete=True, least=best.plan.traffic(cdag.weights))
-    return Cuts(best.plan, complete=False, least=_relaxed(problem, width))
+        found = _plan_of(problem, cuts, search)
+        if found is not None and found.traffic(cdag.weights) <= best.traffic(cdag.weights):
+            best, complete = found, bool(cuts.complete)
+        costs[width] = search.spent() - before
+        if complete or search.left() < tuning.TREE_CUTS_GROWTH * costs[width]:
+            break
+    least = cdag.algorithmic_bound()
+    if not twins_are_light(cdag, recursion.forest):
+        return Cuts(best, complete=False, least=least)
+    if complete:
+        return Cuts(best, complete=True, least=best.traffic(cdag.weights))
+    # The bound takes as long as the plan of its width did.
+    affordable = [width for width, cost in costs.items() if cost <= search.left()]
+    relaxed = problem.cuts(max(affordable), search, relaxed=True) if affordable else None
+    return Cuts(best, complete=False, least=least if relaxed is None else _relaxed(problem, relaxed))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,22 +89,27 @@ class _Problem:
     tree: kernels.Tree
     limits: IntArray
 
-    def cuts(self, width: int, *, relaxed: bool) -> kernels.Cuts:
-        """Return the states with at most ``width`` partial answers per node."""
+    def cuts(self, width: int, search: Search, *, relaxed: bool) -> kernels.Cuts | None:
+        """Return the states with at most ``width`` partial answers per node; None if ``search`` expires before."""
         cuts = kernels.Cuts(self.tree, self.limits, self.budget, width, relaxed)
-        while not kernels.advance(cuts, self.tree, _PIECE):
-            pass
+        done, work = False, 0
+        while not done:
+            if search.expired():
+                return None
+            done = kernels.advance(cuts, self.tree, tuning.ORDER_CALL)
+            search.spend((cuts.work - work) / tuning.TREE_CUTS_RATE)
+            work = cuts.work
         return cuts
 
     def cheapest_states(self, cuts: kernels.Cuts) -> IntArray | None:
         """Return the cheapest state of each root; None if one has none."""
         starts = np.asarray(cuts.starts)
-        is_root = np.isin(self.forest.order, self.forest.roots)
+        is_root = self.cdag.is_output()[self.forest.order]
         return None if bool((np.diff(starts)[is_root] == 0).any()) else starts[:-1][is_root]
 
 
-def _problem(cdag: Cdag, forest: Forest, budget: int) -> _Problem:
-    found = tree_recursion.recursion(cdag, largest=budget)
+def _problem(found: tree_recursion.Recursion, budget: int) -> _Problem:
+    cdag, forest = found.cdag, found.forest
     # The recursion's answer with the node spilled after all is better than whatever costs more.
     limits = 2 * cdag.weights - 1
     limits[forest.roots] = 0
@@ -123,31 +131,22 @@ def _tree(cdag: Cdag, forest: Forest) -> kernels.Tree:
     )  # fmt: skip
 
 
-def _with_width(problem: _Problem, width: int) -> Cuts:
-    """Return the best plan with at most ``width`` partial answers per node, the recursion's if they do not suffice."""
-    cdag, forest = problem.cdag, problem.forest
-    least = cdag.algorithmic_bound()
-    cuts = problem.cuts(width, relaxed=False)
+def _plan_of(problem: _Problem, cuts: kernels.Cuts, search: Search) -> Plan | None:
+    """Return the plan of the cheapest states; None if some root has none, or if ``search`` expires before."""
     if problem.cheapest_states(cuts) is None:
-        return Cuts(tree_recursion.plan(cdag, problem.budget), complete=False, least=least)
-    pieces = _pieces(problem.tree, kernels.chosen_cuts(cuts, problem.tree))
-    moves = liu_kernels.Moves(cdag.parents.starts, cdag.parents.targets, forest.twins.starts, forest.twins.targets)
+        return None
+    cdag, twins = problem.cdag, problem.forest.twins
+    pieces = liu_kernels.Pieces(kernels.chosen_cuts(cuts, problem.tree))
+    while not liu_kernels.advance(pieces, problem.tree, tuning.ORDER_CALL):
+        if search.expired():
+            return None
+    moves = liu_kernels.Moves(cdag.parents.starts, cdag.parents.targets, twins.starts, twins.targets)
     liu_kernels.emit(moves, pieces, problem.tree)
-    plan = Plan(np.array(moves.kinds[: moves.count]), np.array(moves.nodes[: moves.count]))
-    return Cuts(plan, bool(cuts.complete), least)
+    return Plan(np.array(moves.kinds[: moves.count]), np.array(moves.nodes[: moves.count]))
 
 
-def _pieces(tree: kernels.Tree, cut: IntArray) -> liu_kernels.Pieces:
-    """Return Liu's order of the pieces that the cut nodes leave."""
-    pieces = liu_kernels.Pieces(cut)
-    while not liu_kernels.advance(pieces, tree, _PIECE):
-        pass
-    return pieces
-
-
-def _relaxed(problem: _Problem, width: int) -> int:
-    """Return a lower bound on the traffic: what is beyond ``width`` is replaced by something better."""
-    cuts = problem.cuts(width, relaxed=True)
+def _relaxed(problem: _Problem, cuts: kernels.Cuts) -> int:
+    """Return a lower bound on the traffic: what was beyond the width has been replaced by something better."""
     cheapest = problem.cheapest_states(cuts)
     assert cheapest is not None  # what stands in for others fits
     return problem.cdag.algorithmic_bound() + int(cuts.costs()[cheapest].sum())
@@ -164,7 +163,9 @@ def least_memory(cdag: Cdag) -> int:
     10
     """
     forest = require_forest(cdag, "tree-cuts")
-    pieces = _pieces(_tree(cdag, forest), np.zeros(cdag.n, dtype=np.int64))
+    tree, pieces = _tree(cdag, forest), liu_kernels.Pieces(np.zeros(cdag.n, dtype=np.int64))
+    while not liu_kernels.advance(pieces, tree, tuning.ORDER_CALL):
+        pass
     return int(np.asarray(pieces.peaks)[forest.roots].max())
 
 

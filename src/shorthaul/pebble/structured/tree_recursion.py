@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
+from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.structured import tree_recursion_kernels as kernels
 from shorthaul.pebble.structured import tree_recursion_moves_kernels as moves_kernels
 from shorthaul.pebble.structured.forest import Forest, require_forest
-
-#: Steps of the kernels between two looks for Ctrl-C.
-_PIECE: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +38,7 @@ def recursion(cdag: Cdag, *, largest: int | None = None, method: str = "tree") -
     forest = require_forest(cdag, method)
     top = int(forest.needs.max() + cdag.weights.sum()) if largest is None else largest
     functions = kernels.StepFunctions(forest.parents.starts, forest.parents.targets, cdag.weights, forest.needs)
-    while not kernels.advance(functions, forest.order, top, _PIECE):
+    while not kernels.advance(functions, forest.order, top, tuning.ORDER_CALL):
         pass
     bounds, costs = functions.steps()
     return Recursion(
@@ -61,12 +58,16 @@ def plan(cdag: Cdag, budget: int, *, method: str = "tree") -> Plan:
     16
     """
     require_budget(cdag, budget)
-    found = recursion(cdag, largest=budget, method=method)
-    forest = found.forest
+    return moves(recursion(cdag, largest=budget, method=method), budget)
+
+
+def moves(found: Recursion, budget: int) -> Plan:
+    """Return the schedule of a recursion within a budget that it covers."""
+    cdag, forest = found.cdag, found.forest
     emission = moves_kernels.Emission(
         forest.roots, budget, cdag.parents.starts, cdag.parents.targets, forest.twins.starts, forest.twins.targets
     )
-    while not moves_kernels.emit(emission, found.functions, _PIECE):
+    while not moves_kernels.emit(emission, found.functions, tuning.ORDER_CALL):
         pass
     return Plan(np.array(emission.kinds[: emission.moves]), np.array(emission.nodes[: emission.moves]))
 

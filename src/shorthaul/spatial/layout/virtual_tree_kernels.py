@@ -22,9 +22,9 @@ class Growing:
 
     def __init__(self, kids: cython.const_int[::1]) -> None:
         self.kids = kids
-        self.parent = np.full(2 * kids.shape[0], -1, np.int32)
-        self.host = np.arange(2 * kids.shape[0], dtype=np.int32)
-        self.slot = np.zeros(2 * kids.shape[0], np.int32)
+        self.parent = np.empty(2 * kids.shape[0], np.int32)
+        self.host = np.empty(2 * kids.shape[0], np.int32)
+        self.slot = np.empty(2 * kids.shape[0], np.int32)
         self.nodes = kids.shape[0]
 
 
@@ -39,15 +39,21 @@ def transform(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> tup
     with cython.nogil:
         _transform(tree, starts)
     n = tree.nodes
-    return np.asarray(tree.parent)[:n].copy(), np.asarray(tree.host)[:n].copy(), np.asarray(tree.slot)[:n].copy()
+    return np.asarray(tree.parent)[:n], np.asarray(tree.host)[:n], np.asarray(tree.slot)[:n]
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _transform(tree: Growing, starts: cython.const_int[::1]) -> cython.void:
+    n: cython.Py_ssize_t = tree.kids.shape[0]
+    i: cython.Py_ssize_t
     v: cython.Py_ssize_t
-    for v in range(tree.kids.shape[0]):
+    for i in range(starts[n], starts[n + 1]):
+        tree.parent[tree.kids[i]] = -1
+        tree.slot[tree.kids[i]] = 0
+    for v in range(n):
+        tree.host[v] = v
         _hang(tree, starts[v], starts[v + 1], v, 0)
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, exact_closure
+from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
@@ -32,6 +32,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import CROSSING
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.tuning import WAVEFRONT_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def crossings(flow: DataFlow) -> Iterator[Crossing]:
             if one.source is None or other.source is None or one.source == other.source:
                 continue
             try:
-                with limited(EFFORT):
+                with limited(WAVEFRONT_OPERATIONS):
                     opposite = one.relation.apply_range(other.relation.reverse()).coalesce()
                     line = _line(flow, (one.source, other.source), opposite)
                     made = None if line is None else _argument(flow, line, statement.name)

@@ -16,18 +16,17 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from shorthaul.affine.bounds.lifetime.wavefront import EFFORT, Reachability, Wavefront, argument, exact_closure
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability, Wavefront, argument, exact_closure
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import results_within, step
-
-_STEPS = 5
+from shorthaul.affine.tuning import INTERVAL_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 
 def intervals(flow: DataFlow) -> Iterator[Wavefront]:
     """Yield an interval argument for every statement with a chain that has one."""
     reach = Reachability(flow)
     names = [item.name for item in flow.program.statements]
-    yield from results_within(EFFORT, names, lambda name: _of_chain(flow, reach, name))
+    yield from results_within(WAVEFRONT_OPERATIONS, names, lambda name: _of_chain(flow, reach, name))
 
 
 def _of_chain(flow: DataFlow, reach: Reachability, statement: str) -> Wavefront | None:
@@ -37,7 +36,7 @@ def _of_chain(flow: DataFlow, reach: Reachability, statement: str) -> Wavefront 
     first = closure.domain().subtract(closure.range())
     last = closure.range().subtract(closure.domain())
     later = closure.intersect_domain(first)
-    ancestors = reach.ancestors(statement, first, steps=_STEPS)
+    ancestors = reach.ancestors(statement, first, steps=INTERVAL_COMPOSITIONS)
     reads = [reach.reads(statement, tag) for tag in sorted({item.reference.tag for item in flow.into(statement)})]
     needed = [later.apply_range(item).intersect(ancestors).coalesce() for item in reads]
     # a reference that gives each line one vertex at most adds little and would make loads count once more

@@ -26,10 +26,9 @@ from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import LAYERS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.tuning import LAYER_COMPOSITIONS, LAYER_OPERATIONS, LONGEST_LAYER_PATH
 
 _SET = isl.dim_type.set
-#: isl operations for one statement; compositions on the way to ancestors, and along a path.
-EFFORT, _STEPS, _LONGEST = 600_000, 5, 4
 _LAYER = "layer"
 
 
@@ -53,7 +52,7 @@ def layers(flow: DataFlow) -> Iterator[Layers]:
     """Yield the argument for every statement that has one and is found within the operations allowed."""
     reach = Reachability(flow)
     names = [item.name for item in flow.program.statements]
-    yield from results_within(EFFORT, names, lambda name: _of_statement(flow, reach, name))
+    yield from results_within(LAYER_OPERATIONS, names, lambda name: _of_statement(flow, reach, name))
 
 
 def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | None:
@@ -67,9 +66,9 @@ def _of_statement(flow: DataFlow, reach: Reachability, name: str) -> Layers | No
     following = following.intersect_domain(inside).intersect_range(inside)
     back = _read(f"{{ {name}[{', '.join(x)}] -> {name}[{', '.join(['x0 - 1', *x[1:]])}] }}")
     back = back.intersect_domain(inside).intersect_range(inside)
-    if back.is_empty() or not following.is_subset(reach.ancestors(name, steps=_STEPS).reverse()):
+    if back.is_empty() or not following.is_subset(reach.ancestors(name, steps=LAYER_COMPOSITIONS).reverse()):
         return None
-    for levels in ways_back(reach, [name], _LONGEST):
+    for levels in ways_back(reach, [name], LONGEST_LAYER_PATH):
         arriving = levels[-1].intersect(back).domain()
         if arriving.is_empty() or not _distinct(levels, arriving):
             continue

@@ -37,17 +37,16 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.lemmas import PHASES, WAVEFRONT
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.tuning import (
+    FURTHER_COMPOSITIONS,
+    LONGEST_PHASE_PATH,
+    MOST_PHASE_LOOPS,
+    MOST_PHASE_PATHS,
+    PHASE_COMPOSITIONS,
+    PHASE_OPERATIONS,
+)
 
 _SET = isl.dim_type.set
-#: isl operations for one statement and loop.
-EFFORT = 1_500_000
-#: Loops around an event, beside those of its chain.
-_MOST_LOOPS = 2
-#: Compositions on the way back to ancestors and forward again, and on the way back along a path.
-_STEPS, _TRACED = 4, 3
-#: Compositions where two events are two steps apart only.
-_FURTHER = 6
-_MOST_PATHS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +98,15 @@ def phases(flow: DataFlow) -> Iterator[Phases]:
     for statement in flow.program.statements:
         width = statement.domain.dim(_SET)
         _, free = events_of(flow, reach, statement.name)
-        if width - (free is not None) > _MOST_LOOPS:
+        if width - (free is not None) > MOST_PHASE_LOOPS:
             continue
         try:
-            with limited(EFFORT):
-                reach.ancestors(statement.name, steps=_STEPS)  # remembered
+            with limited(PHASE_OPERATIONS):
+                reach.ancestors(statement.name, steps=PHASE_COMPOSITIONS)  # remembered
         except isl.Error:
             continue
         for axis in reversed(range(width)):
-            yield from within(EFFORT, _of_events(flow, reach, statement.name, axis))
+            yield from within(PHASE_OPERATIONS, _of_events(flow, reach, statement.name, axis))
 
 
 def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> Iterator[Phases]:
@@ -117,11 +116,11 @@ def _of_events(flow: DataFlow, reach: Reachability, event: str, axis: int) -> It
     once = _steps(event, width, domain, axis, free, 1)
     if free == axis or not (once.is_single_valued() and once.is_injective()):
         return
-    exists = reach.ancestors(event, steps=_STEPS)
+    exists = reach.ancestors(event, steps=PHASE_COMPOSITIONS)
     once = once.intersect(exists.reverse())
     line = [at for at in range(width) if at not in {axis, free}]
     if once.is_empty() and line:
-        exists = reach.ancestors(event, domain, steps=_FURTHER)
+        exists = reach.ancestors(event, domain, steps=FURTHER_COMPOSITIONS)
         twice = _steps(event, width, domain, axis, free, 2).intersect(exists.reverse())
         if not twice.is_empty():
             yield from _of_steps(flow, reach, None, twice, exists, line)
@@ -191,7 +190,7 @@ def _of_steps(
     if not line or twice.is_empty():
         return
     taken = kinds[0].vertices.range() if kinds else None
-    steps = _STEPS if kinds else _FURTHER
+    steps = PHASE_COMPOSITIONS if kinds else FURTHER_COMPOSITIONS
     alone = _on_line(between_events(flow, reach, twice, steps), event, width, line)
     double = phase_of(reach, twice.domain().identity(), twice, exists, alone, traced=0, taken=taken)
     if double is not None and lines_apart([*kinds, double], event, width, line):
@@ -209,7 +208,9 @@ def _read(text: str) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def between_events(flow: DataFlow, reach: Reachability, pairs: isl.UnionMap, steps: int = _STEPS) -> isl.UnionMap:
+def between_events(
+    flow: DataFlow, reach: Reachability, pairs: isl.UnionMap, steps: int = PHASE_COMPOSITIONS
+) -> isl.UnionMap:
     """Return b -> descendants of b that are b' or ancestors of b', as far as a few compositions see."""
     ends = pairs.range()
     inside = pairs
@@ -217,7 +218,7 @@ def between_events(flow: DataFlow, reach: Reachability, pairs: isl.UnionMap, ste
         inside = inside.union(pairs.apply_range(reach.ancestors(name, ends, steps=steps)))
     inside = inside.coalesce()
     reached = front = pairs.domain().identity()
-    for _ in range(2 * _STEPS):
+    for _ in range(2 * PHASE_COMPOSITIONS):
         following = _read("{ }")
         for name in sorted(names_of(front.range()) & set(flow.program.by_name)):
             for item in flow.out_of(name):
@@ -268,7 +269,7 @@ def phase_of(
     exists: isl.UnionMap,
     between: isl.UnionMap,
     *,
-    traced: int = _MOST_PATHS,
+    traced: int = MOST_PHASE_PATHS,
     taken: isl.UnionSet | None = None,
 ) -> Phase | None:
     """Return the paths of every interval, as many as a simple reach finds; ``begins``: e -> b.
@@ -285,7 +286,7 @@ def phase_of(
         operands = operands.subtract_range(taken)
     ends = vertices = operands.intersect(exists).coalesce()
     waiting = operands.subtract(ends).coalesce()
-    for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), _TRACED), traced):
+    for levels in itertools.islice(ways_back(reach, sorted(names_of(waiting.range())), LONGEST_PHASE_PATH), traced):
         step()
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
         used = vertices.union(events.identity())

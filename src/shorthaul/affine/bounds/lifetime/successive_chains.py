@@ -24,18 +24,17 @@ from shorthaul.affine.bounds.lifetime.phases import (
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import within
+from shorthaul.affine.tuning import CHAIN_PAIR_OPERATIONS, MOST_CHAIN_PAIRS
 
 _SET = isl.dim_type.set
-#: isl operations for one pair of statements; pairs tried.
-EFFORT, _MOST_PAIRS = 1_000_000, 20
 
 
 def successive_chains(flow: DataFlow) -> Iterator[Phases]:
     """Yield the arguments for pairs of statements whose chains end one after the other."""
     reach = Reachability(flow)
     chains = [item.name for item in flow.program.statements if reach.closure(item.name) is not None]
-    for first, second in islice(permutations(chains, 2), _MOST_PAIRS):
-        yield from within(EFFORT, _of_pairs(flow, reach, first, second))
+    for first, second in islice(permutations(chains, 2), MOST_CHAIN_PAIRS):
+        yield from within(CHAIN_PAIR_OPERATIONS, _of_pairs(flow, reach, first, second))
 
 
 def _pairs(flow: DataFlow, reach: Reachability, first: str, second: str) -> isl.UnionMap | None:

@@ -26,12 +26,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 from shorthaul.affine.proofs.lemmas import INTERVALS, WAVEFRONT
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-
-_DEPTH = 3
-#: isl operations for one statement.
-EFFORT = 400_000
-_MOST_MAPS = 60
-_MOST_WAYS = 60
+from shorthaul.affine.tuning import MOST_PATHS_BACK, MOST_REACHABLE_MAPS, WAVEFRONT_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +55,7 @@ def wavefronts(flow: DataFlow) -> Iterator[Wavefront]:
     reach = Reachability(flow)
     for statement in flow.program.statements:
         for ways in (reach.descendants, reach.further_descendants):
-            yield from within(EFFORT, _of_events(flow, reach, statement.name, ways))
+            yield from within(WAVEFRONT_OPERATIONS, _of_events(flow, reach, statement.name, ways))
 
 
 def _of_events(
@@ -149,7 +144,7 @@ class Reachability:
         if closure is not None:
             first = closure.range().subtract(closure.domain())
         reached = front = first.identity()
-        for _ in range(_DEPTH):
+        for _ in range(WAVEFRONT_COMPOSITIONS):
             following = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
             for name in sorted(names_of(front.range())):
                 for item in self.flow.out_of(name):
@@ -161,13 +156,15 @@ class Reachability:
                     following = following.union(following.apply_range(closure))
             front = following.subtract(reached).coalesce()
             reached = reached.union(front).coalesce()
-            if front.is_empty() or reached.n_map() > _MOST_MAPS:
+            if front.is_empty() or reached.n_map() > MOST_REACHABLE_MAPS:
                 break
         reached = reached.subtract(first.identity())
         if not reached.is_empty():
             yield "all that follows it, as far as a few flows lead", reached
 
-    def ancestors(self, event: str, only: isl.UnionSet | None = None, *, steps: int = _DEPTH) -> isl.UnionMap:
+    def ancestors(
+        self, event: str, only: isl.UnionSet | None = None, *, steps: int = WAVEFRONT_COMPOSITIONS
+    ) -> isl.UnionMap:
         """Return event -> ancestors, as far as a few compositions see; for the events ``only`` if given."""
         if only is None and event in self._ancestors:
             return self._ancestors[event]
@@ -190,7 +187,7 @@ class Reachability:
             result = result.union(following).union(widened.subtract(front)).coalesce()
             step()
             front = following.coalesce()
-            if result.n_map() > _MOST_MAPS or front.is_empty():
+            if result.n_map() > MOST_REACHABLE_MAPS or front.is_empty():
                 break
         if only is None:
             self._ancestors[event] = result
@@ -226,7 +223,7 @@ def ways_back(reach: Reachability, names: Sequence[str], longest: int) -> Iterat
                     if not back.is_empty() and back.is_injective() and back.is_single_valued():
                         following.append((*levels, back))
         yield from (levels[1:] for levels in following)
-        front = following[:_MOST_WAYS]
+        front = following[:MOST_PATHS_BACK]
 
 
 def names_of(points: isl.UnionSet) -> set[str]:

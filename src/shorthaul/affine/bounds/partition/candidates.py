@@ -29,6 +29,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.tuning import COMPARED_ARGUMENTS, MOST_ARGUMENTS, MOST_PATH_SETS, PARTITION_OPERATIONS, Regime
 
 _SET = isl.dim_type.set
 
@@ -40,14 +41,13 @@ class Instance:
     Parameters in ``small`` are small against the fast memory.
     """
 
-    size: int
-    fast_memory: int
+    regime: Regime
     small: tuple[str, ...] = ()
 
     def sizes(self, parameters: Sequence[str]) -> dict[str, int]:
         """Return the value of every parameter and of S."""
-        values = {name: SMALL_SIZE if name in self.small else self.size for name in parameters}
-        return {**values, "S": self.fast_memory}
+        values = {name: self.regime.small if name in self.small else self.regime.size for name in parameters}
+        return {**values, "S": self.regime.fast_memory}
 
 
 def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ()) -> tuple[Instance, ...]:
@@ -55,17 +55,8 @@ def instances(small: tuple[str, ...] = (), sets: Iterable[tuple[str, ...]] = ())
 
     And for every one of ``sets``, where its parameters are small too.
     """
-    more = tuple(Instance(20_000, 400, tuple(dict.fromkeys((*small, *names)))) for names in sets)
-    return Instance(20_000, 400, small), Instance(20_000, 160_000, small), *more
-
-
-#: What a small parameter is where arguments are compared.
-SMALL_SIZE = 4
-#: Arguments kept for one statement.
-MOST_PER_STATEMENT = 12
-_MOST_EVALUATED = 40
-#: isl operations for one argument.
-EFFORT = 200_000
+    more = tuple(Instance(COMPARED_ARGUMENTS[0], tuple(dict.fromkeys((*small, *names)))) for names in sets)
+    return *(Instance(regime, small) for regime in COMPARED_ARGUMENTS), *more
 
 
 def empty_union() -> isl.UnionSet:
@@ -92,7 +83,7 @@ class Candidate:
 
     def worth(self, at: int) -> float:
         """Return what the argument is worth at the instance ``at``, to leading order."""
-        power = self.instances[at].fast_memory ** float(1 - self.argument.exponents.sigma)
+        power = self.instances[at].regime.fast_memory ** float(1 - self.argument.exponents.sigma)
         return float(self.points[at] * self.argument.coefficient() * power / self.factors[at])
 
 
@@ -158,7 +149,7 @@ def _of_paths(
         return []
     least = min(sigma for sigma, _ in chosen)
     found: list[Candidate] = []
-    for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:_MOST_EVALUATED]:
+    for sigma, subset in sorted(chosen, key=lambda item: (item[0], len(item[1])))[:MOST_PATH_SETS]:
         if sigma > least:
             break
         common = domain
@@ -167,7 +158,7 @@ def _of_paths(
         if thickness(common) < dimensions:
             continue
         try:
-            with limited(EFFORT):
+            with limited(PARTITION_OPERATIONS):
                 whole = Part(statement, common.coalesce(), subset, order)
                 argument = partition([whole], empty_union(), symmetric=symmetric, limited_by=limit)
             if argument is not None:
@@ -175,7 +166,7 @@ def _of_paths(
         except isl.Error:
             continue
     found.sort(key=lambda item: -item.worth(0))
-    return found[:MOST_PER_STATEMENT]
+    return found[:MOST_ARGUMENTS]
 
 
 def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import sympy
 
 from shorthaul.affine.integer_sets.subspaces import span
+from shorthaul.affine.tuning import MOST_NEIGHBOURS
 
 Offset = tuple[int, ...]
-#: Of larger neighbourhoods only differences along one coordinate are tried as edges.
-_MOST_PLACES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +104,7 @@ def _frames(offsets: frozenset[Offset], n: int) -> Iterator[tuple[Offset, tuple[
     """Yield a place of the neighbourhood and n independent edges that lead from it to others."""
     for origin in sorted(offsets):
         edges = [tuple(a - b for a, b in zip(item, origin, strict=True)) for item in sorted(offsets) if item != origin]
-        if len(offsets) > _MOST_PLACES:
+        if len(offsets) > MOST_NEIGHBOURS:
             edges = [item for item in edges if sum(map(abs, item)) == 1]
         for chosen in itertools.combinations(edges, n):
             if len(span(chosen)) == n:

@@ -12,20 +12,14 @@ from dataclasses import replace
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.candidates import (
-    EFFORT,
-    MOST_PER_STATEMENT,
-    Candidate,
-    Instance,
-    candidate,
-    empty_union,
-)
+from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
 from shorthaul.affine.bounds.partition.k_partition import Part, partition
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.subspaces import Subspace, span
+from shorthaul.affine.tuning import MOST_ARGUMENTS, PARTITION_OPERATIONS
 
 Shape = tuple[tuple[bool, Subspace], ...]
 
@@ -54,7 +48,7 @@ def _pairs(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, .
         if best is not None and best.worth(0) > max(first.worth(0), second.worth(0)) * 1.01:
             result.append(best)
     result.sort(key=lambda item: -item.worth(0))
-    return result[:MOST_PER_STATEMENT]
+    return result[:MOST_ARGUMENTS]
 
 
 def _turned(space: Subspace, order: tuple[int, ...]) -> Subspace:
@@ -71,7 +65,7 @@ def _merge(one: Part, other: Part, flow: DataFlow, where: tuple[Instance, ...]) 
                 continue
             parts = (one, Part(other.statement, other.domain, paths, order))
             try:
-                with limited(EFFORT):
+                with limited(PARTITION_OPERATIONS):
                     argument = partition(parts, empty_union(), symmetric=False)
                 if argument is not None and len(argument.parts) == 2:
                     argument = replace(argument, far=away_from_diagonal(argument))
@@ -94,7 +88,7 @@ def _groups(flow: DataFlow, single: Sequence[Candidate], where: tuple[Instance, 
         for group in _sharing(list(alike.values())):
             parts = [_sorted(item.argument.parts[0]) for item in group]
             try:
-                with limited(EFFORT):
+                with limited(PARTITION_OPERATIONS):
                     argument = partition(parts, empty_union(), symmetric=False)
                 if argument is not None:
                     made = candidate(argument, flow, where)

@@ -13,17 +13,14 @@ from collections.abc import Iterator, Sequence
 import islpy as isl
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
-from shorthaul.affine.bounds.partition.candidates import SMALL_SIZE, usable_paths
+from shorthaul.affine.bounds.partition.candidates import usable_paths
 from shorthaul.affine.bounds.partition.k_partition import few_values
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace
+from shorthaul.affine.tuning import COMPARED_ARGUMENTS, MOST_COMPARED_KERNELS, MOST_SMALL_PARAMETERS, MOST_SMALL_SETS
 
 _SET = isl.dim_type.set
-#: Parameters in one set, and sets.
-_MOST_SMALL, _MOST_SETS = 3, 4
-#: Kernels with which sums are compared.
-_MOST_KERNELS = 3
 
 
 def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
@@ -44,18 +41,18 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
         sigma = least_sum(kernels, dimensions) if names else None
         if sigma is None:
             continue
-        for size in range(1, _MOST_SMALL + 1):
+        for size in range(1, MOST_SMALL_PARAMETERS + 1):
             for chosen in itertools.combinations(names, size):
                 if any(set(other) <= set(chosen) for other in found):
                     continue
-                limit = few_values(domain, chosen, dict.fromkeys(chosen, SMALL_SIZE))
+                limit = few_values(domain, chosen, dict.fromkeys(chosen, COMPARED_ARGUMENTS[0].small))
                 if limit is None or len(limit.coordinates) >= dimensions:
                     continue
                 less = least_sum(kernels, dimensions, limit)
                 if less is not None and 1 < less < sigma:
                     found.append(chosen)
                     yield chosen
-                    if len(found) == _MOST_SETS:
+                    if len(found) == MOST_SMALL_SETS:
                         return
 
 
@@ -63,7 +60,7 @@ def _kernels(paths: Sequence[Path]) -> tuple[Subspace, ...]:
     """Return the kernels of the broadcasts and of one chain, that of a whole sum if there is one."""
     chains = sorted((path for path in paths if path.is_chain), key=lambda path: -len(path.kernel))
     chosen = [*chains[:1], *(path for path in paths if not path.is_chain)]
-    return tuple(dict.fromkeys(path.kernel for path in chosen))[:_MOST_KERNELS]
+    return tuple(dict.fromkeys(path.kernel for path in chosen))[:MOST_COMPARED_KERNELS]
 
 
 def _skew_coordinates(kernels: tuple[Subspace, ...]) -> list[int]:
@@ -77,7 +74,7 @@ def _of_coordinates(domain: isl.Set, coordinates: list[int], parameters: tuple[s
     found: dict[str, None] = {}
     for at in coordinates:
         for name in parameters:
-            limit = few_values(domain, (name,), {name: SMALL_SIZE})
+            limit = few_values(domain, (name,), {name: COMPARED_ARGUMENTS[0].small})
             if limit is not None and at in limit.coordinates:
                 found[name] = None
     return list(found)

@@ -34,10 +34,9 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
+from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
-#: Statements of more loops keep the levels of the first one; factors of a covector; covectors tried.
-_WIDEST, _STEEPEST, _MOST_TRIED = 4, 3, 4
 
 
 @dataclass(frozen=True)
@@ -91,15 +90,15 @@ def _skewed(flow: DataFlow, name: str) -> Stencil | None:
     reads = [read for read in affine_steps(flow, name) if read.source == name]
     shifts = {read.shift for read in reads if read.shift is not None and read.matrix == _unit(len(read.matrix))}
     width = flow.program.by_name[name].domain.dim(_SET)
-    if not 2 <= width <= _WIDEST or len(shifts) < 2:
+    if not 2 <= width <= WIDEST_SKEWED_STENCIL or len(shifts) < 2:
         return None
     rated: list[tuple[float, Offset]] = []
-    for covector in itertools.product(range(_STEEPEST + 1), repeat=width):
+    for covector in itertools.product(range(LARGEST_LEVEL_FACTOR + 1), repeat=width):
         chosen = frozenset(item for item in shifts if _level(covector, item) == -1)
         known = isoperimetric_constant(differences(chosen), width - 1) if len(chosen) > 1 else None
         if known is not None:
             rated.append((-float(known[0]), covector))
-    for _, covector in sorted(rated)[:_MOST_TRIED]:
+    for _, covector in sorted(rated)[:MOST_LEVEL_COVECTORS]:
         made = _stencil(flow, [name], covector)
         if made is not None:
             return made

@@ -1,0 +1,70 @@
+"""Constants that steer the searches. Effort: what one core of the machine of our benchmarks does in a second."""
+
+from __future__ import annotations
+
+# Work per effort, measured by benchmarks/dataflow.py --rates: medians over sobel, sobel4 and multicamera.
+
+#: Searches in busy intervals by CAPS-HMS.
+PLACEMENT_STEPS = 3e7
+#: Pairs of individuals that NSGA-II ranks, everything else in a generation included.
+RANKED_PAIRS = 4e7
+#: Arcs that the local search over selections looks at.
+SELECTION_STEPS = 2.5e8
+#: Entries of matrices and pairs of tasks that the branch and bound looks at.
+BRANCHING_STEPS = 3e8
+#: Entries of matrices that are looked at when the fixed differences are closed.
+CLOSING_STEPS = 2.5e8
+#: Deterministic time of CP-SAT.
+CP_SAT_TIME = 0.3
+#: Tasks of networks that are built, and schedules laid out, for an exact solve.
+SOLVED_TASKS = 5e3
+
+# Exploration
+
+#: Placement steps between two looks at the deadline: about a tenth of a second.
+DECODING_STEPS_AT_ONCE = 3_000_000
+#: Individuals of the first generation that are decoded between two looks at what is left.
+DECODED_AT_ONCE = 16
+#: Generations between two checkpoints. Not measured.
+CHECKPOINT_GENERATIONS = 500
+#: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
+ORDERS_TRIED = 23
+#: Share of the effort, or of the time limit, for the exact solves of the front. Not measured.
+POLISH_SHARE = 0.15
+#: Most of a time limit that is kept back for the points of the front, which are then written out, bounded and checked.
+FINISH_SHARE = 0.5
+#: Seconds per task for that (about 13 ms for the 252 tasks of multicamera).
+FINISH_S_PER_TASK = 5e-5
+#: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).
+FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
+#: Least and most effort of a solve in the end. Not measured.
+LEAST_POLISH, MOST_POLISH = 0.01, 0.25
+#: Networks of more tasks are not solved exactly in the end: building one takes a second.
+MOST_POLISHED_TASKS = 1000
+
+# Exact modulo scheduling
+
+#: Share of the effort left for a schedule with buffers of any size; the rest is for memories of limited size.
+FREE_SHARE = 0.7
+#: Share of the effort left that one choice of capacities may take, and the most choices looked at.
+CAPACITIES_SHARE = 0.5
+MOST_CAPACITIES = 40
+#: Rounds of buffers that grow and move to other memories.
+MEMORY_ROUNDS = 12
+#: Rounds of the local search: first and last temperature as shares of the lower bound, and whether to start afresh.
+COOLINGS = ((0.003, 0.003, True), (0.005, 0.001, False))
+#: Moves of the local search and nodes of a tree in the first round; every round has twice as many.
+FIRST_MOVES = 4000
+FIRST_NODES = 1200
+#: Divisors of the nodes for trees at the lower bound, one tick below the best period, and in the middle.
+NODE_DIVISORS = (2, 1, 12)
+#: The round from which CP-SAT takes part, and the effort of its first turn.
+CP_ROUND = 6
+FIRST_CP_EFFORT = 0.3
+#: Effort of one call of a kernel: Ctrl-C is heard between calls.
+CALL_EFFORT = 0.1
+#: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
+TREE_BYTES = 2**27
+LEAST_DEPTH = 40
+#: Most sums of durations that are looked at for one pair of tasks.
+MOST_SUMS = 256

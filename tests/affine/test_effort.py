@@ -1,0 +1,71 @@
+"""Searches that end early: a true bound, a checked plan, the same for the same effort."""
+
+from __future__ import annotations
+
+import pytest
+import sympy
+
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.effort import OutOfEffortError
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.verbs import bound, check, plan, sweep
+from shorthaul.affine.workloads.cases import kernel
+from shorthaul.core.errors import NoPlanError
+from shorthaul.core.search import Search
+
+NOTHING = 1e-6
+SIZES = {"N": 200, "S": 64}
+
+
+def test_without_effort_the_bound_is_0() -> None:
+    found = lower_bound(kernel("cholesky"), search=Search(effort=NOTHING))
+    assert found.formula == 0
+    assert found.operations is None
+    assert found.oi_limit == sympy.oo
+    assert found.proof.text().count("Every input is loaded at least once") == 1
+
+
+def test_more_effort_gives_no_smaller_bound_and_all_of_it_the_whole() -> None:
+    program = kernel("cholesky")
+    whole = lower_bound(program)
+    values = [lower_bound(program, search=Search(effort=effort)).value(SIZES) for effort in (NOTHING, 0.2, 1, 20)]
+    assert values == sorted(values)
+    assert values[0] == 0
+    assert values[-1] == whole.value(SIZES)
+
+
+@pytest.mark.parametrize("effort", [0.05, 0.5, 2])
+def test_the_same_effort_gives_the_same_bound_and_order(effort: float) -> None:
+    found = [bound(kernel("trisolv"), search=Search(effort=effort)) for _ in range(2)]
+    formulas = [(item.bound and item.bound.details["formula"], item.extra["upper"]) for item in found]
+    assert formulas[0] == formulas[1]
+
+
+def test_an_order_that_was_not_derived_runs_as_the_program_does() -> None:
+    with pytest.raises(OutOfEffortError):
+        upper_bound(kernel("gemm"), search=Search(effort=NOTHING))
+    plain, whole = upper_bound(kernel("gemm"), search=Search(effort=0.03)), upper_bound(kernel("gemm"))
+    sizes = {"NI": 40, "NJ": 40, "NK": 40, "S": 300}
+    assert all(item.phase is None for item in plain.steps)
+    assert plain.value(sizes) > whole.value(sizes)
+
+
+def test_verbs_without_effort() -> None:
+    program = kernel("gemm")
+    answer = bound(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
+    assert answer.bound is not None
+    assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
+    points = sweep(program, size="NI=9,NJ=9,NK=9", search=Search(effort=NOTHING)).extra["points"]
+    assert [(item["bound"], item["loads_words"]) for item in points] == [(0, None)]
+    report = check(program, search=Search(effort=NOTHING)).check
+    assert report is not None
+    assert report.ok
+    assert "stopped early" in report.remarks[0]
+    with pytest.raises(NoPlanError):
+        plan(program, size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=NOTHING))
+
+
+def test_a_plan_of_little_effort_is_checked() -> None:
+    made = plan(kernel("gemm"), size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=0.3))
+    assert made.check is not None
+    assert made.check.ok
