@@ -365,7 +365,7 @@ def _modulo() -> Work:
     decoder = decoders.decoder_for(arrays.build(application, platform), decoding)
     rng, decisions = random.Random(1), []
     for _ in range(20):
-        binding = {name: rng.choice(platform.cores).id for name in application.actors}
+        binding = {actor.id: rng.choice(platform.cores).id for actor in application.actors}
         xi = {name: rng.randrange(2) for name in application.multicasts}
         choices = {channel.id: rng.choice(("PROD", "TILE-PROD", "CONS", "GLOBAL")) for channel in application.channels}
         decisions.append(module("dataflow.model").Decisions(binding, xi, choices))

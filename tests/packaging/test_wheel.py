@@ -23,7 +23,7 @@ SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 #: One job of every engine, each about a second.
 JOBS = (
     ("pebble", "plan", "fft:n=16,word=1", "--budget", "8", "--effort", "0.2"),
-    ("affine", "plan", "gemm", "--size", "NI=20,NJ=20,NK=20,S=50"),
+    ("affine", "plan", "gemm", "--size", "NI=8,NJ=8,NK=8,S=20"),
     ("tensor", "plan", "example-3", "--effort", "0.2"),
     ("dataflow", "plan", "sobel", "--effort", "0.2"),
     ("spatial", "plan", "yule:n=1000"),
