@@ -119,10 +119,10 @@ def test_no_bound_exceeds_an_optimum(text: str, budget: int) -> None:
 
 def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     matmul = case("matmul:m=16,n=16,k=16,word=1").workload
-    found = best_bound(matmul, 16, search=Search(effort=0.2))
+    found = best_bound(matmul, 16, search=Search(effort=2))
     assert found.method in {"S-partition", "parts"}
     assert found.details["bounds"]["S-partition"] > 1.9 * matmul.algorithmic_bound()
-    again = best_bound(matmul, 16, recompute=True, search=Search(effort=0.2))
+    again = best_bound(matmul, 16, recompute=True, search=Search(effort=2))
     assert matmul.algorithmic_bound() < again.details["bounds"]["S-partition"] < found.details["bounds"]["S-partition"]
 
 
