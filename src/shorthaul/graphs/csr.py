@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.component_kernels import join
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -180,10 +182,6 @@ def component_of(n: int, sources: IntArray, targets: IntArray) -> IntArray:
     >>> component_of(4, np.array([2, 1]), np.array([0, 3])).tolist()
     [0, 1, 0, 1]
     """
-    # Imported here, for it takes longer than planning a small graph does.
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(len(sources), dtype=np.int32), (sources, targets)), shape=(n, n))
-    label: IntArray = connected_components(graph, directed=False)[1].astype(np.int64)
-    return label
+    labels = np.empty(n, dtype=np.int64)
+    join(np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64), labels)
+    return labels

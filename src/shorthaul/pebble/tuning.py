@@ -137,6 +137,8 @@ SEGMENT_RATE: Final = 1e8
 SEGMENT_EFFORT: Final = 2e-4
 PRODUCTS_RATE: Final = 2e5
 FAMILY_EFFORT: Final = 3e-3
+#: So many sums of products in a row without a bound, large ones first, end the search for more.
+PRODUCTS_PATIENCE: Final = 16
 #: Nodes numbered per effort, to recognise a network in any order.
 NUMBERING_RATE: Final = 1e5
 #: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
@@ -181,7 +183,7 @@ CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
 #: What segments, wavefronts and eigenvalues take of the time for bounds.
-SEGMENTS_SHARE: Final = 0.3
+SEGMENTS_SHARE: Final = 0.8
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs
