@@ -232,14 +232,13 @@ TREE_CUTS_RATE: Final = 1e8
 TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
 #: How many times as much as the last the next of these takes: it is not begun where less is left. *
 TREE_CUTS_GROWTH: Final = 10.0
-#: Effort of planning one shape of module where nothing limits the search.
+#: Effort of planning one shape of module where nothing limits the search. *
 MODULE_UNLIMITED: Final = 2.0
 #: Modules compared per effort when those of one shape are looked for.
 MODULES_RATE: Final = 1e4
-#: Decompositions whose modules are planned, the best ones as they stand, and with which penalty they are compared.
+#: Decompositions whose modules are planned: the best ones as they stand. *
 MODULES_PLANNED: Final = 3
-MODULES_PENALTY: Final = 2.0
-#: Modules of more nodes than this keep their order.
+#: Modules of more nodes than this keep their order. *
 LARGEST_MODULE: Final = 2000
-#: The share of the search that plans modules; what is left is for the replays of the whole.
+#: The share of the search that plans modules; what is left is for the replays of the whole. *
 MODULES_SHARE: Final = 0.8

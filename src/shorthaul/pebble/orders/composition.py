@@ -78,7 +78,7 @@ def _drafts(cdag: Cdag, budget: int, start: Plan, search: Search) -> list[_Draft
         for turn in _turns(cdag, budget, modules, search):
             for place in places:
                 order = computed[np.lexsort((place[computed], turn[modules.of[computed]]))]
-                found = belady.replay_within(cdag, budget, order, penalty=tuning.MODULES_PENALTY, search=search)
+                found = belady.replay_within(cdag, budget, order, search=search)
                 if found is not None and (best is None or found.traffic(cdag.weights) < best.traffic):
                     best = _Draft(found.traffic(cdag.weights), modules, order)
                 if search.expired():
