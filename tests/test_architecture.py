@@ -19,16 +19,16 @@ ALLOWED = {
     "bridges": {"bridges", *ENGINES, "graphs", "core"},
     "report": {"report", "core"},
     "cli": {"cli", "report", "bridges", *ENGINES, "graphs", "core", ""},
-    "": {"", "cli", "core", *ENGINES},
+    "": {"", "cli", "report", "bridges", "core", *ENGINES},
 }
 #: The rooms of every engine, from the ground up; a room is a folder or a file at the door. Rooms of one line may not
 #: import one another, and nobody imports a line above.
 FLOORS = {
     "pebble": """
         model options plan sram tuning
-        check formats workloads
+        check formats keywords workloads
         states structured
-        bounds run views
+        bounds inputs run views
         request
         orders
         local_search
@@ -40,26 +40,27 @@ FLOORS = {
     "affine": """
         model options plan tuning views
         effort
-        check dependences formats sizes
+        check dependences formats keywords sizes
         integer_sets
         frontend proofs
         bounds/lifetime bounds/partition orders workloads
-        bounds replay
+        bounds inputs replay
         oracle
         verbs
     """,
     "tensor": """
         model options plan tuning
-        check cost_model formats run workloads
-        bounds views
+        check cost_model formats keywords run workloads
+        bounds inputs views
         search
         verbs
     """,
     "dataflow": """
         model options plan tuning
-        check graphs workloads
+        check graphs keywords workloads
         formats mapping
         bounds caps_hms loading views
+        inputs
         modulo
         exploration
         verbs
@@ -69,8 +70,8 @@ FLOORS = {
         options tree_kernels tuning
         deadline model
         plan workloads
-        check formats layout
-        computer views
+        check formats keywords layout
+        computer inputs views
         algorithms
         bounds
         verbs

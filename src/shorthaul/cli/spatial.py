@@ -49,7 +49,7 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: Sea
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs import plan as make_plan
 
-        result = make_plan(source.workload, options, search=search, source=source)
+        result = make_plan(source, options=options, search=search)
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
@@ -88,7 +88,7 @@ def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, flags:
         source = _load(tree, read, search)
         from shorthaul.spatial.verbs import bound as find_bound
 
-        result = find_bound(source.workload, options, search=search, source=source)
+        result = find_bound(source, options=options, search=search)
     finish(result, output)
 
 
@@ -111,7 +111,7 @@ def check(
         from shorthaul.spatial.verbs import check as replay
 
         found, path, given = load_layout(layout)
-        result = replay(source.workload, found, search=search, source=source)
+        result = replay(source, found, search=search)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
@@ -126,7 +126,7 @@ def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flag
         source = _load(tree, read, search)
         from shorthaul.spatial.treefix_verb import treefix as run
 
-        result = run(source.workload, options=options, search=search, source=source)
+        result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
 
 
@@ -139,7 +139,7 @@ def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: Searc
         source = _load(tree, read, search)
         from shorthaul.spatial.lca_verb import lca as run
 
-        result = run(source.workload, options=options, search=search, source=source)
+        result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
 
 
@@ -166,13 +166,10 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SearchFlags, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     search = flags.search()
-    from shorthaul.spatial.sweep_verb import grown
     from shorthaul.spatial.sweep_verb import sweep as compare
-    from shorthaul.spatial.workloads.cases import CASES
 
     with answering_by(search.deadline):
-        sources = grown(tree, CASES, options) or [_load(tree, read, search)]
-        result = compare(sources, options, search=search)
+        result = compare(tree, forest=read.forest, options=options, search=search)
     for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
         if rows:
             _print(list(rows[0]), [list(row.values()) for row in rows], output, title)

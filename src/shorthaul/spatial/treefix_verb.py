@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.cases import Source
+from shorthaul.core.arrays import as_array
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure
-from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
@@ -29,12 +31,16 @@ from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.options import MachineOptions, TreefixOptions
+from shorthaul.spatial.options import MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import VertexTable
-from shorthaul.spatial.verbs import KIND, as_tree, place_on_machine
+from shorthaul.spatial.verbs import KIND, place_on_machine
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.keywords import TreefixKeywords
 
 Values = npt.NDArray[Any]
 
@@ -122,30 +128,32 @@ def predicted_cycles(
     }
 
 
+@verb(
+    TreefixOptions,
+    TREES,
+    TABLES,
+    reading=TreeOptions,
+    values="One value per vertex, shape (n,) or (n, words); or the path of a NumPy file (default: all 1).",
+    operator="Any associative operator, in place of ``op``.",
+)
 def treefix(
-    workload: Tree | npt.ArrayLike,
-    values: npt.ArrayLike | None = None,
-    options: TreefixOptions | None = None,
+    workload: Workload,
+    values: Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.float64] | str | PathLike[str] | None = None,
     *,
     operator: Operator | None = None,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-    **fields: Any,
+    **keywords: Unpack[TreefixKeywords],
 ) -> Result[VertexTable]:
     """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
 
-    ``values`` has one entry per vertex, shape (n,) or (n, words) for an operator of several words (default: all
-    ones); ``operator`` may be any associative one in place of the option ``op``. The result's plan is a table of
+    The result's plan is a table of
     arrays by vertex; its cost is what the run took. Raises :class:`InputError`, :class:`InfeasibleError` if the
     program needs more words than a processor has, and :class:`NoPlanError` if the time limit passes first.
 
     >>> treefix([-1, 0, 0, 1]).plan.arrays["value"].tolist()
     [4, 2, 1, 1]
     """
-    options = chosen_options(options, TreefixOptions, fields)
-    search = search or Search()
-    tree = as_tree(workload)
-    chosen = operator_named(options.op) if operator is None else operator
+    tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
+    chosen = expect(operator, Operator, "operator") or operator_named(options.op)
     given = read_values(values, tree, chosen, options)
     stored = place_on_machine(tree, options, search)
     virtual = stored.virtual()
@@ -223,7 +231,7 @@ def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:
     return (views.load_map(computer.link_loads(), f"Link load: {what}"),) if computer.count_links else ()
 
 
-def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
+def read_values(values: object, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
     """Return the values by vertex as the operator wants them; raises :class:`InputError`."""
     file = None
     if values is None and options.values is not None:
@@ -231,7 +239,7 @@ def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, op
         values = array_from_bytes(read_bytes(file), "value", file=file)
     if values is None:
         return np.ones(tree.n, np.int64) if operator.words == 1 else np.ones((tree.n, operator.words), np.int64)
-    array = np.asarray(values)
+    array = as_array(values, "values")
     shape = (tree.n,) if operator.words == 1 else (tree.n, operator.words)
     if array.shape != shape:
         raise InputError(
