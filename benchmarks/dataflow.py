@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.document import load_json, save_json
-from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shorthaul.report.html import report
 
 if os.environ.get("SHORTHAUL_COMPILED") == "0":  # kernels as plain Python, for debugging
-    from shorthaul.core.kernels import install
+    from shorthaul.core.compiled.twins import install
 
     install()
 

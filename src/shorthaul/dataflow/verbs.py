@@ -17,8 +17,8 @@ from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import ClusterSearchOptions, Search
-from shorthaul.core.signals import time_left_s
-from shorthaul.core.tasks import run_tasks
+from shorthaul.core.searching.signals import time_left_s
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost
-from shorthaul.core.arrays import as_array
 from shorthaul.core.cases import Case, Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search

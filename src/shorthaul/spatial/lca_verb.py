@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arrays import as_array
 from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.arrays import as_array
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search

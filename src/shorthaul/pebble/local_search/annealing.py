@@ -11,7 +11,7 @@ from itertools import cycle
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.local_search import annealing_kernels, schedule_kernels

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, distinct, from_arrays
 from shorthaul.pebble import tuning

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.core.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time

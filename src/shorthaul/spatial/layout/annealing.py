@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.annealing_kernels import Placement, anneal
