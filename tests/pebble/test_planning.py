@@ -73,7 +73,7 @@ def test_computing_again_helps_beyond_what_is_searched_exhaustively(
 
 
 def test_unknown_options_are_named() -> None:
-    with pytest.raises(InputError, match="unknown option"):
+    with pytest.raises(InputError, match="unknown keyword"):
         pebble.plan(kernels_as_graphs.pyramid(n=2), budgett=99)
 
 
