@@ -20,13 +20,13 @@ from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
-from shorthaul.pebble.orders import layer_by_layer
+from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
-from shorthaul.pebble.structured.forest import as_forest
-from shorthaul.pebble.verbs import KIND, checked, cost_of, problem_document
+from shorthaul.pebble.structured.forest import as_forest, twins_are_light
+from shorthaul.pebble.verbs import KIND, checked, cost_of, keep_back, problem_document
 
 if TYPE_CHECKING:
     from shorthaul.pebble.keywords import MemoryKeywords, SweepKeywords
@@ -74,6 +74,7 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     10
     """
     cdag, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
+    keep_back(cdag, search)
     with search:
         budget, found, least = _smallest(cdag, options, search)
         best = _memory_bound(cdag, budget, least, options, search)
@@ -168,7 +169,7 @@ def _bisected(cdag: Cdag, method: str, options: MemoryOptions, search: Search) -
 def _memory_bound(cdag: Cdag, budget: int, excluded: int, options: MemoryOptions, search: Search) -> Bound:
     """Return the best lower bound on the budget; ``excluded`` is one that a search has proven, or 0."""
     forest = as_forest(cdag)
-    if forest is not None and tree_cuts.twins_are_light(cdag, forest):
+    if forest is not None and twins_are_light(cdag, forest):
         return Bound(
             of="budget",
             value=tree_cuts.least_memory(cdag),
@@ -252,6 +253,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
         require_budget(cdag, budgets[0])
+    keep_back(cdag, search)
     with search:
         if options.budgets is None:
             budgets = _spread(cdag.least_budget(), _enough(cdag), options.points)
@@ -279,7 +281,9 @@ def _enough(cdag: Cdag) -> int:
         return tree_cuts.least_memory(cdag)
     if matrix_vector.recognise(cdag) is not None:
         return matrix_vector.least_memory(cdag)
-    return layer_by_layer.least_memory(cdag, freeing=True)
+    if cdag.n <= tuning.MOST_FOR_CURVE:
+        return layer_by_layer.least_memory(cdag, freeing=True)
+    return least_memory.peak_of(cdag, belady.plan(cdag, int(cdag.weights.sum()), "depth-first-by-need"))
 
 
 def _spread(least: int, most: int, points: int) -> list[int]:

@@ -34,10 +34,14 @@ def plan(cdag: Cdag, budget: int, *, freeing: bool = False) -> Plan:
     [18, 16]
     """
     require_budget(cdag, budget)
+    return plan_of(_played(cdag, budget, freeing=freeing).moves)
+
+
+def _played(cdag: Cdag, budget: int, *, freeing: bool) -> _Queue:
     queue = _Queue(cdag, budget, freeing=freeing)
     for node in order_of(cdag):
         queue.compute(node)
-    return plan_of(queue.moves)
+    return queue
 
 
 class _Queue:
@@ -50,7 +54,7 @@ class _Queue:
         self._readers = cdag.children.degrees().tolist()  # how many computations still read each node
         self._in_slow = cdag.is_input().tolist()
         self._freeing = freeing
-        self._free = budget
+        self._free = self.least_free = budget
         self._queue: dict[int, None] = {}  # insertion order is age
         self.moves: list[tuple[int, int]] = []
 
@@ -78,6 +82,7 @@ class _Queue:
         self.moves.append((move, node))
         self._queue[node] = None
         self._free -= self._weights[node]
+        self.least_free = min(self.least_free, self._free)
 
     def _drop(self, node: int) -> None:
         self.moves.append((Move.DELETE, node))
@@ -86,9 +91,11 @@ class _Queue:
 
 
 def least_memory(cdag: Cdag, *, freeing: bool = False) -> int:
-    """Return the smallest budget at which the baseline moves inputs and outputs only, by bisection."""
+    """Return the smallest budget at which the baseline moves inputs and outputs only."""
     goal = cdag.algorithmic_bound()
     low, high = cdag.least_budget(), int(cdag.weights.sum())
+    if freeing:  # all that is in fast memory is read again, so nothing of it may leave
+        return high - _played(cdag, high, freeing=True).least_free
     while low < high:
         middle = (low + high) // 2
         if plan(cdag, middle, freeing=freeing).traffic(cdag.weights) == goal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Forest:
     needs: IntArray
 
 
+@lru_cache(maxsize=1)  # every step of a search asks again, for the same graph
 def as_forest(cdag: Cdag) -> Forest | None:
     """Return the forest of ``cdag``; None if some value is read by nodes with different operands, or by two that go on.
 
@@ -97,9 +99,20 @@ def recursion_is_optimal(cdag: Cdag, forest: Forest) -> bool:
 
     Those are the computed nodes other than roots. Outputs computed beside them must not be heavier.
     """
-    kept = np.setdiff1d(forest.order, forest.roots)
+    kept = kept_values(cdag, forest)
     weights = cdag.weights[kept]
     if len(weights) and int(weights.min()) != int(weights.max()):
         return False
-    alone = cdag.needs()
-    return bool((forest.needs[kept] == alone[kept]).all())
+    return twins_are_light(cdag, forest)
+
+
+def kept_values(cdag: Cdag, forest: Forest) -> IntArray:
+    """Return the computed nodes of the forest other than roots: what is kept for later."""
+    kept: IntArray = forest.order[~cdag.is_output()[forest.order]]
+    return kept
+
+
+def twins_are_light(cdag: Cdag, forest: Forest) -> bool:
+    """True if no output is heavier than the value kept for later that is computed beside it (Lemma 3.2)."""
+    kept = kept_values(cdag, forest)
+    return bool((forest.needs[kept] == cdag.needs()[kept]).all())

@@ -22,7 +22,7 @@ from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.structured import liu_kernels, tree_recursion
 from shorthaul.pebble.structured import tree_cuts_kernels as kernels
-from shorthaul.pebble.structured.forest import Forest, require_forest
+from shorthaul.pebble.structured.forest import Forest, require_forest, twins_are_light
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,12 +167,6 @@ def least_memory(cdag: Cdag) -> int:
     while not liu_kernels.advance(pieces, tree, tuning.ORDER_CALL):
         pass
     return int(np.asarray(pieces.peaks)[forest.roots].max())
-
-
-def twins_are_light(cdag: Cdag, forest: Forest) -> bool:
-    """True if no output is heavier than the value kept for later that is computed beside it (Lemma 3.2)."""
-    kept = np.setdiff1d(forest.order, forest.roots)
-    return bool((forest.needs[kept] == cdag.needs()[kept]).all())
 
 
 def bound_of(found: Cuts) -> Bound:
