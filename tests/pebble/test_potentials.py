@@ -9,6 +9,7 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.states import lattice_kernels
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.layered_search import Cut, layered
 from shorthaul.pebble.states.potentials import Potentials, initial_prices, lattice_of, problem_of
@@ -57,7 +58,7 @@ def test_the_kernel_proves_what_trying_everything_does(most: int) -> None:
                 prices[:, entry] = saved, unsaved
         ahead, through = np.empty(len(sets)), np.empty(len(lattice.nodes))
         ends = 6 * rng.random(len(through))
-        graph, steps = kernels.Problem(*problem), kernels.Lattice(*lattice)
+        graph, steps = lattice_kernels.Problem(*problem), lattice_kernels.Lattice(*lattice)
         kernels.look_ahead(kernels.Prices(graph, steps, prices, ends, ahead, through), 0.0, True)
         best = plain.ahead(cdag, budget, chosen)
         assert set(best) == set(sets)
@@ -78,7 +79,7 @@ def test_the_flow_is_the_gradient() -> None:
     prices = rng.random((2, len(charge))) * np.array([charge, 2 * charge])
     ahead, through = np.empty(len(lattice.sets)), np.empty(len(lattice.nodes))
     ends = np.zeros_like(through)
-    graph, steps = kernels.Problem(*problem), kernels.Lattice(*lattice)
+    graph, steps = lattice_kernels.Problem(*problem), lattice_kernels.Lattice(*lattice)
     work = kernels.Prices(graph, steps, prices, ends, ahead, through)
     kernels.look_ahead(work, 0.5, False)
     kernels.follow(work, 0.5)

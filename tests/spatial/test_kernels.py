@@ -133,7 +133,7 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     near = np.array([u for group in ends for u in group], np.int32)
     placement = kernels.Placement(starts, near, x, y, holder, width, 100)
     random = importlib.import_module(
-        kernels.__name__.replace("spatial.layout.annealing_kernels", "core.random_kernels")
+        kernels.__name__.replace("spatial.layout.annealing_kernels", "core.compiled.random_kernels")
     ).Random(int(rng.integers(99)))
     kernels.anneal(placement, random, 0, n, 0.9, 2000)
     kernels.anneal(placement, random, n // 2, n - n // 2, 0.1, 1000)

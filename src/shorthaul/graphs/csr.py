@@ -183,5 +183,5 @@ def component_of(n: int, sources: IntArray, targets: IntArray) -> IntArray:
     [0, 1, 0, 1]
     """
     labels = np.empty(n, dtype=np.int64)
-    join(np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64), labels)
+    join(np.ascontiguousarray(sources, dtype=np.int64), np.ascontiguousarray(targets, dtype=np.int64), labels)
     return labels

@@ -58,7 +58,7 @@ def scheduler(memory: ModuleType, rng: np.random.Generator) -> Any:
     cdag = random_cdag(rng, int(rng.integers(5, 250)))
     rules = memory.Rules(0.3, 2.0, 2.0, int(rng.integers(0, 4)), int(rng.integers(0, 4)), 16, int(rng.integers(4, 99)))
     capacity = cdag.least_budget() + int(rng.integers(0, 300))
-    random = same_form(memory, "core.random_kernels").Random(int(rng.integers(99)))
+    random = same_form(memory, "core.compiled.random_kernels").Random(int(rng.integers(99)))
     order = cdag.order[~cdag.is_input()[cdag.order]]
     parents, children = cdag.parents, cdag.children
     state = memory.State(
@@ -125,7 +125,7 @@ def exchanges(kernels: ModuleType, rng: np.random.Generator) -> Any:
     exchange = kernels.Exchange(
         tile, reads, before.starts, before.targets, after.starts, after.targets, weights, int(weights.sum()) // 3
     )
-    random = same_form(kernels, "core.random_kernels").Random(int(rng.integers(99)))
+    random = same_form(kernels, "core.compiled.random_kernels").Random(int(rng.integers(99)))
     exchange.schedule(400, float(rng.choice([1.0, 20.0])), 0.1, random)
     while not kernels.advance(exchange, 90):
         pass

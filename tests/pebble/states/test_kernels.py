@@ -25,6 +25,8 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     automorphisms: {"kernels": STATES + "automorphism_kernels", "Group": STATES + "automorphism_kernels"},
     layered_search: {
         "kernels": STATES + "layered_search_kernels",
+        "Expansion": STATES + "expansion_kernels",
+        "Graph": STATES + "expansion_kernels",
         "turn": STATES + "automorphism_kernels",
         **dict.fromkeys(
             ("Comparison", "States", "group_hashes", "insert_all", "release_charges", "undominated"),
@@ -37,6 +39,7 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     },
     potentials: {
         "kernels": STATES + "potential_kernels",
+        "lattice_kernels": STATES + "lattice_kernels",
         "Potential": STATES + "potential_kernels",
         **dict.fromkeys(("SetTable", "enter_all"), STATES + "pattern_database_kernels"),
     },
@@ -53,7 +56,7 @@ def form_of(kernels: ModuleType) -> Iterator[None]:
         for module, names in NAMES.items():
             for name, source in names.items():
                 found = importlib.import_module(prefix + source)
-                value = found if name == "kernels" else getattr(found, name)
+                value = found if name.endswith("kernels") else getattr(found, name)
                 stack.enter_context(mock.patch.object(module, name, value))
         group = automorphisms.Group(np.zeros((0, 0), np.int64), np.zeros((0, 0, 16, 1), np.uint64))
         stack.enter_context(mock.patch.object(automorphisms, "NO_GROUP", group))
@@ -163,7 +166,8 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.pattern_database_kernels", layers_with_tables, 12),
     ("shorthaul.pebble.states.automorphism_kernels", turned_layers, 8),
     ("shorthaul.pebble.states.potential_kernels", layers_with_prices, 8),
-    ("shorthaul.pebble.states.potential_kernels", graphs_that_are_too_large, 20),
+    ("shorthaul.pebble.states.lattice_kernels", graphs_that_are_too_large, 20),
+    ("shorthaul.pebble.states.expansion_kernels", plain_layers, 2),
     ("shorthaul.pebble.states.recomputation_kernels", computed_again, 8),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
 ]

@@ -99,7 +99,7 @@ class Pool:
         return self._found(packing if packing.total >= best.total else best)
 
     def _is_whole_searched(self) -> bool:
-        """Search the whole graph; True if that told its optimum, which no sum of parts exceeds."""
+        """Search the whole graph; True if its optimum is known then, which no sum of parts exceeds."""
         limited = self._search.part(tuning.WHOLE_SHARE)
         if self._recompute:
             game = recomputation.whole(self._cdag)

@@ -37,11 +37,11 @@ def automorphisms(cdag: Cdag, *, search: Search) -> IntArray:
     >>> automorphisms(pyramid(n=2), search=Search()).tolist()
     [[2, 1, 0, 4, 3, 5]]
     """
-    return _Finder(cdag, search).found()
+    return _Finder(cdag, search).find()
 
 
 @dataclass(slots=True)
-class _Effort:
+class _Tries:
     left: int
 
 
@@ -54,53 +54,53 @@ class _Finder:
         parents, children = cdag.parents, cdag.children
         self._graph = kernels.Refinement(parents.starts, parents.targets, children.starts, children.targets)
 
-    def found(self) -> IntArray:
+    def find(self) -> IntArray:
         n = self._cdag.n
         rows: list[IntArray] = []
-        base = self._refined(self._cdag.weights.astype(np.uint64))
+        base = self._refine(self._cdag.weights.astype(np.uint64))
         while len(rows) < _MOST and not self._search.expired():
             cell = _first_cell(base)
             if len(cell) == 0:
                 break
             node = int(cell[0])
-            fixed = self._told_apart(base, node)
+            fixed = self._individualise(base, node)
             for other in cell[1:].tolist():
                 if len(rows) == _MOST or self._search.expired():
                     break
-                effort = _Effort(_MOST_TRIED)
-                row = self._extended(fixed, self._told_apart(base, other), effort)
+                tries = _Tries(_MOST_TRIED)
+                row = self._extend(fixed, self._individualise(base, other), tries)
                 if row is not None:
                     rows.append(row)
             base = fixed
         return np.array(rows, dtype=np.int64).reshape(len(rows), n)
 
-    def _refined(self, colours: WordArray) -> WordArray:
+    def _refine(self, colours: WordArray) -> WordArray:
         refined = colours.copy()
         rounds = kernels.refine(self._graph, refined)
         size = self._cdag.n + self._cdag.edges
         self._search.spend(rounds * size / tuning.COLOURING_RATE + tuning.COLOURING_EFFORT)
         return refined
 
-    def _told_apart(self, colours: WordArray, node: int) -> WordArray:
+    def _individualise(self, colours: WordArray, node: int) -> WordArray:
         marked = colours.copy()
         marked[node] ^= np.uint64(0x5851F42D4C957F2D)
-        return self._refined(marked)
+        return self._refine(marked)
 
-    def _extended(self, left: WordArray, right: WordArray, effort: _Effort) -> IntArray | None:
+    def _extend(self, left: WordArray, right: WordArray, tries: _Tries) -> IntArray | None:
         """Return an automorphism that takes every class of ``left`` to that of ``right``."""
-        if effort.left <= 0 or self._search.expired() or not bool((np.sort(left) == np.sort(right)).all()):
+        if tries.left <= 0 or self._search.expired() or not bool((np.sort(left) == np.sort(right)).all()):
             return None
-        effort.left -= 1
+        tries.left -= 1
         cell = _first_cell(left)
         if len(cell) == 0:
             row = np.empty(len(left), dtype=np.int64)
             row[np.argsort(left)] = np.argsort(right)
             return row if self._keeps_edges(row) else None
         node = int(cell[0])
-        fixed = self._told_apart(left, node)
+        fixed = self._individualise(left, node)
         images = np.flatnonzero(right == left[node]).tolist()
         for image in sorted(images, key=lambda v: v != node):  # as little is moved as may be
-            found = self._extended(fixed, self._told_apart(right, image), effort)
+            found = self._extend(fixed, self._individualise(right, image), tries)
             if found is not None:
                 return found
         return None

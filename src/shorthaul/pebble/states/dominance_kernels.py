@@ -1,4 +1,4 @@
-"""Search states told apart and compared: a hash table of rows, and the states that no other can become more cheaply.
+"""Comparison of search states: a hash table of rows, and the states that no other can become more cheaply.
 
 The states are those of :mod:`layered_search_kernels`: rows of three sets, with numbers beside them.
 """

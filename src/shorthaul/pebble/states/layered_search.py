@@ -27,6 +27,7 @@ from shorthaul.pebble.states.dominance_kernels import (
     release_charges,
     undominated,
 )
+from shorthaul.pebble.states.expansion_kernels import Expansion, Graph
 from shorthaul.pebble.states.layer_constants import COLUMNS, COST, NODE, ORIGIN, WHOLE
 from shorthaul.pebble.states.pattern_database_kernels import Patterns
 from shorthaul.pebble.states.pattern_databases import NO_PATTERNS
@@ -64,7 +65,7 @@ class Tables:
     children: WordArray
     later: WordArray
     computed: WordArray
-    graph: kernels.Graph
+    graph: Graph
 
     @property
     def words(self) -> int:
@@ -84,7 +85,7 @@ def tables(cdag: Cdag) -> Tables:
     parents = _rows(cdag.n, targets, sources, cdag.n)
     children = _rows(cdag.n, sources, targets, cdag.n)
     computed = _rows(1, np.zeros(cdag.n, dtype=np.int64), np.arange(cdag.n), cdag.n, ~cdag.is_input())[0]
-    graph = kernels.Graph(weights, parents.ravel(), children.ravel(), later.ravel(), computed)
+    graph = Graph(weights, parents.ravel(), children.ravel(), later.ravel(), computed)
     return Tables(unit, weights, parents, children, later, computed, graph)
 
 
@@ -320,7 +321,7 @@ class _Growth:
     ) -> None:
         self._sets, self._source, self._width = sets, layer, width
         most_steps = _MOST_STEPS if width is None else _MOST_STEPS_OF_BEAM
-        self._expansion = kernels.Expansion(
+        self._expansion = Expansion(
             sets.graph, layer.sets.ravel(), layer.numbers, budget, only, most_steps, patterns, potential, group
         )
         self._most = LARGEST_LAYER // (3 * sets.words * 8 + 8 * COLUMNS + 16)

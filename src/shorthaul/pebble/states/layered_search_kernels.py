@@ -9,167 +9,26 @@ to come, and its store if it is unsaved. Loads are then free, and an input never
 from __future__ import annotations
 
 import cython
-import numpy as np
 from cython.cimports.shorthaul.core.compiled.bits import add, bit, complement, has, lowest, members, remove, within
-from cython.cimports.shorthaul.pebble.states.automorphism_kernels import Group, first_of_orbits, make_small
+from cython.cimports.shorthaul.pebble.states.automorphism_kernels import first_of_orbits, make_small
 from cython.cimports.shorthaul.pebble.states.dominance_kernels import States, insert
+from cython.cimports.shorthaul.pebble.states.expansion_kernels import Expansion
 from cython.cimports.shorthaul.pebble.states.layer_constants import COST, NODE, OCCUPANCY, ORIGIN, WHOLE
-from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import Lookup, Patterns, let_go, locate, relocate
-from cython.cimports.shorthaul.pebble.states.potential_kernels import Potential, held_by, rank_of
+from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import let_go, locate, relocate
+from cython.cimports.shorthaul.pebble.states.potential_kernels import held_by, rank_of
 
 #: Units of work (see :func:`expand`) after which an expansion returns to look at the clock.
 _MOST_WORK = cython.declare(cython.longlong, 2_000_000)
 
+#: How the search for sets of values to let go ends: there are no more, there is no room, it takes long.
+_DONE = cython.declare(cython.longlong, 0)
+_FULL = cython.declare(cython.longlong, 1)
+_PAUSED = cython.declare(cython.longlong, 2)
 #: What computing a node in a state counts as.
 _NODE_WORK = cython.declare(cython.longlong, 4)
 
 #: A limit further away than this is none, so that shares of it stay exact.
 _MOST_SLACK = cython.declare(cython.longlong, 1 << 38)
-
-
-@cython.final
-@cython.cclass
-class Graph:
-    """A graph as bit sets, rows of ``words`` words: ``parents``, ``children``, and ``later``, nodes with descendants.
-
-    ``computed`` is the set of the nodes that are no inputs.
-    """
-
-    weights: cython.const_longlong[::1]
-    parents: cython.const_ulonglong[::1]
-    children: cython.const_ulonglong[::1]
-    later: cython.const_ulonglong[::1]
-    computed: cython.const_ulonglong[::1]
-    n: cython.longlong
-    words: cython.longlong
-
-    def __init__(
-        self,
-        weights: cython.const_longlong[::1],
-        parents: cython.const_ulonglong[::1],
-        children: cython.const_ulonglong[::1],
-        later: cython.const_ulonglong[::1],
-        computed: cython.const_ulonglong[::1],
-    ) -> None:
-        self.weights = weights
-        self.parents = parents
-        self.children = children
-        self.later = later
-        self.computed = computed
-        self.n = weights.shape[0]
-        self.words = computed.shape[0]
-
-
-@cython.final
-@cython.cclass
-class Expansion:
-    """The successors of one layer, as far as they are made, with room to work in.
-
-    ``sets`` has a row (done, red, unsaved) per state of the layer, ``numbers`` what goes with it; ``states`` gets the
-    successors. ``only`` is the node to compute, -1 for any. At most ``most_steps`` sets of values to let go are looked
-    at per state and node.
-    """
-
-    graph: Graph
-    sets: cython.const_ulonglong[::1]
-    numbers: cython.const_longlong[:, ::1]
-    states: States
-    potential: Potential
-    group: Group
-    lookup: Lookup
-    budget: cython.longlong
-    only: cython.longlong
-    most_steps: cython.longlong
-    limit: cython.longlong
-    position = cython.declare(cython.longlong, visibility="readonly")  # the state whose turn it is
-    is_cut = cython.declare(cython.bint, visibility="readonly")  # True once some state and node took too many steps
-    work: cython.longlong
-    is_open: cython.bint  # some of the nodes that are ready in this state were computed
-    start: cython.longlong  # the first row of its successors
-    ready: cython.longlong[::1]
-    ready_count: cython.longlong
-    turn: cython.longlong  # which of them is next
-    cost: cython.longlong
-    slack: cython.longlong  # what a plan may still cost
-    # The state after computing a node, before values are let go; ``total`` is what it then takes.
-    base: cython.ulonglong[::1]
-    operands: cython.longlong[::1]
-    operand_count: cython.longlong
-    total: cython.longlong
-    released: cython.longlong
-    excess: cython.longlong
-    largest: cython.longlong  # what tables say of it
-    held: cython.longlong  # what the potential says of it
-    own: cython.longlong[::1]  # prices of holding values
-    # Values that may be let go, by how much letting them go exceeds their price.
-    size: cython.longlong
-    candidates: cython.longlong[::1]
-    rises: cython.longlong[::1]
-    sizes: cython.longlong[::1]
-    digits: cython.longlong[::1]  # their charges in sizes
-    suffix: cython.longlong[::1]  # sums of sizes from here on
-    covered: cython.ulonglong[::1]  # the readers to come, with their descendants
-    is_covered: cython.uchar[::1]
-    leaders: cython.ulonglong[::1]  # which others leave first
-    has_leaders: cython.uchar[::1]
-    chosen: cython.longlong[::1]
-    taken: cython.ulonglong[::1]
-
-    def __init__(
-        self,
-        graph: Graph,
-        sets: cython.const_ulonglong[::1],
-        numbers: cython.const_longlong[:, ::1],
-        budget: cython.longlong,
-        only: cython.longlong,
-        most_steps: cython.longlong,
-        patterns: Patterns,
-        potential: Potential,
-        group: Group,
-    ) -> None:
-        n = graph.n
-        words = graph.words
-        self.graph = graph
-        self.sets = sets
-        self.numbers = numbers
-        self.potential = potential
-        self.group = group
-        self.lookup = Lookup(patterns, words)
-        self.budget = budget
-        self.only = only
-        self.most_steps = most_steps
-        self.limit = 0
-        self.position = 0
-        self.is_cut = False
-        self.work = 0
-        self.is_open = False
-        self.start = 0
-        self.ready = np.empty(n, np.int64)
-        self.ready_count = 0
-        self.turn = 0
-        self.cost = 0
-        self.slack = 0
-        self.base = np.empty(3 * words, np.uint64)
-        self.operands = np.empty(n, np.int64)
-        self.operand_count = 0
-        self.total = 0
-        self.released = 0
-        self.excess = 0
-        self.largest = 0
-        self.held = 0
-        self.own = np.zeros(n, np.int64)
-        self.size = 0
-        self.candidates = np.empty(n, np.int64)
-        self.rises = np.empty(n, np.int64)
-        self.sizes = np.empty(n, np.int64)
-        self.digits = np.empty(n, np.int64)
-        self.suffix = np.empty(n + 1, np.int64)
-        self.covered = np.empty(n * words, np.uint64)
-        self.is_covered = np.empty(n, np.uint8)
-        self.leaders = np.empty(n * words, np.uint64)
-        self.has_leaders = np.empty(n, np.uint8)
-        self.chosen = np.empty(n + 1, np.int64)
-        self.taken = np.empty(words, np.uint64)
 
 
 @cython.cfunc
@@ -311,6 +170,11 @@ def _compute(e: Expansion, v: cython.longlong) -> cython.void:
     else:
         e.released += e.graph.weights[v]
     e.excess = e.total - e.budget
+    e.steps = 0
+    e.index = 0
+    e.depth = 0
+    e.weight = 0
+    e.charge = 0
 
 
 @cython.cfunc
@@ -511,19 +375,30 @@ def _enter(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _release(e: Expansion) -> cython.bint:
-    """Add a state for every inclusion-minimal set of candidates that makes room, depth first; False if it is full."""
+def _release(e: Expansion) -> cython.longlong:
+    """Add a state for every inclusion-minimal set of candidates that makes room, depth first."""
     room: cython.longlong = e.states.numbers.shape[0]
     largest: cython.longlong = e.largest
     held: cython.longlong = e.held
     most_held: cython.longlong = e.slack * e.potential.whole
     with_tables: cython.bint = e.lookup.rank.shape[0] > 0
-    depth: cython.longlong = 0
-    index: cython.longlong = 0
-    weight: cython.longlong = 0
-    charge: cython.longlong = 0
-    steps: cython.longlong = 0
+    depth: cython.longlong = e.depth
+    index: cython.longlong = e.index
+    weight: cython.longlong = e.weight
+    charge: cython.longlong = e.charge
+    steps: cython.longlong = e.steps
+    pause: cython.longlong = steps + _MOST_WORK
     while True:
+        if steps == pause:
+            e.work += steps - e.steps
+            e.steps = steps
+            e.index = index
+            e.depth = depth
+            e.weight = weight
+            e.charge = charge
+            e.largest = largest
+            e.held = held
+            return _PAUSED
         steps += 1
         if steps > e.most_steps:
             e.is_cut = True
@@ -531,8 +406,8 @@ def _release(e: Expansion) -> cython.bint:
         if weight >= e.excess:
             if e.cost + charge < e.limit and _is_minimal(e, depth, weight):
                 if e.states.filled == room:
-                    e.work += steps
-                    return False
+                    e.work += steps - e.steps
+                    return _FULL
                 _enter(e, depth, weight, charge, largest, held)
             index = e.size
         elif (
@@ -560,27 +435,34 @@ def _release(e: Expansion) -> cython.bint:
         if with_tables:
             largest = let_go(e.lookup, e.candidates[index], -e.digits[index])
         index += 1
-    e.work += steps
-    return True
+    e.work += steps - e.steps
+    return _DONE
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _expand(e: Expansion, stop: cython.longlong) -> cython.bint:
+    outcome: cython.longlong
     v: cython.longlong
     while e.position < stop and e.work <= _MOST_WORK:
         if not e.is_open:
             _open(e)
         while e.turn < e.ready_count and e.work <= _MOST_WORK:
+            outcome = _DONE
             v = e.ready[e.turn]
-            _compute(e, v)
-            e.work += _NODE_WORK
-            if _may_lead_on(e, v) and _list_candidates(e, v) and not _release(e):
+            if not e.is_paused:
+                _compute(e, v)
+                e.work += _NODE_WORK
+            if e.is_paused or (_may_lead_on(e, v) and _list_candidates(e, v)):
+                outcome = _release(e)
+            e.is_paused = outcome == _PAUSED
+            if outcome == _FULL:
                 e.is_open = False
                 e.states.filled = e.start
                 return False
-            e.turn += 1
+            if outcome == _DONE:
+                e.turn += 1
         if e.turn == e.ready_count:
             e.is_open = False
             e.position += 1

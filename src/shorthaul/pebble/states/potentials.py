@@ -16,6 +16,7 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import BoolArray, Cdag, IntArray
+from shorthaul.pebble.states import lattice_kernels
 from shorthaul.pebble.states import potential_kernels as kernels
 from shorthaul.pebble.states.pattern_database_kernels import SetTable, enter_all
 from shorthaul.pebble.states.potential_kernels import Potential
@@ -53,7 +54,7 @@ NO_POTENTIAL = _nothing()
 
 
 class Problem(NamedTuple):
-    """The arrays of :class:`potential_kernels.Problem`."""
+    """The arrays of :class:`lattice_kernels.Problem`."""
 
     weights: IntArray
     parents: WordArray
@@ -65,7 +66,7 @@ class Problem(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """The arrays of :class:`potential_kernels.Lattice`."""
+    """The arrays of :class:`lattice_kernels.Lattice`."""
 
     sets: WordArray
     step_first: IntArray
@@ -100,13 +101,13 @@ def lattice_of(problem: Problem, *, most_sets: int = _MOST_SETS, most_steps: int
     nodes, targets = np.empty(most_steps, dtype=np.int64), np.empty(most_steps, dtype=np.int64)
     slots = 1 << (2 * most_sets - 1).bit_length()
     keys, ranks = np.zeros(slots, dtype=np.uint64), np.full(slots, -1, dtype=np.int64)
-    graph = kernels.Problem(*problem)
-    count = kernels.enumerate_steps(graph, SetTable(keys, ranks), sets, step_first, nodes, targets)
+    graph = lattice_kernels.Problem(*problem)
+    count = lattice_kernels.enumerate_steps(graph, SetTable(keys, ranks), sets, step_first, nodes, targets)
     if count < 0:
         return None
     sets, step_first = sets[:count].copy(), step_first[: count + 1].copy()
     live_first, masks = np.zeros(count + 1, dtype=np.int64), np.empty(count, dtype=np.uint64)
-    kernels.find_live(graph, sets, masks, live_first)
+    lattice_kernels.find_live(graph, sets, masks, live_first)
     bits = np.unpackbits(masks.view(np.uint8).reshape(count, 8), axis=1, bitorder="little")
     live = np.nonzero(bits)[1].astype(np.int64)
     steps = step_first[-1]
@@ -142,8 +143,8 @@ class Potentials:
     """
 
     def __init__(self, problem: Problem, lattice: Lattice, unit: int) -> None:
-        self._problem, self._graph, self._unit = problem, kernels.Problem(*problem), unit
-        self._lattice, self._steps = lattice, kernels.Lattice(*lattice)
+        self._problem, self._graph, self._unit = problem, lattice_kernels.Problem(*problem), unit
+        self._lattice, self._steps = lattice, lattice_kernels.Lattice(*lattice)
         self._mean_weight = float(problem.weights.mean())
         self._limit: int | None = None
         self._value = 0.0
@@ -246,7 +247,7 @@ class Potentials:
             lattice.live[entries],
             lattice.masks[keep],
         )
-        self._steps = kernels.Lattice(*self._lattice)
+        self._steps = lattice_kernels.Lattice(*self._lattice)
         self._ends = self._ends[steps]
         self._prices, self._mean, self._square = (
             np.ascontiguousarray(array[:, entries]) for array in (self._prices, self._mean, self._square)

@@ -1,0 +1,168 @@
+"""What the expansion of a layer works on: the graph as bit sets, and the place the expansion has got to."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.shorthaul.pebble.states.automorphism_kernels import Group
+from cython.cimports.shorthaul.pebble.states.dominance_kernels import States
+from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import Lookup, Patterns
+from cython.cimports.shorthaul.pebble.states.potential_kernels import Potential
+
+
+@cython.final
+@cython.cclass
+class Graph:
+    """A graph as bit sets, rows of ``words`` words: ``parents``, ``children``, and ``later``, nodes with descendants.
+
+    ``computed`` is the set of the nodes that are no inputs.
+    """
+
+    weights: cython.const_longlong[::1]
+    parents: cython.const_ulonglong[::1]
+    children: cython.const_ulonglong[::1]
+    later: cython.const_ulonglong[::1]
+    computed: cython.const_ulonglong[::1]
+    n: cython.longlong
+    words: cython.longlong
+
+    def __init__(
+        self,
+        weights: cython.const_longlong[::1],
+        parents: cython.const_ulonglong[::1],
+        children: cython.const_ulonglong[::1],
+        later: cython.const_ulonglong[::1],
+        computed: cython.const_ulonglong[::1],
+    ) -> None:
+        self.weights = weights
+        self.parents = parents
+        self.children = children
+        self.later = later
+        self.computed = computed
+        self.n = weights.shape[0]
+        self.words = computed.shape[0]
+
+
+@cython.final
+@cython.cclass
+class Expansion:
+    """The successors of one layer, as far as they are made, with room to work in.
+
+    ``sets`` has a row (done, red, unsaved) per state of the layer, ``numbers`` what goes with it; ``states`` gets the
+    successors. ``only`` is the node to compute, -1 for any. At most ``most_steps`` sets of values to let go are looked
+    at per state and node.
+    """
+
+    graph: Graph
+    sets: cython.const_ulonglong[::1]
+    numbers: cython.const_longlong[:, ::1]
+    states: States
+    potential: Potential
+    group: Group
+    lookup: Lookup
+    budget: cython.longlong
+    only: cython.longlong
+    most_steps: cython.longlong
+    limit: cython.longlong
+    position: cython.longlong  # the state whose turn it is
+    is_cut: cython.bint  # True once some state and node took too many steps
+    work: cython.longlong
+    is_open: cython.bint  # some of the nodes that are ready in this state were computed
+    start: cython.longlong  # the first row of its successors
+    ready: cython.longlong[::1]
+    ready_count: cython.longlong
+    turn: cython.longlong  # which of them is next
+    cost: cython.longlong
+    slack: cython.longlong  # what a plan may still cost
+    # The state after computing a node, before values are let go; ``total`` is what it then takes.
+    base: cython.ulonglong[::1]
+    operands: cython.longlong[::1]
+    operand_count: cython.longlong
+    total: cython.longlong
+    released: cython.longlong
+    excess: cython.longlong
+    largest: cython.longlong  # what tables say of it
+    held: cython.longlong  # what the potential says of it
+    own: cython.longlong[::1]  # prices of holding values
+    # Values that may be let go, by how much letting them go exceeds their price.
+    size: cython.longlong
+    candidates: cython.longlong[::1]
+    rises: cython.longlong[::1]
+    sizes: cython.longlong[::1]
+    digits: cython.longlong[::1]  # their charges in sizes
+    suffix: cython.longlong[::1]  # sums of sizes from here on
+    covered: cython.ulonglong[::1]  # the readers to come, with their descendants
+    is_covered: cython.uchar[::1]
+    leaders: cython.ulonglong[::1]  # which others leave first
+    has_leaders: cython.uchar[::1]
+    # How far the search over sets of values to let go is, where it paused.
+    is_paused: cython.bint
+    steps: cython.longlong
+    index: cython.longlong
+    depth: cython.longlong
+    weight: cython.longlong
+    charge: cython.longlong
+    chosen: cython.longlong[::1]
+    taken: cython.ulonglong[::1]
+
+    def __init__(
+        self,
+        graph: Graph,
+        sets: cython.const_ulonglong[::1],
+        numbers: cython.const_longlong[:, ::1],
+        budget: cython.longlong,
+        only: cython.longlong,
+        most_steps: cython.longlong,
+        patterns: Patterns,
+        potential: Potential,
+        group: Group,
+    ) -> None:
+        n = graph.n
+        words = graph.words
+        self.graph = graph
+        self.sets = sets
+        self.numbers = numbers
+        self.potential = potential
+        self.group = group
+        self.lookup = Lookup(patterns, words)
+        self.budget = budget
+        self.only = only
+        self.most_steps = most_steps
+        self.limit = 0
+        self.position = 0
+        self.is_cut = False
+        self.work = 0
+        self.is_open = False
+        self.start = 0
+        self.ready = np.empty(n, np.int64)
+        self.ready_count = 0
+        self.turn = 0
+        self.cost = 0
+        self.slack = 0
+        self.base = np.empty(3 * words, np.uint64)
+        self.operands = np.empty(n, np.int64)
+        self.operand_count = 0
+        self.total = 0
+        self.released = 0
+        self.excess = 0
+        self.largest = 0
+        self.held = 0
+        self.own = np.zeros(n, np.int64)
+        self.size = 0
+        self.candidates = np.empty(n, np.int64)
+        self.rises = np.empty(n, np.int64)
+        self.sizes = np.empty(n, np.int64)
+        self.digits = np.empty(n, np.int64)
+        self.suffix = np.empty(n + 1, np.int64)
+        self.covered = np.empty(n * words, np.uint64)
+        self.is_covered = np.empty(n, np.uint8)
+        self.leaders = np.empty(n * words, np.uint64)
+        self.has_leaders = np.empty(n, np.uint8)
+        self.is_paused = False
+        self.steps = 0
+        self.index = 0
+        self.depth = 0
+        self.weight = 0
+        self.charge = 0
+        self.chosen = np.empty(n + 1, np.int64)
+        self.taken = np.empty(words, np.uint64)
