@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test checked wheel lint docs bench speed clean
+.PHONY: demo kernels test checked keywords wheel lint docs bench speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -38,6 +38,9 @@ checked: .venv/ready-dev
 	SHORTHAUL_CHECKED=1 $(BIN)/python setup.py --quiet build
 	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -n 2 --dist worksteal \
 		-W error::pytest.PytestUnraisableExceptionWarning $$(find tests -name 'test_kernels*.py') tests/packaging/test_checked.py
+
+keywords: kernels
+	$(BIN)/python scripts/write_keywords.py
 
 wheel: kernels
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .

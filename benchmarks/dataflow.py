@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.document import load_json, save_json
-from shorthaul.core.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder
@@ -70,7 +70,7 @@ def explorations(
         for seed in range(seeds):
             began, used = time.perf_counter(), cpu()
             options = PlanOptions(strategy=strategy, generations=generations, capacity_rule=rule, polish_effort=polish)
-            done = plan(APPLICATIONS[name](), options, search=Search(seed=seed, workers=workers))
+            done = plan(APPLICATIONS[name](), options=options, search=Search(seed=seed, workers=workers))
             assert done.plan is not None
             fronts.append(np.array([point.objectives for point in done.plan.front], np.float64))
             runs.append(
@@ -167,7 +167,7 @@ def exact(name: str, n: int, effort: float, strategy: str = "mrb-explore", rule:
 
 def exact_on_front(name: str, generations: int, effort: float) -> dict[str, Any]:
     """The same for the mappings on an explored front (seed 0)."""
-    done = plan(APPLICATIONS[name](), PlanOptions(generations=generations), search=Search(workers=1))
+    done = plan(APPLICATIONS[name](), generations=generations, search=Search(workers=1))
     assert done.plan is not None
     instance = build(APPLICATIONS[name](), generators.platform24())
     mappings = [Decisions(p.binding, p.xi, p.channel_decision) for p in done.plan.front]

@@ -30,9 +30,8 @@ from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import SweepOptions
-from shorthaul.spatial.sweep_verb import grown, growth_fit, sweep
+from shorthaul.spatial.sweep_verb import growth_fit, sweep
 from shorthaul.spatial.workloads import generators
-from shorthaul.spatial.workloads.cases import CASES
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
 QUICK = "--quick" in sys.argv
@@ -133,7 +132,7 @@ def growth() -> list[dict[str, Any]]:
         options = SweepOptions(
             sizes=f"2^10..2^{POWER}", orders="light-first", methods="rake-compress,convergecast,heavy-path"
         )
-        result = sweep(grown(tree, CASES, options), options)
+        result = sweep(tree, options=options)
         rows += [{"tree": tree.partition(":")[0], **fit} for fit in result.extra["fits"]]
     points = []
     for power in range(10, POWER + 1, 2):

@@ -362,7 +362,7 @@ def _nsga2() -> Work:
     options = known(module("dataflow.options").PlanOptions, generations=200, polish_seconds=0, polish_effort=0)
 
     def work() -> Done:
-        return Done(verbs.plan(network, options, search=search()).extra["hypervolume"]["by_generation"][-1])
+        return Done(verbs.plan(network, options=options, search=search()).extra["hypervolume"]["by_generation"][-1])
 
     return work
 

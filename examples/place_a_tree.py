@@ -6,7 +6,7 @@ import shorthaul
 
 source = shorthaul.spatial.case(str(Path(__file__).with_name("apes.nwk")))
 for order in ("bfs", "dfs", "light-first"):
-    result = shorthaul.spatial.plan(source.workload, order=order, source=source)
+    result = shorthaul.spatial.plan(source, order=order)
     assert result.cost is not None
     assert result.bound is not None
     print(f"{order:12s} energy {result.cost['energy_hops']:g} hops, at least {result.bound.value:g}")

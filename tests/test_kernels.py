@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shorthaul.core.kernels import IS_COMPILED, plain
+from shorthaul.core.compiled.twins import IS_COMPILED, plain
 from tests.test_architecture import MODULES, module_name
 from tests.twins import assert_agree
 
@@ -34,15 +34,16 @@ def test_kernels_are_compared_with_their_twins(path: Path) -> None:
 
 
 def test_random_words_agree() -> None:
-    random = importlib.import_module("shorthaul.core.random_kernels")
+    random = importlib.import_module("shorthaul.core.compiled.random_kernels")
     assert random.words(random.Random(1), 2) == [10451216379200822465, 13757245211066428519]  # those of SplitMix64
     assert_agree(
-        "shorthaul.core.random_kernels", lambda kernels, rng: kernels.words(kernels.Random(int(rng.integers(9))), 50)
+        "shorthaul.core.compiled.random_kernels",
+        lambda kernels, rng: kernels.words(kernels.Random(int(rng.integers(9))), 50),
     )
 
 
 def test_random_numbers_are_even() -> None:
-    random = plain("shorthaul.core.random_kernels").Random(7)
+    random = plain("shorthaul.core.compiled.random_kernels").Random(7)
     counts = np.bincount([random.below(6) for _ in range(6000)], minlength=6)
     assert len(counts) == 6
     assert abs(counts - 1000).max() < 150

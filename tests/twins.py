@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shorthaul.core.kernels import plain
+from shorthaul.core.compiled.twins import plain
 
 #: Makes its own inputs from the generator, calls kernels of the module, and returns all that they return and write.
 Case = Callable[[ModuleType, np.random.Generator], Any]

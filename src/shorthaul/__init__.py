@@ -14,14 +14,16 @@ from shorthaul.core.version import VERSION
 
 if TYPE_CHECKING:
     from shorthaul import affine, dataflow, pebble, spatial, tensor
+    from shorthaul.bridges.conversion import convert
     from shorthaul.core.amounts import Bound, Cost
     from shorthaul.core.check import CheckReport, Violation
     from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, ShorthaulError
     from shorthaul.core.result import Result, Status
     from shorthaul.core.search import Search
+    from shorthaul.report.html import report
 
 if os.environ.get("SHORTHAUL_COMPILED") == "0":  # kernels as plain Python, for debugging
-    from shorthaul.core.kernels import install
+    from shorthaul.core.compiled.twins import install
 
     install()
 
@@ -34,6 +36,8 @@ _NAMES = {
     **dict.fromkeys(("InfeasibleError", "InputError", "NoPlanError", "ShorthaulError"), "shorthaul.core.errors"),
     **dict.fromkeys(("Result", "Status"), "shorthaul.core.result"),
     "Search": "shorthaul.core.search",
+    "convert": "shorthaul.bridges.conversion",
+    "report": "shorthaul.report.html",
 }
 
 __all__ = [
@@ -50,8 +54,10 @@ __all__ = [
     "Violation",
     "__version__",
     "affine",
+    "convert",
     "dataflow",
     "pebble",
+    "report",
     "spatial",
     "tensor",
 ]

@@ -207,9 +207,9 @@ def test_too_many_points_are_refused() -> None:
 def test_an_interrupt_while_the_bound_is_derived_still_ends_in_a_checked_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     derive = planning.lower_bound
 
-    def interrupted(*arguments):
+    def interrupted(*arguments, **keywords):
         signal.raise_signal(signal.SIGINT)
-        return derive(*arguments)
+        return derive(*arguments, **keywords)
 
     monkeypatch.setattr(planning, "lower_bound", interrupted)
     result = planning.plan(kernel("matmul"), size="M=6,N=6,K=6,S=16")

@@ -123,7 +123,7 @@ CONTRACT = Contract(
             {"p.json": '{"kind": "shorthaul/pebble-plan", "version": 1, "moves": [["load", "a"]]}'},
             status=1,
         ),
-        Broken("columns", ("check", "tree.json", "p.npz"), ("is no plan in columns",), {"p.npz": "PK nonsense"}),
+        Broken("columns", ("check", "tree.json", "p.npz"), ("is a damaged archive",), {"p.npz": "PK nonsense"}),
         Broken("budgets", ("sweep", "tree.json", "--budgets", "15,x"), ("--budgets", "is no list of budgets")),
         Broken("sweep-too-small", ("sweep", "tree.json", "--budgets", "5"), ("infeasible at node c",), status=3),
         Broken("capacities", ("memory", "tree.json", "--capacities", "0"), ("--capacities", "is no list of budgets")),

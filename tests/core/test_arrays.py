@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shorthaul.core.arrays import MOST_UNPACKED, Column, read_archive, read_array
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import MOST_UNPACKED, Column, read_archive, read_array
 
 
 def npy(a: np.ndarray) -> bytes:

@@ -12,11 +12,11 @@ import pytest
 from distributed import LocalCluster
 from tests.commands import shorthaul, shorthaul_json
 
-from shorthaul.core import cluster as subject
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.core.signals import stop_requested, tell_best, time_left_s
-from shorthaul.core.tasks import run_tasks
+from shorthaul.core.searching import cluster as subject
+from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
+from shorthaul.core.searching.tasks import run_tasks
 
 SEARCH = ("tensor", "plan", "mlp-chain:layers=2", "--rules", "contest", "--restarts", "3")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.twins import Case, assert_agree
 
-from shorthaul.core import queue_kernels
+from shorthaul.core.compiled import queue_kernels
 
 
 def queues(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -16,7 +16,7 @@ def queues(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.sorted_pairs(keys, items, int(rng.integers(1, count + 1)))
 
 
-CASES: list[tuple[str, Case]] = [("shorthaul.core.queue_kernels", queues)]
+CASES: list[tuple[str, Case]] = [("shorthaul.core.compiled.queue_kernels", queues)]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)

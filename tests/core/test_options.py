@@ -30,12 +30,6 @@ def test_unknown_keywords_are_named():
         chosen(None, Options, {"curv": "snake"})
 
 
-def test_fields_of_the_search_say_where_they_go():
-    with pytest.raises(InputError, match="belongs to the search") as error:
-        chosen(None, Options, {"time_limit": 5})
-    assert "search=shorthaul.Search(time_limit_s=" in str(error.value)
-
-
 def test_values_are_checked():
     with pytest.raises(InputError, match="1 to 9"):
         chosen(None, Options, {"size": 10})

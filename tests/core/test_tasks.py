@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 
 from shorthaul.core.search import Search
-from shorthaul.core.tasks import run_tasks
+from shorthaul.core.searching.tasks import run_tasks
 
 
 def square(value: int) -> int:

@@ -101,7 +101,7 @@ def selections(kernels: ModuleType, rng: np.random.Generator) -> Any:
     selection = beside(kernels, PACKAGE + "modulo.selection_kernels")
     arrays = selection.Graph(graph)
     room = selection.Selection(arrays)
-    random = beside(kernels, "shorthaul.core.random_kernels").Random(int(rng.integers(99)))
+    random = beside(kernels, "shorthaul.core.compiled.random_kernels").Random(int(rng.integers(99)))
     best = times_of(graph, starts)
     low = int(period_bound(net).value)
     improve = beside(kernels, PACKAGE + "modulo.annealing_kernels").improve

@@ -254,12 +254,25 @@ def test_the_same_front_on_one_process_and_several() -> None:
     for workers in (1, 3):
         search = Search(seed=3, workers=workers)
         found = plan(
-            generators.sobel(), decoder="modulo", solver_effort=0.1, generations=4, population=12, search=search
+            generators.sobel(),
+            decoder="modulo",
+            solver_effort=0.1,
+            generations=3,
+            population=8,
+            offspring=8,
+            search=search,
         )
         fronts.append([point.document() for point in found.plan.front])
     assert fronts[0] == fronts[1]
     sweeps = [
-        sweep(generators.sobel(), decoder="modulo", generations=2, population=6, search=Search(workers=workers))
+        sweep(
+            generators.sobel(),
+            decoder="modulo",
+            generations=1,
+            population=4,
+            offspring=4,
+            search=Search(workers=workers),
+        )
         for workers in (1, 2)
     ]
     assert [p.document() for p in sweeps[0].plan.front] == [p.document() for p in sweeps[1].plan.front]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shorthaul.graphs.csr import component_of, find_cycle, from_edges, layers, topological_order
+from shorthaul.graphs.csr import component_of, find_cycle, from_edges, layers, strong_components, topological_order
 
 edges = st.integers(1, 8).flatmap(
     lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20))
@@ -58,3 +58,15 @@ def test_components(graph: tuple[int, list[tuple[int, int]]]) -> None:
     sources, targets = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     found = component_of(n, sources, targets).tolist()
     assert [found.index(one) for one in found] == [label.index(one) for one in label]
+
+
+@given(edges)
+def test_strong_components_are_what_reaches_one_another(graph: tuple[int, list[tuple[int, int]]]) -> None:
+    n, pairs = graph
+    reaches = np.eye(n, dtype=bool)
+    for u, v in pairs:
+        reaches[u, v] = True
+    for middle in range(n):
+        reaches |= reaches[:, middle, None] & reaches[None, middle]
+    label = strong_components(from_edges(n, pairs))
+    assert ((label[:, None] == label[None]) == (reaches & reaches.T)).all()

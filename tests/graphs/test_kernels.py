@@ -31,7 +31,16 @@ def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.belady(order, starts, operands, capacity, weights, loads), loads
 
 
+def components(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n = int(rng.integers(1, 40))
+    sources, targets = rng.integers(0, n, (2, int(rng.integers(0, n + 5))))
+    labels = np.empty(n, np.int64)
+    kernels.join(sources, targets, labels)
+    return labels
+
+
 CASES: list[tuple[str, Case]] = [
+    ("shorthaul.graphs.component_kernels", components),
     ("shorthaul.graphs.mincut_kernels", flows),
     ("shorthaul.graphs.replay_kernels", replays),
 ]

@@ -16,7 +16,7 @@ import pytest
 from tests.test_architecture import SOURCE, module_name
 from tests.test_kernels import KERNELS
 
-from shorthaul.core.kernels import IS_COMPILED
+from shorthaul.core.compiled.twins import IS_COMPILED
 
 ROOT = Path(__file__).parents[2]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")

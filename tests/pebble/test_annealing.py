@@ -8,7 +8,7 @@ import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_replacement import traffic_of_order
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.check.replay import replay

@@ -6,7 +6,7 @@ from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_game_kernels import least_traffic
 
 from shorthaul.core.search import Search
-from shorthaul.pebble import case
+from shorthaul.pebble import case, tuning
 from shorthaul.pebble.bounds import part_packing, parts
 from shorthaul.pebble.bounds.packing_lp import packed
 from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, build
@@ -63,8 +63,8 @@ def test_bounds_of_disjoint_parts_on_thousands() -> None:
 
 
 def test_no_sum_exceeds_the_optimum_of_larger_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_packing, "_LARGEST", 9)  # so that the whole is no part
-    monkeypatch.setattr(part_packing, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(tuning, "LARGEST_PART", 9)  # so that the whole is no part
+    monkeypatch.setattr(tuning, "PARTS_PATIENCE_EFFORT", 0.2)
     lifted = 0
     for seed in range(12):
         rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_fused import fused_heads
 from tests.reference.pebble_scheduler import counts
 
-from shorthaul.core.kernels import plain
+from shorthaul.core.compiled.twins import plain
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
 from shorthaul.pebble.check.replay import replay
@@ -33,7 +33,7 @@ def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
 
 def test_running_counts_agree_with_their_plain_twin() -> None:
     kernels = plain("shorthaul.pebble.orders.list_scheduling_memory_kernels")
-    random = plain("shorthaul.core.random_kernels").Random(1)
+    random = plain("shorthaul.core.compiled.random_kernels").Random(1)
     for seed in range(40):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 4 + seed % 25)

@@ -73,7 +73,7 @@ def test_computing_again_helps_beyond_what_is_searched_exhaustively(
 
 
 def test_unknown_options_are_named() -> None:
-    with pytest.raises(InputError, match="unknown option"):
+    with pytest.raises(InputError, match="unknown keyword"):
         pebble.plan(kernels_as_graphs.pyramid(n=2), budgett=99)
 
 
@@ -201,7 +201,7 @@ def test_execution_refuses_what_is_not_there() -> None:
         execute(cdag, Plan(plan.kinds[:-2], plan.nodes[:-2]), 3, data)
     with pytest.raises(InputError, match="has the wrong size"):
         execute(cdag, plan, 3, np.ones(5))
-    broken = pebble.run(cdag, given=Plan(plan.kinds[1:], plan.nodes[1:]), budget=3)
+    broken = pebble.run(cdag, plan=Plan(plan.kinds[1:], plan.nodes[1:]), budget=3)
     assert broken.status is Status.INVALID
     assert "run" not in broken.extra
 

@@ -6,7 +6,7 @@ from benchmarks.pebble_structured import PROBLEMS, TILINGS, graph, tiled
 from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_tiles import grown
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import from_edges
 from shorthaul.pebble.check.replay import replay

@@ -58,15 +58,21 @@ def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
 
 def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
     tmp_path.joinpath("results").mkdir()
-    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "-o", "layout.npz", "--result", "results/r.json")
+    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "-o", "results/layout.npz", "--result", "r.json")
     document = shorthaul_json(*planned, cwd=tmp_path)
-    assert document["plan"]["file"] == "../layout.npz"
-    checked = shorthaul_json("spatial", "check", "star:n=33400", "results/r.json", cwd=tmp_path)
+    assert document["plan"]["file"] == "results/layout.npz"
+    checked = shorthaul_json("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)
     assert checked["cost"] == document["cost"]
-    assert checked["plan"] == {**document["plan"], "file": "layout.npz"}
+    assert checked["plan"] == document["plan"]
 
-    shorthaul("spatial", "plan", "star:n=33400", "-o", "layout.npz", cwd=tmp_path)
-    other = shorthaul("spatial", "check", "star:n=33400", "results/r.json", cwd=tmp_path)
+    outside = {**document, "plan": {**document["plan"], "file": "../layout.npz"}}
+    tmp_path.joinpath("results", "r.json").write_text(json.dumps(outside))
+    refused = shorthaul("spatial", "check", "star:n=33400", "results/r.json", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "leads out of the document's folder" in refused.stderr
+
+    shorthaul("spatial", "plan", "star:n=33400", "-o", "results/layout.npz", cwd=tmp_path)
+    other = shorthaul("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)
     assert other.returncode == 2
     assert "layout.npz: digest: is not the file that was written with the plan" in other.stderr
 

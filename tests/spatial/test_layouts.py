@@ -18,7 +18,6 @@ from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.curves import choose
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
-from shorthaul.spatial.verbs import as_tree
 from shorthaul.spatial.workloads import generators
 
 
@@ -129,7 +128,7 @@ def test_link_loads_hop_by_hop() -> None:
 
 
 def test_every_violation_is_found() -> None:
-    tree = as_tree([-1, 0, 0])
+    tree = tree_from_parents([-1, 0, 0])
     good = engine.plan(tree).plan
     broken = {
         "processor-shared": dataclasses.replace(good, x=np.array([0, 0, 1], np.int32), y=np.zeros(3, np.int32)),

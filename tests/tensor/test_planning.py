@@ -170,7 +170,7 @@ class TestRefusals:
 
     def test_keywords_replace_options(self):
         options = shorthaul.tensor.PlanOptions(rules="spec")
-        assert shorthaul.tensor.bound(example_1(), options, rules="contest").extra["rules"] == "contest"
+        assert shorthaul.tensor.bound(example_1(), options=options, rules="contest").extra["rules"] == "contest"
 
 
 class TestCases:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import NAMES, SIZES, option, validate
 
 PROFILES = ("best", "iolb")
 FORMATS = ("text", "latex", "sympy")
@@ -24,8 +24,8 @@ class BoundOptions:
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
-    size: str | None = option(None, _SIZE)
-    small: str | None = option(None, _SMALL)
+    size: str | None = option(None, _SIZE, form=SIZES)
+    small: str | None = option(None, _SMALL, form=NAMES)
     format: str = option("text", "How formula and proof are printed.", choices=FORMATS)
     upper: bool = option(True, _UPPER)
     experimental: bool = option(False, _EXPERIMENTAL)
@@ -40,7 +40,7 @@ class PlanOptions:
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
-    size: str | None = option(None, _SIZE)
+    size: str | None = option(None, _SIZE, form=SIZES)
     evaluations: int | None = option(
         None, "How many tiled orders are replayed at most (default: up to 200, fewer for large sizes).", least=1
     )
@@ -55,7 +55,7 @@ class CheckOptions:
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
-    size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).")
+    size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).", form=SIZES)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -67,7 +67,7 @@ class SweepOptions:
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
-    size: str | None = option(None, _SIZE)
+    size: str | None = option(None, _SIZE, form=SIZES)
     least: int = option(16, "The smallest S, in words.", least=1, most=2**50)
     most: int = option(2**20, "The largest S, in words.", least=1, most=2**50)
     points: int = option(17, "How many values of S, evenly spaced on a logarithmic scale.", least=1, most=1000)
@@ -87,7 +87,7 @@ class CdagOptions:
     """Options of ``cdag``."""
 
     function: str | None = option(None, _FUNCTION)
-    size: str | None = option(None, "Values of the parameters, as in N=8,M=6.")
+    size: str | None = option(None, "Values of the parameters, as in N=8,M=6.", form=SIZES)
 
     def __post_init__(self) -> None:
         validate(self)

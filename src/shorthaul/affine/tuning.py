@@ -60,9 +60,11 @@ REPLAY_LOWER_SHARE = 0.8
 #: Orders that ``plan`` replays where no number is asked for: as many as these instances allow, within limits.
 REPLAYED_INSTANCES = 8_000_000
 LEAST_REPLAYS, MOST_REPLAYS = 8, 200
-#: Instances replayed per effort; instances of a plan checked per second.
+#: Instances replayed per effort.
 REPLAYED_PER_EFFORT = 1_000_000
+#: What is kept back of a time limit for checking a plan, in instances per second, and for its formulas, in seconds.
 CHECKED_PER_SECOND = 200_000
+REPORT_SECONDS = 0.4
 #: Nodes of branch and bound for the exact maximum of one part, and per effort.
 PART_NODES = 2_000
 PART_NODES_PER_EFFORT = 400

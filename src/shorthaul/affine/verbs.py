@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from shorthaul.affine.bounds.best import FORMULAS, AffineBound, lower_bound
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort, until_out_of_effort
+from shorthaul.affine.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
@@ -23,7 +22,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text, upper_document
 from shorthaul.affine.plan import IntArray, Plan
 from shorthaul.affine.proofs.proof import shorten
-from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
+from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
 from shorthaul.affine.replay.tiling import best_tiling, tile_space
 from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
@@ -34,7 +33,17 @@ from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
+
+if TYPE_CHECKING:
+    from shorthaul.affine.keywords import (
+        BoundKeywords,
+        CdagKeywords,
+        CheckKeywords,
+        PlanKeywords,
+        SweepKeywords,
+    )
 
 KIND = "shorthaul/affine-result"
 MODEL = (
@@ -44,17 +53,15 @@ MODEL = (
 )
 
 
-def bound(
-    program: Program,
-    options: BoundOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Program] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(
+    BoundOptions,
+    PROGRAMS,
+    PLANS,
+)
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 
-    ``fields`` are those of :class:`BoundOptions`. The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
+    The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
     ``operations``, ``oi_limit`` as text; ``value`` is None in the document where no sizes are given.
 
     >>> from shorthaul.affine.workloads.cases import case
@@ -62,8 +69,7 @@ def bound(
     >>> result.bound.of
     'loads_words'
     """
-    options = replace(options or BoundOptions(), **fields)
-    search = search or Search()
+    program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
     given = parse_sizes(options.size, program)
     small = _small(options, program)
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
@@ -198,17 +204,15 @@ def _described(program: Program) -> dict[str, Any]:
     }
 
 
-def plan(
-    program: Program,
-    options: PlanOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Program] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(
+    PlanOptions,
+    PROGRAMS,
+    PLANS,
+)
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
-    ``fields`` are those of :class:`PlanOptions`; ``size`` must give every parameter and S. Cost: ``loads_words``.
+    ``size`` must give every parameter and S. Cost: ``loads_words``.
     Raises :class:`InputError` for missing sizes, :class:`InfeasibleError` if an operation does not fit into S.
 
     >>> from shorthaul.affine.workloads.cases import case
@@ -216,10 +220,10 @@ def plan(
     >>> result.check.ok
     True
     """
-    search = search or Search()
+    program, options, search, source = asked(workload, PROGRAMS, PlanOptions, keywords)
     with search, charged_to(search):  # Ctrl-C is kept until there is a plan, also while the bound is derived
         try:
-            return _planned(program, replace(options or PlanOptions(), **fields), search, source)
+            return _planned(program, options, search, source)
         except OutOfEffortError:
             raise NoPlanError("no plan found before the search ended: give it more time, or smaller sizes") from None
 
@@ -229,7 +233,7 @@ def _planned(program: Program, options: PlanOptions, search: Search, source: Sou
     capacity = sizes[FAST_MEMORY]
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
-    search.keep_back(cdag.n / tuning.CHECKED_PER_SECOND)
+    search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
     found = lower_bound(
         program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
@@ -306,25 +310,24 @@ def _plan_of(program: Program, cdag: ConcreteCdag, order: Any, sizes: Mapping[st
     return Plan(parameters, sizes[FAST_MEMORY], cdag.names[first:], cdag.owner[order] - first, rows, tiling)
 
 
-def check(
-    program: Program,
-    given: Plan | None = None,
-    options: CheckOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Program] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(
+    CheckOptions,
+    PROGRAMS,
+    PLANS,
+    plan="A plan to replay, a result that holds one, or the path of a file; None: test the bound.",
+)
+def check(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
     """Replay the plan ``given``; without one, run the validity oracle on the program and its bound.
 
-    ``fields`` are those of :class:`CheckOptions`. The status is ``invalid`` if anything is violated.
+    The status is ``invalid`` if anything is violated.
 
     >>> from shorthaul.affine.workloads.cases import case
     >>> check(case("seidel-1d").workload, size="T=2,N=5,S=5").check.ok
     True
     """
-    options = replace(options or CheckOptions(), **fields)
-    search = search or Search()
+    program, options, search, source = asked(workload, PROGRAMS, CheckOptions, keywords)
+    assert plan is None or isinstance(plan, Plan)
+    given = plan
     choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=False)]
     with search, charged_to(search):
         flow = _dependences(program)
@@ -376,17 +379,15 @@ def _replayed(
     )
 
 
-def sweep(
-    program: Program,
-    options: SweepOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Program] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(
+    SweepOptions,
+    PROGRAMS,
+    PLANS,
+)
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
-    ``fields`` are those of :class:`SweepOptions`. ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
+    ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
     derived order's formula says; None where no operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``),
     and the operational intensities ``oi_limit`` and ``oi_reached`` that follow, per word or per byte (``unit``); with
     ``balance`` also the shares of the machine's peak, ``peak_limit`` and ``peak_reached``.
@@ -395,8 +396,7 @@ def sweep(
     >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
     5
     """
-    options = replace(options or SweepOptions(), **fields)
-    search = search or Search()
+    program, options, search, source = asked(workload, PROGRAMS, SweepOptions, keywords)
     sizes = require_sizes(options.size, program, fast_memory=False)
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
@@ -473,20 +473,14 @@ def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
     return formula.subs({name: sizes[str(name)] for name in formula.free_symbols})
 
 
-def cdag(program: Program, options: CdagOptions | None = None, **fields: Any) -> dict[str, Any]:
+@verb(CdagOptions, PROGRAMS, searching=None)
+def cdag(workload: Workload, **keywords: Unpack[CdagKeywords]) -> CdagDocument:
     """Return the concrete CDAG at ``size`` as a ``shorthaul/cdag`` document, weights in bytes.
 
     >>> from shorthaul.affine.workloads.cases import case
     >>> len(cdag(case("matvec").workload, size="M=2,N=2")["nodes"])
     12
     """
-    options = replace(options or CdagOptions(), **fields)
+    program, options, _, _ = asked(workload, PROGRAMS, CdagOptions, keywords)
     sizes = require_sizes(options.size, program, fast_memory=False)
     return _executed(program, sizes, flow_dependences(program)).document(program.name)
-
-
-def read_plan(path: str | Path, program: Program) -> Plan:
-    """Return the plan in the file ``path``."""
-    from shorthaul.affine.formats.plans import load_plan
-
-    return load_plan(path, program)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
-from shorthaul.bridges.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.bridges.operator_network import NetworkOptions, network_of
 from shorthaul.core.document import read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,8 @@ class Conversion:
 
 
 def convert(
-    source: Path,
-    target: Path,
+    source: str | PathLike[str],
+    target: str | PathLike[str],
     accelerator: AcceleratorOptions | None = None,
     network: NetworkOptions | None = None,
 ) -> str:
@@ -35,6 +37,10 @@ def convert(
     an ONNX model or a problem of the tensor engine.
     Raises :class:`InputError` if no road leads from one suffix to the other, or the source is broken.
     """
+    for name, path in (("source", source), ("target", target)):
+        if not isinstance(path, str | PathLike):
+            raise InputError("is no path", place=name, value=path, allowed="text or a path")
+    source, target = Path(os.fsdecode(source)), Path(os.fsdecode(target))
     data = read_bytes(source)
     accelerator = AcceleratorOptions() if accelerator is None else accelerator
     to_problem = Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator))

@@ -33,7 +33,7 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
     from shorthaul.affine.orders.upper_report import upper_text
     from shorthaul.cli.output import finish
 
-    result = planning.bound(source.workload, options, search=search.search(), source=source)
+    result = planning.bound(source, options=options, search=search.search())
     if not output.json and result.bound is not None:
         print(planning.bound_text(result.bound, options.format))
         if result.extra["upper"] is not None and options.format == "text":
@@ -47,7 +47,7 @@ def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Out
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
 
-    result = planning.plan(source.workload, options, search=search.search(), source=source)
+    result = planning.plan(source, options=options, search=search.search())
     if not output.json:
         upper = result.extra["upper"]
         print(f"order: {result.extra['tiling']}")
@@ -78,8 +78,7 @@ def check(
     from shorthaul.affine import verbs as planning
     from shorthaul.report.text import print_table
 
-    given = None if plan_file is None else planning.read_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.search(), source=source)
+    result = planning.check(source, plan_file, options=options, search=search.search())
     compared = [] if result.check is None else result.check.details.get("comparisons", [])
     if compared:
         columns = ("sizes", "how it is played", "bound", "loads")
@@ -96,7 +95,7 @@ def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: A
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
 
-    result = planning.sweep(source.workload, options, search=search.search(), source=source)
+    result = planning.sweep(source, options=options, search=search.search())
     columns = {
         "S": "S",
         "bound": "bound on loads_words",
@@ -130,7 +129,7 @@ def cdag(
     from shorthaul.core.document import json_text, save_json
     from shorthaul.core.errors import STANDARD_STREAM
 
-    document = planning.cdag(source.workload, options)
+    document = planning.cdag(source, options=options)
     if output is None or str(output) == STANDARD_STREAM:
         sys.stdout.write(json_text(document))
     else:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from shorthaul.bridges.onnx_model import AcceleratorOptions
 from shorthaul.bridges.operator_network import NetworkOptions
 from shorthaul.cli.verbs import verb
+from shorthaul.tensor.formats.onnx_model import AcceleratorOptions
 
 
 def register(app: typer.Typer) -> None:

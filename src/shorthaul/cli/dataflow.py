@@ -41,21 +41,16 @@ def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Out
     from shorthaul.dataflow.verbs import plan as find
 
     source = _case(workload)
-    _finish(find(source.workload, options, search=search.search(), source=source), output)
+    _finish(find(source, options=options, search=search.search()), output)
 
 
 @verb(app, "schedule")
 def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, output: Output) -> None:
     """Schedule one mapping: period, start times, capacities, and what limits the period."""
-    from shorthaul.core.document import save_json
     from shorthaul.dataflow.verbs import schedule as find
 
     source = _case(workload)
-    result = find(source.workload, None, options, search=search.search(), source=source)
-    if options.chrome_trace is not None:
-        from shorthaul.dataflow.verbs import chrome_trace_of
-
-        save_json(options.chrome_trace, chrome_trace_of(source.workload, result, options.platform), indent=None)
+    result = find(source, options=options, search=search.search())
     _finish(result, output)
 
 
@@ -65,7 +60,7 @@ def bound(workload: Input, options: BoundOptions, output: Answer) -> None:
     from shorthaul.dataflow.verbs import bound as find
 
     source = _case(workload)
-    _finish(find(source.workload, options, source=source), output)
+    _finish(find(source, options=options), output)
 
 
 @verb(app, "check")
@@ -76,11 +71,10 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: tokens through buffers, every resource modulo the period."""
-    from shorthaul.dataflow.formats.documents import load_points
     from shorthaul.dataflow.verbs import check as replay
 
     source = _case(workload)
-    _finish(replay(source.workload, load_points(plan_file), options, source=source), output)
+    _finish(replay(source, plan_file, options=options), output)
 
 
 @verb(app, "sweep")
@@ -89,7 +83,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
     from shorthaul.dataflow.verbs import sweep as find
 
     source = _case(workload)
-    result = find(source.workload, options, search=search.search(), source=source)
+    result = find(source, options=options, search=search.search())
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -104,7 +98,7 @@ def run(workload: Input, options: RunOptions, search: SearchFlags, output: Outpu
     from shorthaul.dataflow.execution.run_verb import run as execute
 
     source = _case(workload)
-    _finish(execute(source.workload, options, search=search.search(), source=source), output)
+    _finish(execute(source, options=options, search=search.search()), output)
 
 
 @verb(app, "cases")

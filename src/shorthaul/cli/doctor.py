@@ -86,7 +86,7 @@ def _versions() -> list[tuple[str, str, str, str]]:
 def _kernels() -> list[tuple[str, str, str, str]]:
     from importlib.machinery import EXTENSION_SUFFIXES
 
-    from shorthaul.core.kernels import IS_COMPILED
+    from shorthaul.core.compiled.twins import IS_COMPILED
 
     if not IS_COMPILED:
         return [("kernels", "all", "plain Python", "unset SHORTHAUL_COMPILED")]

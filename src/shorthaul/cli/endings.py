@@ -6,10 +6,15 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from typing import NoReturn
 
 #: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
 DEFECT_STATUS = 70
+#: Seconds after the deadline at which a command ends that has not ended by itself.
+_LATE_S = 0.6
 
 
 def end_by_signal(ended: KeyboardInterrupt) -> NoReturn:
@@ -43,3 +48,30 @@ def end_by_defect(error: BaseException) -> NoReturn:
     if where:
         print(f"  do:      report it, with the file {where} (it names the command and the place)", file=sys.stderr)
     sys.exit(DEFECT_STATUS)
+
+
+@contextlib.contextmanager
+def answering_by(deadline: float) -> Iterator[None]:
+    """End the command soon after the deadline, whatever it is busy with, unless there is an answer by then."""
+    if deadline == float("inf"):
+        yield
+        return
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()) + _LATE_S, _end_late)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end_late() -> None:
+    from shorthaul.core.errors import NoPlanError
+
+    with contextlib.suppress(OSError, ValueError):
+        print(
+            "no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input",
+            file=sys.stderr,
+        )
+        sys.stderr.flush()
+    os._exit(NoPlanError.exit_status)

@@ -6,16 +6,14 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import flag_name, option, validate
-
-if TYPE_CHECKING:
-    from shorthaul.core.search import Search
+from shorthaul.core.options import flag_name, option
+from shorthaul.core.search import ClusterSearchOptions, Progress, Search, SearchOptions, process_start
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,48 +52,21 @@ class Listing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SearchFlags:
-    """How long to search, from which seed, on how many processes."""
-
-    effort: float | None = option(
-        None, "How much work to search, the same on every machine: 1 is about a second of one core.", least=0
-    )
-    time_limit: float | None = option(
-        None, "End the whole command within this many seconds, with the best plan found.", least=0
-    )
-    seed: int = option(0, "The seed of every random choice.", least=0)
-    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
-
-    def __post_init__(self) -> None:
-        validate(self)
+class SearchFlags(SearchOptions):
+    """A search whose clock starts with the process, and that shows its progress."""
 
     def search(self) -> Search:
-        """Return the search, its clock started with the process."""
-        from shorthaul.core.search import Progress, Search, process_start
-
-        return Search(
-            effort=self.effort,
-            time_limit_s=self.time_limit,
-            seed=self.seed,
-            workers=self.workers,
-            progress=Progress(),
-            started=process_start(),
-        )
+        """Return the search."""
+        return self.make(Progress(), process_start())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ClusterSearchFlags(SearchFlags):
+class ClusterSearchFlags(ClusterSearchOptions):
     """A search whose tasks can run on a cluster."""
 
-    cluster: str | None = option(
-        None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
-    )
-
     def search(self) -> Search:
-        """Return the search, its clock started with the process."""
-        made = super(ClusterSearchFlags, self).search()
-        made.cluster = self.cluster
-        return made
+        """Return the search."""
+        return self.make(Progress(), process_start())
 
 
 def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:

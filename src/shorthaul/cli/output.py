@@ -58,7 +58,7 @@ def _with_file(plan_document: Any, target: Path, output: Answer) -> Any:
     """Return the document of a plan, one that is too long for it with the path of its columns, as ``-o`` wrote them."""
     if not isinstance(plan_document, dict) or "digest" not in plan_document or "file" in plan_document:
         return plan_document
-    from shorthaul.core.columns import columns_path
+    from shorthaul.core.files.columns import columns_path
 
     return {**plan_document, "file": from_result(columns_path(target), output)}
 

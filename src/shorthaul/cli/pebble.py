@@ -63,7 +63,7 @@ def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: S
     from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
-    result = planning.plan(source.workload, options, search=search.search(), source=source)
+    result = planning.plan(source, options=options, search=search.search())
     _finish(result, source.workload, output)
 
 
@@ -73,7 +73,7 @@ def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, searc
     from shorthaul.pebble import trade_off
 
     source = _load(workload, read)
-    result = trade_off.memory(source.workload, options, search=search.search(), source=source)
+    result = trade_off.memory(source, options=options, search=search.search())
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -90,7 +90,7 @@ def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search:
     from shorthaul.pebble import trade_off
 
     source = _load(workload, read)
-    result = trade_off.sweep(source.workload, options, search=search.search(), source=source)
+    result = trade_off.sweep(source, options=options, search=search.search())
     if not output.json:
         from shorthaul.report.text import print_table
 
@@ -107,17 +107,13 @@ def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search:
 def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
     from shorthaul.pebble import verbs as planning
-    from shorthaul.pebble.formats.documents import load_numbers, load_plan
 
     source = _load(workload, read)
-    cdag = source.workload
-    given = None if options.plan is None else load_plan(options.plan, cdag)
-    data = None if options.data is None else load_numbers(options.data, len(cdag.inputs()))
-    result = planning.run(cdag, options, given=given, data=data, search=search.search(), source=source)
+    result = planning.run(source, options=options, search=search.search())
     if "run" in result.extra and not output.json:
         done = result.extra["run"]
         print(f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}")
-    _finish(result, cdag, output)
+    _finish(result, source.workload, output)
 
 
 @verb(app, "bound")
@@ -127,7 +123,7 @@ def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search:
     from shorthaul.pebble import verbs as planning
 
     source = _load(workload, read)
-    result = planning.bound(source.workload, options, search=search.search(), source=source)
+    result = planning.bound(source, options=options, search=search.search())
     if not output.json and result.bound is not None:
         print(result.bound.proof)
     finish(result, output)
@@ -144,11 +140,9 @@ def check(
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak."""
     from shorthaul.pebble import verbs as planning
-    from shorthaul.pebble.formats.documents import load_plan
 
     source = _load(workload, read)
-    given = load_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.search(), source=source)
+    result = planning.check(source, plan_file, options=options, search=search.search())
     _finish(result, source.workload, output)
 
 

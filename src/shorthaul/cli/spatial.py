@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shorthaul.cli.endings import answering_by
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import verb
@@ -16,6 +17,7 @@ from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, S
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
+    from shorthaul.core.search import Search
     from shorthaul.spatial.model import Tree
     from shorthaul.spatial.plan import Layout, VertexTable
 
@@ -29,23 +31,25 @@ TreeArgument = Annotated[
 ]
 
 
-def _load(text: str, options: TreeOptions) -> Source[Tree]:
+def _load(text: str, options: TreeOptions, search: Search) -> Source[Tree]:
     from shorthaul.spatial.verbs import case
 
-    return case(text, forest=options.forest)
+    return case(text, forest=options.forest, search=search)
 
 
 @verb(app, "plan")
-def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, search: SearchFlags, output: Output) -> None:
+def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: SearchFlags, output: Output) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
+    search = flags.search()
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats.files import layout_bytes, layout_document
 
     suffix = _suffix(output)
-    source = _load(tree, read)
-    from shorthaul.spatial.verbs import plan as make_plan
+    with answering_by(search.deadline):
+        source = _load(tree, read, search)
+        from shorthaul.spatial.verbs import plan as make_plan
 
-    result = make_plan(source.workload, options, search=search.search(), source=source)
+        result = make_plan(source, options=options, search=search)
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
@@ -77,12 +81,15 @@ def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer
 
 
 @verb(app, "bound")
-def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, search: SearchFlags, output: Answer) -> None:
+def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, flags: SearchFlags, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
-    source = _load(tree, read)
-    from shorthaul.spatial.verbs import bound as find_bound
+    search = flags.search()
+    with answering_by(search.deadline):
+        source = _load(tree, read, search)
+        from shorthaul.spatial.verbs import bound as find_bound
 
-    finish(find_bound(source.workload, options, search=search.search(), source=source), output)
+        result = find_bound(source, options=options, search=search)
+    finish(result, output)
 
 
 @verb(app, "check")
@@ -90,43 +97,50 @@ def check(
     tree: TreeArgument,
     layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="Layout with arrays parent, x, y.")],
     read: TreeOptions,
-    search: SearchFlags,
+    flags: SearchFlags,
     output: Output,
 ) -> None:
     """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
+    search = flags.search()
     suffix = _suffix(output)
-    source = _load(tree, read)
     from shorthaul.core.document import write_bytes
     from shorthaul.spatial.formats.files import layout_bytes, layout_document, load_layout
-    from shorthaul.spatial.verbs import check as replay
 
-    found, path, given = load_layout(layout)
-    result = replay(source.workload, found, search=search.search(), source=source)
+    with answering_by(search.deadline):
+        source = _load(tree, read, search)
+        from shorthaul.spatial.verbs import check as replay
+
+        found, path, given = load_layout(layout)
+        result = replay(source, found, search=search)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))
 
 
 @verb(app, "treefix")
-def treefix(
-    tree: TreeArgument, read: TreeOptions, options: TreefixOptions, search: SearchFlags, output: Output
-) -> None:
+def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flags: SearchFlags, output: Output) -> None:
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
+    search = flags.search()
     suffix = _suffix(output)
-    source = _load(tree, read)
-    from shorthaul.spatial.treefix_verb import treefix as run
+    with answering_by(search.deadline):
+        source = _load(tree, read, search)
+        from shorthaul.spatial.treefix_verb import treefix as run
 
-    _finish_run(run(source.workload, options=options, search=search.search(), source=source), output, suffix)
+        result = run(source, options=options, search=search)
+    _finish_run(result, output, suffix)
 
 
 @verb(app, "lca")
-def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, search: SearchFlags, output: Output) -> None:
+def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: SearchFlags, output: Output) -> None:
     """Find lowest common ancestors of many pairs on the spatial computer."""
+    search = flags.search()
     suffix = _suffix(output)
-    source = _load(tree, read)
-    from shorthaul.spatial.lca_verb import lca as run
+    with answering_by(search.deadline):
+        source = _load(tree, read, search)
+        from shorthaul.spatial.lca_verb import lca as run
 
-    _finish_run(run(source.workload, options=options, search=search.search(), source=source), output, suffix)
+        result = run(source, options=options, search=search)
+    _finish_run(result, output, suffix)
 
 
 def _suffix(output: Output) -> str:
@@ -149,14 +163,13 @@ def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> Non
 
 
 @verb(app, "sweep")
-def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
+def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SearchFlags, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
-    from shorthaul.spatial.sweep_verb import grown
+    search = flags.search()
     from shorthaul.spatial.sweep_verb import sweep as compare
-    from shorthaul.spatial.workloads.cases import CASES
 
-    sources = grown(tree, CASES, options) or [_load(tree, read)]
-    result = compare(sources, options, search=search.search())
+    with answering_by(search.deadline):
+        result = compare(tree, forest=read.forest, options=options, search=search)
     for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
         if rows:
             _print(list(rows[0]), [list(row.values()) for row in rows], output, title)

@@ -34,8 +34,7 @@ def plan(workload: Input, options: PlanOptions, search: ClusterSearchFlags, outp
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor import verbs as planning
 
-    source = planning.case(workload)
-    _finish(planning.plan(source.workload, options, search=search.search(), source=source), output)
+    _finish(planning.plan(workload, options=options, search=search.search()), output)
 
 
 @verb(app, "bound")
@@ -44,8 +43,7 @@ def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: An
     from shorthaul.cli.output import finish
     from shorthaul.tensor import verbs as planning
 
-    source = planning.case(workload)
-    result = planning.bound(source.workload, options, search=search.search(), source=source)
+    result = planning.bound(workload, options=options, search=search.search())
     if not output.json and result.bound is not None:
         print(result.bound.proof)
     finish(result, output)
@@ -55,11 +53,8 @@ def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: An
 def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
     """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
     from shorthaul.tensor import verbs as planning
-    from shorthaul.tensor.formats.documents import load_plan
 
-    source = planning.case(workload)
-    given = load_plan(plan_file, source.workload)
-    result = planning.check(source.workload, given, options, search=search.search(), source=source)
+    result = planning.check(workload, plan_file, options=options, search=search.search())
     _print_subgraphs(result, output)
     _finish(result, output)
 
@@ -69,11 +64,8 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor import verbs as planning
-    from shorthaul.tensor.formats.documents import load_plan
 
-    source = planning.case(workload)
-    given = load_plan(plan_file, source.workload)
-    result = planning.run(source.workload, given, options, search=search.search(), source=source)
+    result = planning.run(workload, plan_file, options=options, search=search.search())
     outcome = result.extra.get("run")
     if outcome is not None:
         columns = ("loads", "stores", "peak", "largest_error")
@@ -89,8 +81,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
     from shorthaul.report.text import print_table
     from shorthaul.tensor import verbs as planning
 
-    source = planning.case(workload)
-    result = planning.sweep(source.workload, options, search=search.search(), source=source)
+    result = planning.sweep(workload, options=options, search=search.search())
     columns = (options.over, "latency", "bound", "gap", "status")
     rows = [
         [

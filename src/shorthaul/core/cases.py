@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,11 +56,69 @@ class Source(Generic[T]):
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Workloads(Generic[T]):
+    """The workloads of an engine: their type, the built-in ones, and how files and objects of the field become one.
+
+    ``load`` gets a path, its bytes and the options of reading (those of the verb where it has no such); ``convert``
+    gets an object and these options, and returns None for one of another kind. ``accepted`` says what may be given.
+    """
+
+    model: type[T]
+    cases: Sequence[Case[T]]
+    load: Callable[[Path, bytes, Any], T]
+    accepted: str
+    convert: Callable[[Any, Any], T | None] | None = None
+
+    def source(self, workload: object, reading: Any = None, options: Any = None) -> Source[T]:  # noqa: ARG002
+        """Return ``workload`` with its source; raises :class:`InputError` if nothing of the engine can be made of it.
+
+        It may be a :class:`Source`, an object of the engine, a path, text (:func:`resolve`) or an object of the field.
+        """
+        if isinstance(workload, Source):
+            return self._made(workload.workload, workload.name, workload.digest, reading)
+        if isinstance(workload, str):
+            return resolve(workload, self.cases, lambda path, data: self.load(path, data, reading))
+        if isinstance(workload, os.PathLike):
+            path = Path(os.fsdecode(workload))
+            data = read_bytes(path)
+            return Source(self.load(path, data, reading), str(path), digest(data))
+        return self._made(workload, "", "", reading)
+
+    def _made(self, workload: object, name: str, identity: str, reading: Any) -> Source[T]:
+        made = workload if isinstance(workload, self.model) else None
+        if made is None and self.convert is not None:
+            made = self.convert(workload, reading)
+        if made is None:
+            shown = f"{type(workload).__module__}.{type(workload).__qualname__}"
+            raise InputError("is no workload", place="workload", value=shown, allowed=self.accepted)
+        return Source(made, name, identity)
+
+
+def comes_from(value: object, package: str) -> bool:
+    """Return whether ``value`` is an object of ``package``, without importing it.
+
+    >>> comes_from(Path(), "pathlib"), comes_from(Path(), "networkx")
+    (True, False)
+    """
+    return any(kind.__module__.partition(".")[0] == package for kind in type(value).__mro__)
+
+
+#: The file that errors name for a workload given as text.
+TEXT = Path("<text>")
+
+
+def _is_text(text: str) -> bool:
+    """Return whether ``text`` is a workload itself, no name: no case or usual path has a line break or a brace."""
+    return "\n" in text or "{" in text or text.lstrip()[:1] in {"(", "<"}
+
+
 def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T]) -> Source[T]:
     """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
-    ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is none of them, with
-    the nearest case or file, and for every wrong parameter.
+    Text with a line break or a brace, or that begins with ``(`` or ``<``, is read as the content of a file if it is
+    no file's name. ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is none of
+    them, with the nearest case or file, and for every wrong parameter.
     """
     if not text.strip():
         raise InputError(
@@ -69,6 +128,9 @@ def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T
     if text == STANDARD_STREAM or _is_file(path):
         data = read_bytes(path)
         return Source(load(path, data), text, digest(data))
+    if _is_text(text):
+        data = text.encode(errors="surrogateescape")
+        return Source(load(TEXT, data), "", digest(data))
     name, _, rest = text.partition(":")
     by_name = {case.name: case for case in cases}
     if name not in by_name:

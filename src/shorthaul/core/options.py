@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from shorthaul.core.errors import InputError, unknown_name
 
 OptionsT = TypeVar("OptionsT")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonForm:
+    """A value that Python callers may give for an option that is text: its type, and how it becomes that text."""
+
+    annotation: str
+    text: Callable[[Any], str | None]
 
 
 def option(
@@ -20,34 +31,95 @@ def option(
     least: float | None = None,
     most: float | None = None,
     flags: tuple[str, ...] = (),
+    form: PythonForm | None = None,
 ) -> Any:
     """Return a dataclass field that is also a command-line flag.
 
     ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included), ``flags`` replaces the flag
-    made from the field's name.
+    made from the field's name, ``form`` is what Python callers may give in place of text.
     """
-    metadata = {"help": help, "choices": choices, "least": least, "most": most, "flags": flags}
+    metadata = {"help": help, "choices": choices, "least": least, "most": most, "flags": flags, "form": form}
     return dataclasses.field(default=default, metadata=metadata)
-
-
-# What callers coming from the command line pass beside the options, where it is the Search's.
-_OF_SEARCH = {"effort", "time_limit", "time_limit_s", "seed", "workers", "cluster"}
 
 
 def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, Any]) -> OptionsT:
     """Return ``options`` (the defaults of the dataclass ``kind`` for None) with ``fields`` in place of its own.
 
-    Raises :class:`InputError` for a field that ``kind`` does not have, with the nearest spelling.
+    Raises :class:`InputError` for a field that ``kind`` does not have, with the nearest spelling, and for a value of
+    another type.
     """
-    known = {field.name for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in fields:
-        if name in _OF_SEARCH - known:
-            cure = "pass search=shorthaul.Search(time_limit_s=..., seed=..., workers=...)"
-            raise InputError("belongs to the search, not to the options", value=name, cure=cure)
         if name not in known:
             raise unknown_name("option", name, known)
-    made = kind() if options is None else options
-    return dataclasses.replace(made, **fields)  # type: ignore[type-var]
+    if options is not None and not isinstance(options, kind):
+        raise InputError("is of another type", place="options", value=options, allowed=f"a {kind.__name__}")
+    given = {} if options is None else {name: getattr(options, name) for name in known}
+    typed = {name: typed_value(known[name], value) for name, value in {**given, **fields}.items()}
+    return kind(**typed) if options is None else dataclasses.replace(options, **typed)  # type: ignore[type-var]
+
+
+_ALLOWED = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "text",
+    "bool": "True or False",
+    "Path": "a path",
+    "None": "None",
+}
+
+
+def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
+    """Return ``value`` as the type that ``field`` is annotated with; raises :class:`InputError` if it is of no such.
+
+    A scalar of NumPy is a number of Python, text is a path, and the option's own form is text.
+    """
+    types = str(field.type).split(" | ")
+    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+        value = value.item()
+    form: PythonForm | None = field.metadata.get("form")
+    if form is not None and not isinstance(value, str) and value is not None:
+        value = form.text(value) or value
+    plain = {"int": int, "float": (int, float), "str": str, "bool": bool, "Path": Path, "None": type(None)}
+    for name in types:
+        if isinstance(value, plain[name]) and (name == "bool" or not isinstance(value, bool)):  # type: ignore[arg-type]
+            return value
+    if "Path" in types and isinstance(value, str | os.PathLike):
+        text = os.fspath(value)
+        if isinstance(text, str):
+            return Path(text)
+    allowed = " or ".join(_ALLOWED[name] for name in types) + ("" if form is None else f", or {form.annotation}")
+    raise InputError("is of another type", place=field.name, value=value, allowed=allowed)
+
+
+def _listed(value: Any) -> str | None:
+    if isinstance(value, Iterable) and not isinstance(value, Mapping | Set | bytes):
+        items = [item.item() if type(item).__module__ == "numpy" else item for item in value]
+        if items and all(isinstance(item, int | str) and not isinstance(item, bool) for item in items):
+            return ",".join(map(str, items))
+    return None
+
+
+def _assigned(value: Any) -> str | None:
+    if isinstance(value, Mapping) and value and all(isinstance(name, str) for name in value):
+        values = _listed(value.values())
+        return values and ",".join(map("=".join, zip(value, values.split(","), strict=True)))
+    return None
+
+
+def _crossed(value: Any) -> str | None:
+    text = _listed(value) if isinstance(value, tuple | list) and len(value) == 2 else None
+    return text and text.replace(",", "x")
+
+
+#: Text such as ``48,64``, given as integers.
+INTEGERS = PythonForm("Sequence[int]", _listed)
+#: Text such as ``bfs,dfs``, given as names.
+NAMES = PythonForm("Sequence[str]", _listed)
+#: Text such as ``N=8,S=16``, given as a mapping.
+SIZES = PythonForm("Mapping[str, int]", _assigned)
+#: Text such as ``750x994``, given as a pair.
+EXTENT = PythonForm("tuple[int, int]", _crossed)
 
 
 def validate(options: Any) -> None:

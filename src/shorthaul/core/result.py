@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import DefectError
+from shorthaul.core.document import digest, read_bytes, save_json
+from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.figure import Figure, figure_document
 from shorthaul.core.provenance import Provenance
 
-PlanT = TypeVar("PlanT")
+PlanT_co = TypeVar("PlanT_co", covariant=True)
 
 #: The version of every result document's layout.
 RESULT_VERSION = 1
@@ -31,7 +34,16 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result(Generic[PlanT]):
+class PlanFile:
+    """How the plan of a result is shown as JSON and written, given its workload."""
+
+    document: Callable[[Any, Any], Any]
+    save: Callable[[Path, Any, Any], None]
+    workload: Any
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Generic[PlanT_co]):
     """What every verb of every engine returns.
 
     ``kind`` names the document (``shorthaul/tensor-result``); ``status`` is None for verbs that seek no plan
@@ -46,10 +58,11 @@ class Result(Generic[PlanT]):
     cost: Cost | None = None
     bound: Bound | None = None
     check: CheckReport | None = None
-    plan: PlanT | None = None
+    plan: PlanT_co | None = None
     provenance: Provenance | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     figures: tuple[Figure, ...] = ()
+    plan_file: PlanFile | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.plan is not None and self.status is not Status.INVALID and (self.check is None or not self.check.ok):
@@ -80,6 +93,38 @@ class Result(Generic[PlanT]):
             **self.extra,
             "figures": [figure_document(figure) for figure in self.figures],
         }
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the result document with the plan; a plan of more than 10^5 entries by its length and digest."""
+        form = self.plan_file
+        return self.document(None if form is None or self.plan is None else form.document(self.plan, form.workload))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result document; a plan of more than 10^5 entries to ``PATH.npz``, which the document names.
+
+        Raises :class:`InputError` if a file cannot be written.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise InputError("is no path", place="path", value=path, allowed="text or a path")
+        target = Path(os.fsdecode(path))
+        document = self.to_dict()
+        plan, form = document["plan"], self.plan_file
+        if form is not None and isinstance(plan, dict) and ("note" in plan or {"digest", "file"} & set(plan)):
+            columns = target.with_name(f"{target.name}.npz")
+            form.save(columns, self.plan, form.workload)
+            written = {"digest": digest(read_bytes(columns))} if "note" in plan else {}
+            kept = {name: value for name, value in plan.items() if name != "note"}
+            document["plan"] = {**kept, **written, "file": columns.name}
+        save_json(target, document)
+
+    def __repr__(self) -> str:
+        parts = [] if self.status is None else [self.status.value]
+        parts += [f"{name} {amount:g}" for name, amount in (self.cost or {}).items()]
+        if self.bound is not None:
+            parts.append(f"bound on {self.bound.of} {self.bound.value:g} ({self.bound.method})")
+        if self.gap is not None:
+            parts.append(f"gap {self.gap:.2%}")
+        return f"<{self.kind.removeprefix('shorthaul/')}: {', '.join(parts) or 'no plan'}>"
 
     def _repr_html_(self) -> str:
         rows = [("status", "" if self.status is None else self.status.value)]

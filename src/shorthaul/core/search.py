@@ -7,10 +7,12 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TextIO
 
 from shorthaul.core.errors import InputError
+from shorthaul.core.options import option, validate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +83,7 @@ class Search:
     >>> search = Search(effort=5, seed=1)
     >>> search.spend(3)
     >>> search.left(), search.expired()
-    (2, False)
+    (2.0, False)
     """
 
     def __init__(
@@ -243,6 +245,44 @@ class Search:
         while search is not None:  # a part that is interrupted ends the whole
             search._stopped = True
             search = search._whole
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """How long to search, from which seed, on how many processes."""
+
+    effort: float | None = option(
+        None, "How much work to search, the same on every machine: 1 is about a second of one core.", least=0
+    )
+    time_limit: float | None = option(
+        None, "End the whole command within this many seconds, with the best plan found.", least=0
+    )
+    seed: int = option(0, "The seed of every random choice.", least=0)
+    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+    def make(self, progress: Progress | None = None, started: float | None = None) -> Search:
+        """Return the search, its clock started now or when ``started`` says."""
+        return Search(
+            effort=self.effort,
+            time_limit_s=self.time_limit,
+            seed=self.seed,
+            workers=self.workers,
+            cluster=getattr(self, "cluster", None),
+            progress=progress,
+            started=started,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSearchOptions(SearchOptions):
+    """A search whose tasks can run on a cluster."""
+
+    cluster: str | None = option(
+        None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
+    )
 
 
 def process_start() -> float:

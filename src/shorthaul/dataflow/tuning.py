@@ -31,8 +31,10 @@ CHECKPOINT_GENERATIONS = 500
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for the exact solves of the front. Not measured.
 POLISH_SHARE = 0.15
-#: Most of a time limit that is kept back for the points of the front, which are then written out, bounded and checked.
-FINISH_SHARE = 0.5
+#: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
+LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
+#: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
+GRACE_S = 0.4
 #: Seconds per task for that (about 13 ms for the 252 tasks of multicamera).
 FINISH_S_PER_TASK = 5e-5
 #: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).

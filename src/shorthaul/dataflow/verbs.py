@@ -6,24 +6,25 @@ import dataclasses
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
-from shorthaul.core.cases import Source
+from shorthaul.core.document import save_json
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
-from shorthaul.core.signals import time_left_s
-from shorthaul.core.tasks import run_tasks
+from shorthaul.core.search import ClusterSearchOptions, Search
+from shorthaul.core.searching.signals import time_left_s
+from shorthaul.core.searching.tasks import run_tasks
+from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.check.replay import check_front, check_point
-from shorthaul.dataflow.exploration.decoders import Exact, can_polish, decoder_for, fingerprint, polish
+from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, can_polish, decoder_for, fingerprint, polish
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
     State,
@@ -38,7 +39,8 @@ from shorthaul.dataflow.formats.documents import (
     platform_document,
 )
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
-from shorthaul.dataflow.loading import Workload, machine_of, mapping_of, naming, prepared, ready
+from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
+from shorthaul.dataflow.loading import machine_of, mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import Instance, build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import (
@@ -59,31 +61,44 @@ from shorthaul.dataflow.options import (
 from shorthaul.dataflow.plan import Plan, Point, covers
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
+if TYPE_CHECKING:
+    from shorthaul.dataflow.keywords import (
+        BoundKeywords,
+        CheckKeywords,
+        PlanKeywords,
+        ScheduleKeywords,
+        SweepKeywords,
+    )
+
 ItemT = TypeVar("ItemT")
 
 
+@verb(
+    PlanOptions,
+    APPLICATIONS,
+    PLANS,
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def plan(
     workload: Workload,
-    options: PlanOptions | None = None,
     *,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[PlanKeywords],
 ) -> Result[Plan]:
     """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
 
-    Every point has been replayed by the checker and carries the bound on its own period. ``fields`` are those of
-    :class:`PlanOptions`. Raises :class:`InputError`, :class:`InfeasibleError` (no buffer placement fits) and
-    :class:`NoPlanError`.
+    Every point has been replayed by the checker and carries the bound on its own period. Raises :class:`InputError`,
+    :class:`InfeasibleError` (no buffer placement fits) and :class:`NoPlanError`.
 
     >>> from shorthaul.dataflow.workloads.generators import sobel
     >>> result = plan(sobel(), generations=5, population=10)
     >>> min(point.core_cost for point in result.plan.front)
     0.5
     """
-    options = dataclasses.replace(options or PlanOptions(), **fields)
-    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
+    given, options, search, source = asked(workload, APPLICATIONS, PlanOptions, keywords)
+    problem, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
     instance = build(application, machine)
     bounds = _bounds(application, machine, options.strategy)
     with search:
@@ -141,8 +156,9 @@ def _explore(
 
     def keep_back(points: int) -> None:
         tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
-        most = tuning.FINISH_SHARE * (search.time_limit_s or 0.0)
-        search.keep_back(min(tuning.FINISH_S_PER_TASK * tasks, most))
+        limit_s = search.time_limit_s or 0.0
+        least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
+        search.keep_back(min(max(tuning.FINISH_S_PER_TASK * tasks, least_s), most_s))
 
     state = explore(
         instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
@@ -161,37 +177,43 @@ def _explore(
 
 
 def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
-    """Yield items as long as, before the deadline, ``later`` times the time is left that they took; one at least."""
-    began = time.monotonic()
+    """Yield items while ``later`` times the time that they took is left before the deadline; at least one."""
+    first = time.monotonic()
     for number, item in enumerate(items):
         now = time.monotonic()
-        if number and now + later * (now - began) > search.deadline:
+        if number and now + later * (now - first) > search.deadline + tuning.GRACE_S:
             return
         yield item
 
 
+@verb(
+    ScheduleOptions,
+    APPLICATIONS,
+    PLANS,
+    mapping="The mapping, or the path of a mapping or of a plan of which ``point`` is taken.",
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def schedule(
     workload: Workload,
-    mapping: Decisions | None = None,
-    options: ScheduleOptions | None = None,
+    mapping: Decisions | str | PathLike[str] | None = None,
     *,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[ScheduleKeywords],
 ) -> Result[Plan]:
     """Schedule one mapping; the result's plan holds one point, its bound says what limits the period.
 
-    ``fields`` are those of :class:`ScheduleOptions`. Raises :class:`InputError` for a mapping that makes no sense and
+    Raises :class:`InputError` for a mapping that makes no sense and
     :class:`InfeasibleError` for buffers that fit no memory.
 
     >>> from shorthaul.dataflow.workloads.generators import figure7
     >>> schedule(figure7(), order="topological").cost["period"]
     10
     """
-    options = dataclasses.replace(options or ScheduleOptions(), **fields)
-    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
-    decisions = mapping_of(problem, mapping, options.mapping, options.point)
+    given, options, search, source = asked(workload, APPLICATIONS, ScheduleOptions, keywords)
+    problem, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
+    decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
     with naming(options.mapping or (None if source is None else source.name)):
@@ -205,8 +227,8 @@ def schedule(
             point, proven = solved.point, (solved.least if options.decoder == "modulo" else 1)
             method = solved.method
         else:
-            point = decoder.point_of(genes(instance, decisions, compact=compact), 0)
-            proven, method = 1, ""
+            one, proven, method = genes(instance, decisions, compact=compact), 1, ""
+            point = decoder.point_of(one, 0, search) if isinstance(decoder, MultiStart) else decoder.point_of(one, 0)
     report = check_point(application, machine, point)
     net = mapped_point(application, machine, point)
     bound = period_bound(net)
@@ -214,6 +236,8 @@ def schedule(
         proof = f"there is no schedule of period {proven - 1}: {method}"
         bound = Bound("period", proven, "exact modulo scheduling", proof, {**bound.details, "simple": bound.document()})
     point = dataclasses.replace(point, bound=bound.document(), gap=gap(point.period, bound.value))
+    if options.chrome_trace is not None:
+        save_json(options.chrome_trace, chrome_trace(application, net, point), indent=None)
     return Result(
         RESULT_KIND,
         Status.OPTIMAL if bound.is_met_by(point.period) else Status.FEASIBLE,
@@ -226,15 +250,20 @@ def schedule(
     )
 
 
+@verb(
+    BoundOptions,
+    APPLICATIONS,
+    PLANS,
+    searching=None,
+    mapping="The mapping, or the path of a mapping or of a plan of which ``point`` is taken.",
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def bound(
     workload: Workload,
-    options: BoundOptions | None = None,
     *,
-    mapping: Decisions | None = None,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    mapping: Decisions | str | PathLike[str] | None = None,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[BoundKeywords],
 ) -> Result[Plan]:
     """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
 
@@ -242,9 +271,11 @@ def bound(
     >>> bound(figure7()).bound.method
     'resource load'
     """
-    options = dataclasses.replace(options or BoundOptions(), **fields)
-    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
-    decisions = mapping_of(problem, mapping, options.mapping, 0)
+    given, options, search, source = asked(workload, APPLICATIONS, BoundOptions, keywords)
+    problem, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
+    decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, 0)
     extra: dict[str, Any] = {}
     if decisions is None:
         bounds = _bounds(application, machine, options.strategy)
@@ -266,19 +297,27 @@ def bound(
     )
 
 
+@verb(
+    CheckOptions,
+    APPLICATIONS,
+    PLANS,
+    searching=None,
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def check(
     workload: Workload,
-    points: Sequence[Point],
-    options: CheckOptions | None = None,
+    plan: PlanLike,
     *,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[CheckKeywords],
 ) -> Result[Plan]:
     """Replay points; the status is ``invalid`` if one of them breaks a rule."""
-    options = dataclasses.replace(options or CheckOptions(), **fields)
-    _, application, machine, search = prepared(workload, platform, options.platform, search, source)
+    given, options, search, source = asked(workload, APPLICATIONS, CheckOptions, keywords)
+    assert isinstance(plan, Plan)
+    points = plan.front
+    _, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
     for number, point in enumerate(points):
         for name in point.xi:
             if name not in application.multicasts:
@@ -297,27 +336,36 @@ def check(
     )
 
 
+@verb(
+    SweepOptions,
+    APPLICATIONS,
+    PLANS,
+    searching=ClusterSearchOptions,
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def sweep(
     workload: Workload,
-    options: SweepOptions | None = None,
     *,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[SweepKeywords],
 ) -> Result[Plan]:
     """Explore with every strategy and seed, runs spread over processes; compare their fronts by relative hypervolume.
 
     Objectives are scaled to 0 (best) and 1 (worst) over all compared fronts, the reference point is 1. The plan holds
     the union of the fronts.
     """
-    options = dataclasses.replace(options or SweepOptions(), **fields)
-    problem, application, machine, search = prepared(workload, platform, options.platform, search, source)
+    given, options, search, source = asked(workload, APPLICATIONS, SweepOptions, keywords)
+    problem, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
+    effort = None if search.effort is None else search.effort / (len(STRATEGIES) * options.seeds)
     tasks = [
-        (problem, strategy, search.seed + number, options) for strategy in STRATEGIES for number in range(options.seeds)
+        (problem, strategy, search.seed + number, effort, options)
+        for strategy in STRATEGIES
+        for number in range(options.seeds)
     ]
     with search:
-        answers = dict(run_tasks(_swept, tasks, search=search))
+        answers = dict(run_tasks(_explore_once, tasks, search=search))
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
     everything = _objectives([point for *_, front, _ in runs for point in front])
     low, high = everything.min(axis=0), everything.max(axis=0)
@@ -355,8 +403,10 @@ def sweep(
     )
 
 
-def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, ...], tuple[float, ...]]:
-    problem, strategy, seed, options = task
+def _explore_once(
+    task: tuple[Problem, str, int, float | None, SweepOptions],
+) -> tuple[tuple[Point, ...], tuple[float, ...]]:
+    problem, strategy, seed, effort, options = task
     left = time_left_s()
     chosen = PlanOptions(
         strategy=strategy,
@@ -365,9 +415,8 @@ def _swept(task: tuple[Problem, str, int, SweepOptions]) -> tuple[tuple[Point, .
         offspring=options.offspring,
         decoder=options.decoder,
     )
-    done = plan(
-        problem, chosen, search=Search(seed=seed, workers=1, time_limit_s=None if left is None else max(0.05, left))
-    )
+    limit_s = None if left is None else max(0.05, left)
+    done = plan(problem, options=chosen, search=Search(seed=seed, workers=1, effort=effort, time_limit_s=limit_s))
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
 
@@ -433,11 +482,3 @@ def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
     if isinstance(error, InfeasibleError):
         return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
     return error
-
-
-def chrome_trace_of(workload: Workload, result: Result[Plan], path: Path | None = None) -> dict[str, object]:
-    """Return the Chrome trace of the first point of ``result``."""
-    problem = ready(workload, None, path)
-    assert result.plan is not None
-    point = result.plan.front[0]
-    return chrome_trace(problem.application, mapped_point(problem.application, machine_of(problem), point), point)

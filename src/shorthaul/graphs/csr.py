@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.component_kernels import join
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -124,6 +126,46 @@ def find_cycle(graph: Csr) -> list[int]:
     return []
 
 
+def strong_components(graph: Csr) -> IntArray:
+    """Return the number of each node's strongly connected component, shape (n,) (Tarjan 1972).
+
+    >>> strong_components(from_edges(4, [(0, 1), (1, 2), (2, 1), (2, 3)])).tolist()
+    [2, 1, 1, 0]
+    """
+    starts, targets = graph.starts.tolist(), graph.targets.tolist()
+    label = [-1] * graph.n
+    index = [-1] * graph.n  # in the order of the visit
+    low = [0] * graph.n  # the least index seen from a node
+    stack: list[int] = []
+    count = visited = 0
+    for root in range(graph.n):
+        path, cursor = ([root], [starts[root]]) if index[root] < 0 else ([], [])
+        while path:
+            node = path[-1]
+            if index[node] < 0:
+                index[node] = low[node] = visited
+                visited += 1
+                stack.append(node)
+            if cursor[-1] < starts[node + 1]:
+                target = targets[cursor[-1]]
+                cursor[-1] += 1
+                if index[target] < 0:
+                    path.append(target)
+                    cursor.append(starts[target])
+                elif label[target] < 0:
+                    low[node] = min(low[node], index[target])
+                continue
+            path.pop()
+            cursor.pop()
+            if path:
+                low[path[-1]] = min(low[path[-1]], low[node])
+            if low[node] == index[node]:
+                while label[node] < 0:
+                    label[stack.pop()] = count
+                count += 1
+    return np.array(label, dtype=np.int64)
+
+
 def layers(graph: Csr, order: Sequence[int] | IntArray) -> IntArray:
     """Return for every node the length of the longest path that ends there, shape (n,); ``order`` is topological."""
     depth = [0] * graph.n
@@ -140,10 +182,6 @@ def component_of(n: int, sources: IntArray, targets: IntArray) -> IntArray:
     >>> component_of(4, np.array([2, 1]), np.array([0, 3])).tolist()
     [0, 1, 0, 1]
     """
-    # Imported here, for it takes longer than planning a small graph does.
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(len(sources), dtype=np.int32), (sources, targets)), shape=(n, n))
-    label: IntArray = connected_components(graph, directed=False)[1].astype(np.int64)
-    return label
+    labels = np.empty(n, dtype=np.int64)
+    join(np.asarray(sources, dtype=np.int64), np.asarray(targets, dtype=np.int64), labels)
+    return labels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import INTEGERS, option, validate
 
 #: The planners that can be asked for by name.
 METHODS = (
@@ -78,7 +78,9 @@ class MemoryOptions:
     method: str = option("auto", "Whose smallest memory: the best known, or one planner's own.", choices=METHODS)
     recompute: bool = option(False, "Allow values to be computed more than once.")
     capacities: str | None = option(
-        None, "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand)."
+        None,
+        "Capacities in bits for the SRAM table, separated by commas (default: the powers of two at hand).",
+        form=INTEGERS,
     )
 
     def __post_init__(self) -> None:
@@ -90,7 +92,9 @@ class SweepOptions:
     """Which budgets are compared."""
 
     budgets: str | None = option(
-        None, "Budgets separated by commas, or first:last:step (default: up to --points, least to enough)."
+        None,
+        "Budgets separated by commas, or first:last:step (default: up to --points, least to enough).",
+        form=INTEGERS,
     )
     points: int = option(12, "How many budgets to choose where --budgets does not say.", least=1, most=1000)
     method: str = option("auto", "How to plan.", choices=METHODS)

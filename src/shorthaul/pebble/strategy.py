@@ -57,16 +57,18 @@ def lower_bound(request: Request) -> Bound:
     if as_forest(cdag) is not None:
         return _auto(request).bound
     start = _quick(request)
+    if cdag.n > tuning.MOST_FOR_EXACT:
+        return _computed_bound(request, start.plan, share=1.0)
     best = _computed_bound(request, start.plan)
-    if cdag.n > tuning.MOST_FOR_EXACT or best.is_met_by(start.plan.traffic(cdag.weights)):
+    if best.is_met_by(start.plan.traffic(cdag.weights)):
         return best
     search = request.search.part(0.9, unlimited=tuning.AUTO_EFFORT / 2)
     return _searched(request, Found(start.plan, start.method, best), search).bound
 
 
-def _computed_bound(request: Request, plan: Plan) -> Bound:
+def _computed_bound(request: Request, plan: Plan, *, share: float = tuning.BOUND_SHARE) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
-    share, most = tuning.BOUND_SHARE, tuning.AUTO_EFFORT / 8
+    most = tuning.AUTO_EFFORT / 8
     if request.cdag.n <= tuning.MOST_FOR_EXACT:  # the whole is searched afterwards: more adds next to nothing
         most = tuning.BOUND_EFFORT
         share = min(share, most / max(request.search.left(), most))

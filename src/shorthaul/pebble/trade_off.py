@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
-from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
+from shorthaul.pebble.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import layer_by_layer
@@ -27,6 +27,9 @@ from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs import KIND, checked, cost_of, problem_document
+
+if TYPE_CHECKING:
+    from shorthaul.pebble.keywords import MemoryKeywords, SweepKeywords
 
 #: Budgets of a sweep, at most.
 _MOST_POINTS = 1000
@@ -58,14 +61,8 @@ class Point:
         }
 
 
-def memory(
-    cdag: Cdag,
-    options: MemoryOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(MemoryOptions, CDAGS, PLANS)
+def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Plan]:
     """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
 
     With a method's name, that method's own smallest budget. ``cost`` has ``budget`` beside the amounts of the schedule;
@@ -76,8 +73,7 @@ def memory(
     >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
     10
     """
-    options = chosen(options, MemoryOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, MemoryOptions, keywords)
     with search:
         budget, found, least = _smallest(cdag, options, search)
         best = _memory_bound(cdag, budget, least, options, search)
@@ -241,14 +237,8 @@ def parse_budgets(text: str, place: str) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-def sweep(
-    cdag: Cdag,
-    options: SweepOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(SweepOptions, CDAGS, PLANS)
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
     """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
 
     The points are in ``extra["points"]``, each with its own bound. Raises :class:`InputError` for wrong budgets or a
@@ -258,8 +248,7 @@ def sweep(
     >>> [p["traffic"] for p in sweep(dwt(n=8, d=3, word=1), budgets="3,4,5").extra["points"]]
     [22, 18, 16]
     """
-    options = chosen(options, SweepOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, SweepOptions, keywords)
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
         require_budget(cdag, budgets[0])

@@ -107,20 +107,20 @@ RECOMPUTING_HOT, RECOMPUTING_WARM, RECOMPUTING_COLD = 2.0, 1.0, 0.1
 #: Per effort: sets of values to let go that the search over states looks at, states sorted and compared, and what every
 #: layer costs beside that.
 EXPANSION_RATE: Final = 2e7
-PRUNING_RATE: Final = 4e6
-LAYER_EFFORT: Final = 2e-4
+PRUNING_RATE: Final = 6e7
+LAYER_EFFORT: Final = 1.3e-4
 #: Nodes and edges coloured per effort, in the search for automorphisms, and what every colouring costs beside that.
 COLOURING_RATE: Final = 2e7
 COLOURING_EFFORT: Final = 3e-5
 #: Entries of pattern databases filled per effort, times nodes of the part; and what every table costs beside that.
-TABLE_RATE: Final = 3e7
+TABLE_RATE: Final = 6e7
 TABLE_EFFORT: Final = 1e-3
 #: Live values priced per effort, over all steps between computed sets.
-PRICING_RATE: Final = 2e7
+PRICING_RATE: Final = 4e7
 #: Sets of values to let go that the search with recomputation looks at per effort.
-RECOMPUTING_RATE: Final = 5e6
+RECOMPUTING_RATE: Final = 2e7
 #: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
-FLOW_RATE: Final = 5e7
+FLOW_RATE: Final = 1e8
 WAVEFRONT_EFFORT: Final = 1e-5
 #: Wavefronts: graphs above this many nodes are not cut into parts, but so many wavefronts sampled; above the third
 #: number no cuts are computed. Into how many pieces orders are cut.
@@ -129,14 +129,16 @@ WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 5000
 PIECES: Final = 12
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
-EIGENVALUE_RATE: Final = 4e9
+EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500
 #: Entries of tables of segments per effort, and what every table costs beside that; nodes of a graph in which sums of
 #: products are looked for, and what every family of terms costs beside that.
 SEGMENT_RATE: Final = 1e8
-SEGMENT_EFFORT: Final = 4e-5
-PRODUCTS_RATE: Final = 1e6
-FAMILY_EFFORT: Final = 1e-3
+SEGMENT_EFFORT: Final = 2e-4
+PRODUCTS_RATE: Final = 2e5
+FAMILY_EFFORT: Final = 3e-3
+#: So many sums of products in a row without a bound, large ones first, end the search for more.
+PRODUCTS_PATIENCE: Final = 16
 #: Nodes numbered per effort, to recognise a network in any order.
 NUMBERING_RATE: Final = 1e5
 #: Graphs of more nodes are not searched for sums of products, for networks in any order, and for parts.
@@ -161,8 +163,8 @@ LARGEST_CONE: Final = 48
 CONE_SHARE: Final = 0.12
 #: Parts grown between two linear programs, and what growing one costs per node of the graph and beside that.
 PARTS_BATCH: Final = 20
-GROWING_RATE: Final = 2e8
-GROWING_EFFORT: Final = 2e-4
+GROWING_RATE: Final = 1e8
+GROWING_EFFORT: Final = 3e-4
 #: Nonzeros times pivots of the linear programs per effort, and what each program costs beside that.
 PIVOT_RATE: Final = 2e8
 PACKING_EFFORT: Final = 5e-3
@@ -181,14 +183,18 @@ CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
 #: What segments, wavefronts and eigenvalues take of the time for bounds.
-SEGMENTS_SHARE: Final = 0.3
+SEGMENTS_SHARE: Final = 0.8
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs
+#
+# Rates: seconds of one core beside steps counted, on stencils, products, transforms and random graphs of 300 to 10^6
+# nodes; large random graphs run at half of these rates, small regular ones at twice. Other numbers were compared on the
+# problems of benchmarks/pebble_structured.py, two seeds each, at an effort of 1; those marked * were not measured.
 
-#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between.
+#: Nodes computed in one call of the replay kernel: a look at the clock and for Ctrl-C in between, up to 0.05 s.
 REPLAY_CALL: Final = 50_000
-#: Steps of one call of any other kernel of these rooms, likewise.
+#: Steps of one call of any other kernel of these rooms, likewise, up to 0.1 s.
 ORDER_CALL: Final = 1_000_000
 #: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
 PASS_RATE: Final = 1e7
@@ -197,28 +203,42 @@ LIST_RATE: Final = 2e7
 #: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
 #: the effort left is not begun.
 LIST_RUN_RATE: Final = 5e5
-#: A run is cut off after this many steps per node and edge; the rest comes in the base order.
+#: A run is cut off after this many steps per node and edge; the rest comes in the base order. *
 LIST_MOST_STEPS: Final = 400
-#: Effort of list scheduling, and of tiles, where nothing limits the search.
+#: Effort of list scheduling, and of tiles, where nothing limits the search. *
 ORDERS_UNLIMITED: Final = 20.0
-#: Rules without a better plan after which list scheduling ends by itself.
+#: Rules without a better plan after which list scheduling ends by itself. *
 LIST_PATIENCE: Final = 60
+#: Most nodes of a subtree that are computed at once with their only reader, in list scheduling and inside tiles: with
+#: 0 there is 2% and 8% more traffic, with 8 the same.
+FUSED: Final = 3
+#: Weights of the tiles tried first, as shares of the budget: the first, second and fourth alone give 7% more.
+TILES_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
+#: Exchanges tried in one tiling at most: ten times as many give 1% more. Tiles times classes, at most: 200 MB.
+MOST_EXCHANGES: Final = 300_000
+MOST_COUNTS: Final = 50_000_000
+#: The temperatures between which exchanges are annealed, in median weights of a class: from 2 on, the same.
+EXCHANGE_HOT, EXCHANGE_COLD = 0.5, 0.03
 #: Steps of growing tiles, and exchanges between them tried, per effort.
 TILES_RATE: Final = 2e7
 EXCHANGE_RATE: Final = 2e7
 #: Nodes and edges of one tiling with its replays per effort, at the least.
 TILES_RUN_RATE: Final = 1e6
-#: Shapes without a better tiling after which tiles end by themselves.
+#: Shapes without a better tiling after which tiles end by themselves. *
 TILES_PATIENCE: Final = 80
 #: Segments of profiles compared per effort when trees are cut.
 TREE_CUTS_RATE: Final = 1e8
-#: Partial answers kept per node of a tree, tried one after another until none has to be dropped.
+#: Partial answers kept per node of a tree, tried one after another until none has to be dropped. *
 TREE_CUTS_WIDTHS: Final = (64, 512, 4096)
-#: How many times as much as the last the next of these takes: it is not begun where less is left.
+#: How many times as much as the last the next of these takes: it is not begun where less is left. *
 TREE_CUTS_GROWTH: Final = 10.0
-#: Effort of planning one shape of module where nothing limits the search.
+#: Effort of planning one shape of module where nothing limits the search. *
 MODULE_UNLIMITED: Final = 2.0
 #: Modules compared per effort when those of one shape are looked for.
-MODULES_RATE: Final = 3e4
-#: The share of the search that plans modules; what is left is for the replays of the whole.
+MODULES_RATE: Final = 1e4
+#: Decompositions whose modules are planned: the best ones as they stand. *
+MODULES_PLANNED: Final = 3
+#: Modules of more nodes than this keep their order. *
+LARGEST_MODULE: Final = 2000
+#: The share of the search that plans modules; what is left is for the replays of the whole. *
 MODULES_SHARE: Final = 0.8

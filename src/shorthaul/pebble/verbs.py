@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost
-from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.cases import Case, Source
 from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import DefectError
-from shorthaul.core.options import chosen
+from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
-from shorthaul.pebble.formats.documents import load_cdag
+from shorthaul.pebble.formats.documents import load_numbers
+from shorthaul.pebble.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import Plan
@@ -23,6 +28,11 @@ from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.workloads.cases import CASES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shorthaul.pebble.keywords import BoundKeywords, CheckKeywords, PlanKeywords, RunKeywords
 
 KIND = "shorthaul/pebble-result"
 
@@ -35,7 +45,7 @@ def case(text: str) -> Source[Cdag]:
     >>> case("dwt:n=8,d=3,word=1").workload.n
     22
     """
-    return resolve(text, CASES, load_cdag)
+    return CDAGS.source(text)
 
 
 def cases() -> tuple[Case[Cdag], ...]:
@@ -43,17 +53,11 @@ def cases() -> tuple[Case[Cdag], ...]:
     return CASES
 
 
-def plan(
-    cdag: Cdag,
-    options: PlanOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(PlanOptions, CDAGS, PLANS)
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
     """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
 
-    ``fields`` are those of :class:`PlanOptions`. Cost entries are in the unit of the weights. Raises
+    Cost entries are in the unit of the weights. Raises
     :class:`InputError` for a method that does not apply, :class:`InfeasibleError` if a node cannot be computed within
     the budget, :class:`NoPlanError` if the time limit passes first.
 
@@ -62,8 +66,7 @@ def plan(
     >>> result.cost["traffic"], result.status.value
     (18, 'optimal')
     """
-    options = chosen(options, PlanOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, PlanOptions, keywords)
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
@@ -85,14 +88,8 @@ def plan(
     )
 
 
-def bound(
-    cdag: Cdag,
-    options: BoundOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(BoundOptions, CDAGS, PLANS)
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 
     Raises :class:`InfeasibleError` if a node cannot be computed within the budget.
@@ -101,8 +98,7 @@ def bound(
     >>> bound(dwt(n=8, d=3, word=1), budget=3).bound.value
     22
     """
-    options = chosen(options, BoundOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, BoundOptions, keywords)
     budget = cdag.least_budget() if options.budget is None else options.budget
     require_budget(cdag, budget)
     options = replace(options, budget=budget)
@@ -118,16 +114,9 @@ def bound(
     )
 
 
-def check(
-    cdag: Cdag,
-    given: Plan,
-    options: CheckOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
-    """Return what an independent replay of ``given`` finds: every violation, the cost, the peak.
+@verb(CheckOptions, CDAGS, PLANS)
+def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
+    """Return what an independent replay of a plan finds: every violation, the cost, the peak.
 
     Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked.
 
@@ -136,8 +125,9 @@ def check(
     >>> print(check(dwt(n=2, d=1, word=1), plan_of([(0, 0), (2, 2)]), budget=3).check.violations[0])
     move 1: computes 2 without 1 in fast memory [missing-operand]
     """
-    options = chosen(options, CheckOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, CheckOptions, keywords)
+    assert isinstance(plan, Plan)
+    given = plan
     report = replay(cdag, given, options.budget, recompute=options.recompute)
     if options.budget is None:
         report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
@@ -161,45 +151,64 @@ def check(
     )
 
 
-def run(
-    cdag: Cdag,
-    options: RunOptions | None = None,
-    *,
-    given: Plan | None = None,
-    data: FloatArray | None = None,
-    search: Search | None = None,
-    source: Source[Cdag] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
-    """Execute a plan, ``given`` or made here, on numbers through a fast memory, and compare with the direct result.
+_plan = plan
 
-    ``data`` are the numbers of the inputs by ascending node, shape (inputs,); random ones without. ``extra["run"]``
-    tells the kernel, the largest relative error and whether the results agree. A plan that breaks the rules is not
-    executed: status ``invalid``. Raises :class:`InputError` for wrong data.
+
+@verb(
+    RunOptions,
+    CDAGS,
+    PLANS,
+    plan="The plan to execute, a result that holds one, or the path of a file; None: make one.",
+    data="Numbers for the inputs in node order, or the path of a file with one per line (default: random ones).",
+)
+def run(
+    workload: Workload,
+    plan: PlanLike | None = None,
+    *,
+    data: Sequence[float] | FloatArray | str | PathLike[str] | None = None,
+    **keywords: Unpack[RunKeywords],
+) -> Result[Plan]:
+    """Execute a plan on numbers through a fast memory, and compare with the direct result.
+
+    ``extra["run"]`` tells the kernel, the largest relative error and whether the results agree. A plan that breaks the
+    rules is not executed: status ``invalid``. Raises :class:`InputError` for wrong data.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> run(dwt(n=8, d=3, word=1), budget=4).extra["run"]["agrees"]
     True
     """
-    options = chosen(options, RunOptions, fields)
-    search = search or Search()
+    cdag, options, search, source = asked(workload, CDAGS, RunOptions, keywords)
     made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
-    if given is None:
-        result = plan(cdag, made, search=search, source=source)
+    if plan is None:
+        result = _plan(source, options=made, search=search)
     else:
         rules = CheckOptions(budget=options.budget, recompute=True)
-        result = check(cdag, given, rules, search=search, source=source)
+        result = check(source, plan, options=rules, search=search)
     result = replace(result, provenance=provenance("pebble run", options=options, source=source, search=search))
     if result.status is Status.INVALID or result.plan is None:
         return result
-    numbers = search.generator().standard_normal(len(cdag.inputs())) if data is None else data
-    budget = None if given is not None and options.budget is None else options.budget or cdag.least_budget()
+    numbers = _numbers(data, options, cdag, search)
+    budget = None if plan is not None and options.budget is None else options.budget or cdag.least_budget()
     done = execute(cdag, result.plan, budget, numbers)
     if not done.agrees:
         raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
     document = {"kernel": done.kernel, "error": done.error, "agrees": done.agrees, "outputs": len(done.outputs)}
     figures = (*result.figures, views.of_execution(done.kernel, done.outputs, done.expected))
     return replace(result, extra={**result.extra, "run": document}, figures=figures)
+
+
+def _numbers(data: object, options: RunOptions, cdag: Cdag, search: Search) -> FloatArray:
+    """Return the numbers of the inputs: given, from a file, or random ones."""
+    count = len(cdag.inputs())
+    if data is None and options.data is None:
+        return search.generator().standard_normal(count)
+    if options.data is not None:
+        return load_numbers(options.data, count)
+    numbers = as_array(data, "data")
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iuf" or not np.isfinite(numbers).all():
+        shown = f"shape {numbers.shape} of {numbers.dtype}"
+        raise InputError("are not the inputs", place="data", value=shown, allowed=f"{count} finite numbers")
+    return numbers.astype(np.float64)
 
 
 def keep_back(cdag: Cdag, search: Search) -> None:

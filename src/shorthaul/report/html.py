@@ -3,21 +3,72 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
 
 import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from shorthaul.core.document import expect_writable, load_json, write_text
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Table, Text, figure_from_document
+from shorthaul.core.result import Result
 from shorthaul.core.version import VERSION
 from shorthaul.report.draw import plotly_figure
 from shorthaul.report.text import amount
 
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
+
+
+def report(
+    results: Result[object] | Iterable[Result[object] | Mapping[str, object] | str | PathLike[str]],
+    path: str | PathLike[str] = "report.html",
+    *,
+    overview: Sequence[Figure] = (),
+) -> Path:
+    """Draw results as one self-contained HTML file and return its path.
+
+    Parameters
+    ----------
+    results : Result or iterable
+        Results, result documents (``Result.to_dict``) or the paths of such.
+    path : str or PathLike, default "report.html"
+        The file to write.
+    overview : sequence of Figure
+        Figures of all results together, drawn first.
+
+    Raises
+    ------
+    InputError
+        If something is no result, or a file cannot be read or written.
+    """
+    if isinstance(results, str | bytes | Mapping) or not isinstance(results, Result | Iterable):
+        allowed = "a list of results, result documents or paths"
+        raise InputError("are no results", place="results", value=results, allowed=allowed)
+    given = [results] if isinstance(results, Result) else list(results)
+    if not given or not isinstance(path, str | PathLike):
+        raise InputError("nothing to draw, or no path", place="report()", allowed="results, and a path to write")
+    documents, names = [], []
+    for number, item in enumerate(given):
+        name = os.fsdecode(item) if isinstance(item, str | PathLike) else f"results[{number}]"
+        names.append(name)
+        documents.append(
+            item.to_dict()
+            if isinstance(item, Result)
+            else load_json(name)
+            if isinstance(item, str | PathLike)
+            else item
+        )
+    expect_results(documents, names=names)
+    target = Path(os.fsdecode(path))
+    expect_writable(target)
+    write_text(target, render(cast("list[Mapping[str, Any]]", documents), names=names, overview=overview))
+    return target
 
 
 def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], overview: Sequence[Figure] = ()) -> str:

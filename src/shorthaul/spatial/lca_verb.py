@@ -3,74 +3,80 @@
 from __future__ import annotations
 
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.cases import Source
 from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import chosen as chosen_options
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
-from shorthaul.spatial.layout.orders import positions
-from shorthaul.spatial.layout.stored_tree import store
+from shorthaul.spatial.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.options import LcaOptions
+from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import VertexTable
 from shorthaul.spatial.treefix_verb import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
-from shorthaul.spatial.verbs import KIND, as_tree, place
+from shorthaul.spatial.verbs import KIND, place_on_machine
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.keywords import LcaKeywords
 
 Index = npt.NDArray[np.int32]
 
 
+@verb(
+    LcaOptions,
+    TREES,
+    TABLES,
+    reading=TreeOptions,
+    queries="Pairs of vertices, shape (q, 2); or the path of a file of queries.",
+)
 def lca(
-    workload: Tree | npt.ArrayLike,
-    queries: npt.ArrayLike | None = None,
-    options: LcaOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-    **fields: Any,
+    workload: Workload,
+    queries: Pairs | str | PathLike[str] | None = None,
+    **keywords: Unpack[LcaKeywords],
 ) -> Result[VertexTable]:
     """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
 
     The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
     The bound is that of :func:`lca` for these queries on this layout. Raises :class:`InputError` for wrong
-    queries.
+    queries, :class:`NoPlanError` if the time limit passes first.
 
     >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
     [1, 0]
     """
-    options = chosen_options(options, LcaOptions, fields)
-    search = search or Search()
-    tree = as_tree(workload)
-    asked = _queries(queries, tree, options, search)
-    light_first = positions(tree, "light-first")
-    layout, _ = place(tree, options, search, light_first)
-    stored = store(tree, layout, light_first)
+    tree, options, search, source = asked(workload, TREES, LcaOptions, keywords)
+    pairs = _queries(queries, tree, options, search)
+    stored = place_on_machine(tree, options, search)
     method = options.method
     if method == "auto":
-        predicted = predicted_cycles(stored, stored.virtual(), "up")
+        predicted = predicted_cycles(stored, stored.virtual(), "up", search)
         method = min(predicted, key=predicted.__getitem__)
-    computer, replay = machine(stored, options, message_words=MESSAGE_WORDS)
+    computer, replay = machine(stored, options, search, message_words=MESSAGE_WORDS)
     fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=search.seed)
     found = lowest_common_ancestors(
-        computer, stored, stored.position[asked],
+        computer, stored, stored.position[pairs],
         up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
     )  # fmt: skip
+    expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
-    report = replayed(check_lca(tree, asked, answers), computer, replay)
+    report = replayed(check_lca(tree, pairs, answers), computer, replay)
     cost = computer.cost()
-    bound = lca_bound(stored, stored.position[asked], found)
+    expect_time(search)
+    bound = lca_bound(stored, stored.position[pairs], found)
+    expect_time(search)
     met = Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
     return Result(
         KIND,
@@ -78,14 +84,14 @@ def lca(
         cost=cost,
         bound=bound,
         check=report,
-        plan=VertexTable({"queries": asked, "ancestor": answers}),
+        plan=VertexTable({"queries": pairs, "ancestor": answers}),
         provenance=provenance("spatial lca", options=options, source=source, search=search),
-        extra=run_figures(tree.n, stored, computer, method, {"queries": len(asked), "barriers": options.barriers}),
-        figures=run_views(computer, f"{len(asked)} lowest common ancestors"),
+        extra=run_figures(tree.n, stored, computer, method, {"queries": len(pairs), "barriers": options.barriers}),
+        figures=run_views(computer, f"{len(pairs)} lowest common ancestors"),
     )
 
 
-def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, search: Search) -> Index:
+def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -> Index:
     if queries is None and options.queries is not None and options.random is not None:
         raise InputError("cannot be combined with --random", place="--queries", cure="give one of the two")
     if queries is None and options.random is not None:
@@ -97,7 +103,7 @@ def _queries(queries: npt.ArrayLike | None, tree: Tree, options: LcaOptions, sea
         file = Path(options.queries)
         data = read_bytes(file)
         queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file)
-    array = np.asarray(queries)
+    array = as_array(queries, "queries")
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         shown = f"shape {array.shape} of {array.dtype}"
         raise InputError("are not pairs of vertices", file=file, place="queries", value=shown, allowed="shape (q, 2)")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import EXTENT, INTEGERS, NAMES, option, validate
 
 ORDERS = ("light-first", "heavy-first", "dfs", "bfs", "random")
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
@@ -26,7 +27,9 @@ class PlacingOptions:
 
     order: str = option("light-first", "The linear order of the vertices.", choices=ORDERS)
     curve: str = option("auto", "The space-filling curve (auto: hilbert, or gilbert off 2^k squares).", choices=CURVES)
-    grid: str | None = option(None, "The grid as WIDTHxHEIGHT, as in 750x994 (default: the smallest square).")
+    grid: str | None = option(
+        None, "The grid as WIDTHxHEIGHT, as in 750x994 (default: the smallest square).", form=EXTENT
+    )
 
     def __post_init__(self) -> None:
         validate(self)
@@ -62,14 +65,14 @@ class TreefixOptions(MachineOptions):
     direction: str = option("up", "up: over each subtree; down: along each path from the root.", choices=("up", "down"))
     method: str = option("auto", "The algorithm; auto takes the one with the least predicted time.", choices=METHODS)
     coins: str = option("local-maximum", "How rake-compress breaks chains.", choices=COINS)
-    values: str | None = option(None, "NumPy file with one value per vertex (default: all 1).")
+    values: Path | None = option(None, "NumPy file with one value per vertex (default: all 1).")
 
 
 @dataclass(frozen=True, slots=True)
 class LcaOptions(MachineOptions):
     """Which lowest common ancestors to find."""
 
-    queries: str | None = option(None, "File of queries: NumPy array of shape (q, 2), or two vertices per line.")
+    queries: Path | None = option(None, "File of queries: NumPy array of shape (q, 2), or two vertices per line.")
     random: int | None = option(None, "Ask this many random queries.", least=1, most=2**26)
     method: str = option("auto", "How subtree sizes and layers are computed.", choices=METHODS)
     barriers: bool = option(False, "Synchronise all processors after each layer, as in the paper.")
@@ -79,10 +82,12 @@ class LcaOptions(MachineOptions):
 class SweepOptions:
     """Which trees, orders and curves to compare."""
 
-    orders: str = option("light-first,dfs,bfs", "Orders, separated by commas.")
-    curves: str = option("auto", "Curves, separated by commas.")
+    orders: str = option("light-first,dfs,bfs", "Orders, separated by commas.", form=NAMES)
+    curves: str = option("auto", "Curves, separated by commas.", form=NAMES)
     sizes: str = option(
-        "2^10..2^16", "Numbers of vertices, separated by commas; 2^10..2^20 are powers of two (built-in trees only)."
+        "2^10..2^16",
+        "Numbers of vertices, separated by commas; 2^10..2^20 are powers of two (built-in trees only).",
+        form=INTEGERS,
     )
     treefix: bool = option(True, "Also run treefix sums on light-first layouts.")
-    methods: str = option("rake-compress", "Algorithms of the treefix sums, separated by commas.")
+    methods: str = option("rake-compress", "Algorithms of the treefix sums, separated by commas.", form=NAMES)

@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.errors import InputError, unknown_name
-from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
-from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.inputs import TREES, Workload
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions
+from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.treefix_verb import treefix
-from shorthaul.spatial.verbs import KIND, as_tree, place
+from shorthaul.spatial.verbs import KIND, place
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.keywords import SweepKeywords
 
 
-def grown(text: str, cases: Sequence[Case[Tree]], options: SweepOptions) -> list[Source[Tree]]:
+class _Several(Workloads[Any]):
+    """The trees of a sweep: one, several with their sources, or a built-in one at every size of the sweep."""
+
+    __slots__ = ()
+
+    def source(self, workload: object, reading: Any = None, options: Any = None) -> Source[Any]:
+        """Return the sources of all trees."""
+        if isinstance(workload, list | tuple) and workload and isinstance(workload[0], Source):
+            found = [TREES.source(one, reading) for one in workload]
+        else:
+            found = _grown(workload, options.sizes) or [TREES.source(workload, reading)]
+        return Source(found, found[-1].name, found[-1].digest)
+
+
+_SEVERAL = _Several(list, TREES.cases, TREES.load, TREES.accepted, TREES.convert)
+
+
+def _grown(text: object, sizes: str) -> list[Source[Tree]]:
     """Return the built-in tree that ``text`` names at each of the sizes; none if it names a file or fixes n itself."""
+    if not isinstance(text, str):
+        return []
     name, _, given = text.partition(":")
-    if name not in {case.name for case in cases} or "n=" in given.replace(" ", ""):
+    if name not in {case.name for case in TREES.cases} or "n=" in given.replace(" ", ""):
         return []
     extra = f",{given}" if given else ""
-    return [
-        resolve(f"{name}:n={size}{extra}", cases, lambda path, data: as_tree([-1]))  # noqa: ARG005
-        for size in sizes_from_text(options.sizes)
-    ]
+    return [TREES.source(f"{name}:n={size}{extra}") for size in sizes_from_text(sizes)]
 
 
 def sizes_from_text(text: str) -> list[int]:
@@ -59,17 +77,15 @@ def sizes_from_text(text: str) -> list[int]:
     return sizes
 
 
-def sweep(
-    workload: Tree | npt.ArrayLike | Sequence[Source[Tree]],
-    options: SweepOptions | None = None,
-    *,
-    search: Search | None = None,
-    **fields: Any,
-) -> Result[Any]:
+@verb(
+    SweepOptions,
+    _SEVERAL,
+    reading=TreeOptions,
+    workload=f"The tree: {TREES.accepted}; a built-in one without n is made at each of ``sizes``. Or a list of cases.",
+)
+def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None]:
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
 
-    ``workload`` is a :class:`Tree`, a parent array, or the sources of several trees (of :func:`case`); ``fields`` are
-    those of :class:`SweepOptions`, of which ``sizes`` is for the command line, which makes the trees.
     The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
     ``extra["fits"]``. Raises :class:`InputError` for an unknown order, curve or method.
 
@@ -77,9 +93,7 @@ def sweep(
     >>> point["what"], point["energy_hops"], point["bound"]
     ('bfs + hilbert', 3, 3)
     """
-    options = chosen(options, SweepOptions, fields)
-    search = search or Search()
-    sources = _sources(workload)
+    sources, options, search, _ = asked(workload, _SEVERAL, SweepOptions, keywords)
     orders = _names(options.orders, ORDERS, "--orders")
     curves = _names(options.curves, CURVES, "--curves")
     methods = _names(options.methods, METHODS, "--methods")
@@ -98,7 +112,7 @@ def sweep(
                 lines.setdefault(f"{order} + {curve}", []).append(points[-1])
         for method in methods if options.treefix else ():
             for direction in ("up", "down"):
-                result = treefix(tree, direction=direction, method=method, search=search)
+                result = treefix(tree, options=TreefixOptions(direction=direction, method=method), search=search)
                 assert result.cost is not None
                 assert result.bound is not None
                 what = f"treefix {direction}, {method}"
@@ -119,12 +133,6 @@ def sweep(
             views.comparison("All points", points),
         ),
     )
-
-
-def _sources(workload: Tree | npt.ArrayLike | Sequence[Source[Tree]]) -> Sequence[Source[Tree]]:
-    if isinstance(workload, Sequence) and workload and isinstance(workload[0], Source):
-        return cast("Sequence[Source[Tree]]", workload)
-    return [Source(as_tree(cast("Tree | npt.ArrayLike", workload)), "", "")]
 
 
 def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:

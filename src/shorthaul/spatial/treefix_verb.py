@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure
-from shorthaul.core.options import chosen as chosen_options
+from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
@@ -27,14 +29,18 @@ from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_d
 from shorthaul.spatial.check.replay import Replay, check_treefix
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import Operator, operator_named
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
-from shorthaul.spatial.layout.orders import positions
-from shorthaul.spatial.layout.stored_tree import StoredTree, store
+from shorthaul.spatial.inputs import TABLES, TREES, Workload
+from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.options import MachineOptions, TreefixOptions
+from shorthaul.spatial.options import MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import VertexTable
-from shorthaul.spatial.verbs import KIND, as_tree, place
+from shorthaul.spatial.verbs import KIND, place_on_machine
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.keywords import TreefixKeywords
 
 Values = npt.NDArray[Any]
 
@@ -43,13 +49,14 @@ REPLAYED = 2**16
 
 
 def machine(
-    stored: StoredTree, options: MachineOptions, *, message_words: int | None = None
+    stored: StoredTree, options: MachineOptions, search: Search, *, message_words: int | None = None
 ) -> tuple[SpatialComputer, Replay | None]:
     """Return the spatial computer for a stored tree, and the checker that listens to it (small trees only)."""
     replay = Replay(stored.x, stored.y, stored.grid, links=options.count_links) if stored.n <= REPLAYED else None
     computer = SpatialComputer(
         stored.x, stored.y, stored.grid,
         words=options.words, message_words=message_words, count_links=options.count_links, listener=replay,
+        search=search,
     )  # fmt: skip
     return computer, replay
 
@@ -99,14 +106,16 @@ def run_treefix(
     return sums[:n]
 
 
-def predicted_cycles(stored: StoredTree, tree: VirtualTree, direction: str) -> dict[str, float]:
+def predicted_cycles(
+    stored: StoredTree, tree: VirtualTree, direction: str, search: Search | None = None
+) -> dict[str, float]:
     """Return the predicted wafer-scale cycles of each method: exact for convergecast, fitted for the others.
 
     The others take a depth near c log2 n and chains near c' sqrt(n) hops, heavy-path scans the more the more layers
     there are; c and c' were fitted to runs on the built-in trees.
     """
     root, log = math.sqrt(stored.n), math.log2(stored.n + 1)
-    wave = SpatialComputer(stored.x, stored.y, stored.grid, count_links=False, words=2**30)
+    wave = SpatialComputer(stored.x, stored.y, stored.grid, count_links=False, words=2**30, search=search)
     run_treefix(
         wave, tree, np.zeros(stored.n, np.int64), operator_named("sum"), direction=direction, method="convergecast"
     )
@@ -119,44 +128,46 @@ def predicted_cycles(stored: StoredTree, tree: VirtualTree, direction: str) -> d
     }
 
 
+@verb(
+    TreefixOptions,
+    TREES,
+    TABLES,
+    reading=TreeOptions,
+    values="One value per vertex, shape (n,) or (n, words); or the path of a NumPy file (default: all 1).",
+    operator="Any associative operator, in place of ``op``.",
+)
 def treefix(
-    workload: Tree | npt.ArrayLike,
-    values: npt.ArrayLike | None = None,
-    options: TreefixOptions | None = None,
+    workload: Workload,
+    values: Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.float64] | str | PathLike[str] | None = None,
     *,
     operator: Operator | None = None,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-    **fields: Any,
+    **keywords: Unpack[TreefixKeywords],
 ) -> Result[VertexTable]:
     """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
 
-    ``values`` has one entry per vertex, shape (n,) or (n, words) for an operator of several words (default: all
-    ones); ``operator`` may be any associative one in place of the option ``op``. The result's plan is a table of
-    arrays by vertex; its cost is what the run took. Raises :class:`InputError`, and :class:`InfeasibleError` if the
-    program needs more words than a processor has.
+    The result's plan is a table of
+    arrays by vertex; its cost is what the run took. Raises :class:`InputError`, :class:`InfeasibleError` if the
+    program needs more words than a processor has, and :class:`NoPlanError` if the time limit passes first.
 
     >>> treefix([-1, 0, 0, 1]).plan.arrays["value"].tolist()
     [4, 2, 1, 1]
     """
-    options = chosen_options(options, TreefixOptions, fields)
-    search = search or Search()
-    tree = as_tree(workload)
-    chosen = operator_named(options.op) if operator is None else operator
+    tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
+    chosen = expect(operator, Operator, "operator") or operator_named(options.op)
     given = read_values(values, tree, chosen, options)
-    light_first = positions(tree, "light-first")
-    layout, _ = place(tree, options, search, light_first)
-    stored = store(tree, layout, light_first)
+    stored = place_on_machine(tree, options, search)
     virtual = stored.virtual()
-    predicted = predicted_cycles(stored, virtual, options.direction) if options.method == "auto" else {}
+    expect_time(search)
+    predicted = predicted_cycles(stored, virtual, options.direction, search) if options.method == "auto" else {}
     method = min(predicted, key=predicted.__getitem__) if predicted else options.method
-    computer, replay = machine(stored, options)
+    computer, replay = machine(stored, options, search)
     held = np.empty_like(given)
     held[stored.position] = given
     sums = run_treefix(
         computer, virtual, held, chosen,
         direction=options.direction, method=method, kind=options.coins, seed=search.seed,
     )[stored.position]  # fmt: skip
+    expect_time(search)
     report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
     if operator is None:
         columns = (given.reshape(tree.n, -1), sums.reshape(tree.n, -1))
@@ -164,6 +175,7 @@ def treefix(
     report = replayed(report, computer, replay)
     cost = computer.cost()
     bound = treefix_bound(stored, options.direction)
+    expect_time(search)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -219,7 +231,7 @@ def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:
     return (views.load_map(computer.link_loads(), f"Link load: {what}"),) if computer.count_links else ()
 
 
-def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
+def read_values(values: object, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
     """Return the values by vertex as the operator wants them; raises :class:`InputError`."""
     file = None
     if values is None and options.values is not None:
@@ -227,7 +239,7 @@ def read_values(values: npt.ArrayLike | None, tree: Tree, operator: Operator, op
         values = array_from_bytes(read_bytes(file), "value", file=file)
     if values is None:
         return np.ones(tree.n, np.int64) if operator.words == 1 else np.ones((tree.n, operator.words), np.int64)
-    array = np.asarray(values)
+    array = as_array(values, "values")
     shape = (tree.n,) if operator.words == 1 else (tree.n, operator.words)
     if array.shape != shape:
         raise InputError(

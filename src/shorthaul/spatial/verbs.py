@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,42 +12,42 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.errors import DefectError
-from shorthaul.core.options import chosen as chosen_options
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
-from shorthaul.spatial import views
+from shorthaul.core.verbs import asked, verb
+from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.replay import check_layout
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import tree_from_file
+from shorthaul.spatial.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
-from shorthaul.spatial.options import PlacingOptions, PlanOptions
+from shorthaul.spatial.options import PlacingOptions, PlanOptions, TreeOptions
 from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.workloads.cases import CASES
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.keywords import BoundKeywords, CheckKeywords, PlanKeywords
 
 Index = npt.NDArray[np.int32]
 
 KIND = "shorthaul/spatial-result"
 
 
-def as_tree(workload: Tree | npt.ArrayLike) -> Tree:
-    """Return ``workload`` as a tree: it may be a parent array."""
-    return workload if isinstance(workload, Tree) else tree_from_parents(workload)
-
-
-def case(text: str, *, forest: bool = False) -> Source[Tree]:
+def case(text: str, *, forest: bool = False, search: Search | None = None) -> Source[Tree]:
     """Return the tree that ``text`` names, a file or a built-in case, with its source.
 
-    Raises :class:`InputError` that names file, place, value and cure.
+    Raises :class:`InputError` that names file, place, value and cure, :class:`NoPlanError` if ``search`` ends before.
 
     >>> case("star:n=5").workload.parent.tolist()
     [-1, 0, 0, 0, 0]
     """
-    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest))
+    return resolve(text, CASES, lambda path, data: tree_from_file(path, data, forest=forest, search=search))
 
 
 def cases() -> tuple[Case[Tree], ...]:
@@ -70,50 +71,64 @@ def place(tree: Tree, options: PlacingOptions, search: Search, light_first: Inde
         position = light_first
     else:
         position = orders.positions(tree, options.order, generator=search.generator())
+    expect_time(search)
     return Layout(tree.parent, x[position], y[position], chosen), curve
 
 
-def plan(
-    workload: Tree | npt.ArrayLike,
-    options: PlanOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-    **fields: Any,
-) -> Result[Layout]:
+def place_on_machine(tree: Tree, options: PlacingOptions, search: Search) -> StoredTree:
+    """Return the tree as stored with the layout that ``options`` name, in time for an answer to be written."""
+    search.keep_back(tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
+    expect_time(search)
+    light_first = orders.positions(tree, "light-first")
+    expect_time(search)
+    layout, _ = place(tree, options, search, light_first)
+    return store(tree, layout, light_first)
+
+
+@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions)
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
 
-    ``workload`` is a :class:`Tree` or a parent array; ``fields`` are those of :class:`PlanOptions`. The cost is that
-    of one message from every parent to each of its children. Raises :class:`InputError` and
-    :class:`InfeasibleError` (grid too small).
+    The cost is that of one message from every parent to each of its children. Raises :class:`InputError`,
+    :class:`InfeasibleError` (grid too small), and :class:`NoPlanError` if the time limit passes first.
 
     >>> result = plan([-1, 0, 1, 2])
     >>> result.cost["energy_hops"], result.bound.value
     (3, 3)
     """
-    options = chosen_options(options, PlanOptions, fields)
-    search = search or Search()
-    tree = as_tree(workload)
+    tree, options, search, source = asked(workload, TREES, PlanOptions, keywords)
+    write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
+    search.keep_back(write_s)
+    began = time.monotonic()
     with search:
+        expect_time(search)
         light_first = orders.positions(tree, "light-first")
+        expect_time(search)
         layout, curve = place(tree, options, search, light_first)
         name = f"{options.order} + {curve}"
+        finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
         if options.refine:
             from shorthaul.spatial.layout.annealing import refine
 
+            search.keep_back(finish_s + write_s)
             stored = refine(stored, options.refine, search)
+            search.keep_back(write_s)
             layout = stored.layout(tree)
             name += " + refine"
     numbered = Tree(stored.parent)
     with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)
-        comparing = beside.submit(_baselines, tree, stored, curve, search, skip=name) if options.baselines else None
+        until = search.deadline - finish_s
+        comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
+        expect_time(search)
         bound = energy_bound(numbered, layout.grid)
+        expect_time(search)
         virtual = _virtual(stored)
     report = checking.result()
+    expect_time(search)
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
@@ -145,7 +160,7 @@ def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, search:
     from shorthaul.spatial.algorithms.creation_cost import creation
 
     start = curves.cells(curve, layout.grid, tree.n)
-    return {"creation": creation(tree, *start, layout.grid, light_first, seed=search.seed)}
+    return {"creation": creation(tree, *start, layout.grid, light_first, search=search)}
 
 
 def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
@@ -153,13 +168,14 @@ def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
 
 
 def _baselines(
-    tree: Tree, stored: StoredTree, curve: str, search: Search, *, skip: str
+    tree: Tree, stored: StoredTree, curve: str, search: Search, skip: str, until: float
 ) -> list[dict[str, float | str]]:
+    """Return what other orders along the same curve cost, none that would begin after ``until``."""
     x, y = curves.cells(curve, stored.grid, tree.n)
     rows: list[dict[str, float | str]] = []
     for order in ("light-first", "dfs", "bfs", "random"):
         name = f"{order} + {curve}"
-        if name != skip:
+        if name != skip and time.monotonic() < until:
             position = orders.positions(tree, order, generator=search.generator())[stored.vertex]
             cost, _ = local_messaging(stored.parent, x[position], y[position], stored.grid)
             rows.append(_row(name, cost, tree.n))
@@ -181,25 +197,17 @@ def _virtual(stored: StoredTree) -> dict[str, float]:
     }
 
 
-def bound(
-    workload: Tree | npt.ArrayLike,
-    options: PlacingOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-    **fields: Any,
-) -> Result[Layout]:
+@verb(PlacingOptions, TREES, LAYOUTS, reading=TreeOptions)
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
-    ``fields`` are those of :class:`PlacingOptions`, of which only the grid matters. Raises :class:`InputError`, and
+    Of the placement only the grid matters. Raises :class:`InputError`, and
     :class:`InfeasibleError` if the grid is too small.
 
     >>> bound([-1, *[0] * 12]).bound.value
     20
     """
-    options = chosen_options(options, PlacingOptions, fields)
-    search = search or Search()
-    tree = as_tree(workload)
+    tree, options, search, source = asked(workload, TREES, PlacingOptions, keywords)
     grid = None if options.grid is None else grid_from_text(options.grid)
     _, chosen = curves.choose(options.curve, tree.n, grid)
     return Result(
@@ -211,16 +219,11 @@ def bound(
     )
 
 
-def check(
-    workload: Tree | npt.ArrayLike | None,
-    layout: Layout,
-    *,
-    search: Search | None = None,
-    source: Source[Tree] | None = None,
-) -> Result[Layout]:
-    """Return what a replay of ``layout`` finds: every violation, and the cost as recounted.
+@verb(TreeOptions, TREES, LAYOUTS, workload="The tree as the other verbs take it; None: the one of the layout itself.")
+def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout]:
+    """Return what a replay of a layout finds: every violation, and the cost as recounted.
 
-    ``workload`` is a :class:`Tree` or a parent array; for None, the tree that the layout itself holds. The status is
+    The status is
     ``invalid`` if a rule is broken. Raises :class:`InputError` for a parent array that is no tree.
 
     >>> layout = plan([-1, 0, 1, 2]).plan
@@ -229,8 +232,11 @@ def check(
     >>> check([-1, 0, 1, 1], layout).check.violations[0].rule
     'wrong-parent'
     """
-    search = search or Search()
-    tree = tree_from_parents(layout.parent, forest=True) if workload is None else as_tree(workload)
+    layout = plan
+    assert isinstance(layout, Layout)
+    if workload is None:
+        workload = Source(tree_from_parents(layout.parent, forest=True), "", "")
+    tree, _, search, source = asked(workload, TREES, TreeOptions, keywords)
     report = check_layout(layout, tree)
     if not report.ok:
         return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, search))

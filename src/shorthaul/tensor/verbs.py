@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from shorthaul.core.amounts import gap
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Line, Series
-from shorthaul.core.options import chosen
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import ClusterSearchOptions, Search
+from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import Replay, replay
+from shorthaul.tensor.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import Plan
@@ -24,6 +25,13 @@ from shorthaul.tensor.workloads.cases import CASES
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Case, Source
+    from shorthaul.tensor.keywords import (
+        BoundKeywords,
+        CheckKeywords,
+        PlanKeywords,
+        RunKeywords,
+        SweepKeywords,
+    )
 
 _KIND: Final = "shorthaul/tensor-result"
 
@@ -34,10 +42,7 @@ def case(text: str) -> Source[Problem]:
     >>> case("mlp-chain:layers=2").workload.graph_outputs
     (6,)
     """
-    from shorthaul.core.cases import resolve
-    from shorthaul.tensor.formats.documents import load_problem
-
-    return resolve(text, CASES, load_problem)
+    return PROBLEMS.source(text)
 
 
 def cases() -> tuple[Case[Problem], ...]:
@@ -49,17 +54,11 @@ def cases() -> tuple[Case[Problem], ...]:
     return CASES
 
 
-def plan(
-    problem: Problem,
-    options: PlanOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Problem] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(PlanOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
     """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
 
-    ``fields`` are those of :class:`PlanOptions` (``rules="contest"``). The cost is ``latency`` (time), ``traffic`` and
+    The cost is ``latency`` (time), ``traffic`` and
     ``peak`` (elements). Raises :class:`InfeasibleError` if no schedule fits in fast memory.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
@@ -67,9 +66,8 @@ def plan(
     >>> found.cost["latency"] <= 11468.8, found.check.ok
     (True, True)
     """
-    options = chosen(options, PlanOptions, fields)
+    problem, options, search, source = asked(workload, PROBLEMS, PlanOptions, keywords)
     rules = RULES[options.rules]
-    search = search or Search()
     with search:
         found = improve(problem, rules, search, restarts=options.restarts)
         replayed = replay(problem, found, rules)
@@ -85,25 +83,16 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
     return Plan(tuple(replace(mine, latency=seen.latency if seen else None) for mine, seen in pairs))
 
 
-def bound(
-    problem: Problem,
-    options: RuleOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Problem] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(RuleOptions, PROBLEMS, PLANS)
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
-
-    ``fields`` are those of :class:`RuleOptions`; raises :class:`InputError` for one that is not.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> found = bound(example_3()).bound
     >>> found.of, found.value, found.method
     ('latency', 4500.0, 'compute')
     """
-    options = chosen(options, RuleOptions, fields)
-    search = search or Search()
+    problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
     return Result(
         kind=_KIND,
         status=None,
@@ -113,26 +102,18 @@ def bound(
     )
 
 
-def check(
-    problem: Problem,
-    plan: Plan,
-    options: RuleOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Problem] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(RuleOptions, PROBLEMS, PLANS)
+def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
     """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
 
-    The status is ``invalid`` if a rule is broken. ``fields`` are those of :class:`RuleOptions`; raises
-    :class:`InputError` for one that is not.
+    The status is ``invalid`` if a rule is broken.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> [violation.rule for violation in check(example_3(), Plan(())).check.violations][:1]
     ['operator-missing']
     """
-    options = chosen(options, RuleOptions, fields)
-    search = search or Search()
+    problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
+    assert isinstance(plan, Plan)
     replayed = replay(problem, plan, RULES[options.rules])
     return _result("check", problem, plan, replayed, options, source, search)
 
@@ -166,20 +147,12 @@ def _result(
     )
 
 
-def run(
-    problem: Problem,
-    plan: Plan,
-    options: RuleOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Problem] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(RuleOptions, PROBLEMS, PLANS)
+def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> Result[Plan]:
     """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
 
     The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
-    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree, and
-    :class:`InputError` for a field that is none of :class:`RuleOptions`.
+    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> run(example_3(), plan(example_3()).plan).extra["run"]["largest_error"] < 1e-9
@@ -187,36 +160,28 @@ def run(
     """
     from shorthaul.tensor.run import execute
 
-    options = chosen(options, RuleOptions, fields)
+    problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
+    assert isinstance(plan, Plan)
     rules = RULES[options.rules]
-    search = search or Search()
     replayed = replay(problem, plan, rules)
     outcome = None if replayed.violations else execute(problem, plan, rules, seed=search.seed).document()
     return _result("run", problem, plan, replayed, options, source, search, run=outcome)
 
 
-def sweep(
-    problem: Problem,
-    options: SweepOptions | None = None,
-    *,
-    search: Search | None = None,
-    source: Source[Problem] | None = None,
-    **fields: Any,
-) -> Result[Plan]:
+@verb(SweepOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
     """Return the best latency and its bound over a range of capacities, or of bandwidths.
 
     The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
-    evenly by the points. ``fields`` are those of :class:`SweepOptions`; raises :class:`InputError` for one that is not,
-    or that is out of range.
+    evenly by the points.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> points = sweep(example_3(), over="bandwidth", points=2).extra["points"]
     >>> [point["latency"] >= point["bound"] for point in points]
     [True, True]
     """
-    options = chosen(options, SweepOptions, fields)
+    problem, options, search, source = asked(workload, PROBLEMS, SweepOptions, keywords)
     rules = RULES[options.rules]
-    search = search or Search()
     with search:
         amounts = _amounts(problem, options)
         machines = [_with_machine(problem, options.over, amount) for amount in amounts]
@@ -256,7 +221,7 @@ class _Found:
 
 def _planned(problem: Problem, rules: Rules, search: Search) -> _Found:
     try:
-        made = plan(problem, PlanOptions(rules=rules.name), search=search).plan
+        made = plan(problem, options=PlanOptions(rules=rules.name), search=search).plan
     except InfeasibleError:
         return _Found(None, None, Status.INFEASIBLE)
     except NoPlanError:

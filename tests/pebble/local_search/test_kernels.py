@@ -32,7 +32,7 @@ def graph_of(kernels: ModuleType, cdag: Cdag) -> Any:
 
 
 def cooling_of(kernels: ModuleType, rng: np.random.Generator, *, steps: int, penalty: float) -> Any:
-    random = other(kernels, "shorthaul.core.random_kernels").Random(int(rng.integers(2**31)))
+    random = other(kernels, "shorthaul.core.compiled.random_kernels").Random(int(rng.integers(2**31)))
     cooling = other(kernels, ROOM + "order_moves_kernels").Cooling(random, steps, 2.0, 0.2, penalty)
     if rng.random() < 0.5:
         cooling.most_work = float(rng.integers(2000, 20_000))

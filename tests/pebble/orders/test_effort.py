@@ -38,7 +38,7 @@ def test_an_effort_gives_the_same_plan_whatever_the_clock_says(
 ) -> None:
     search = Search(effort=effort, seed=1)
     cdag, found = planned(name, search)
-    assert 0 < search.spent() < effort + 0.05
+    assert 0 < search.spent() < effort + 0.15
     ticks = itertools.count(0, 1000)
     monkeypatch.setattr(time, "monotonic", lambda: float(next(ticks)))  # a machine that does next to nothing
     again = Search(effort=effort, seed=1)

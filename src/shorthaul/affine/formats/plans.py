@@ -10,8 +10,10 @@ import numpy as np
 
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
-from shorthaul.core.arrays import Column, is_archive
-from shorthaul.core.columns import (
+from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
+from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.files.arrays import Column, is_archive
+from shorthaul.core.files.columns import (
     MOST_JSON_ENTRIES,
     companion,
     expect_digest,
@@ -19,8 +21,6 @@ from shorthaul.core.columns import (
     write_columns,
     write_head,
 )
-from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
-from shorthaul.core.errors import InputError, unknown_name
 
 PLAN_KIND = "shorthaul/affine-plan"
 _LARGEST_VALUE = 2**40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,7 @@ class ConcreteCdag:
             lists.append(found or ([] if vertex < self.inputs else None))
         return lists
 
-    def document(self, name: str = "") -> dict[str, Any]:
+    def document(self, name: str = "") -> CdagDocument:
         """Return the ``shorthaul/cdag`` document; isolated vertices, which the game never touches, are left out."""
         sinks = np.repeat(np.arange(self.n), np.diff(self.starts))
         used = np.zeros(self.n, dtype=np.bool_)
@@ -73,6 +73,16 @@ class ConcreteCdag:
             "nodes": [{"id": ids[v], "weight": weights[v]} for v in np.flatnonzero(used).tolist()],
             "edges": [[ids[a], ids[b]] for a, b in zip(self.operands.tolist(), sinks.tolist(), strict=True)],
         }
+
+
+class CdagDocument(TypedDict):
+    """A ``shorthaul/cdag`` document, as the pebble engine reads it."""
+
+    kind: str
+    version: int
+    name: str
+    nodes: list[dict[str, str | int]]
+    edges: list[list[str]]
 
 
 class _Index:

@@ -14,6 +14,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
+from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
 
@@ -37,16 +38,12 @@ def maximum_cycle_ratio(
     >>> maximum_cycle_ratio(["a", "b"], [("a", "b", 3, 0), ("b", "a", 4, 2)]).ratio
     Fraction(7, 2)
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     number = {node: i for i, node in enumerate(nodes)}
     src = np.array([number[e[0]] for e in edges], np.int64)
     dst = np.array([number[e[1]] for e in edges], np.int64)
     if not len(edges):
         return None
-    graph = coo_array((np.ones(len(edges)), (src, dst)), shape=(len(nodes), len(nodes)))
-    _, label = connected_components(graph, directed=True, connection="strong")
+    label = strong_components(from_arrays(len(nodes), src, dst))
     inner = label[src] == label[dst]
     if not inner.any():
         return None
@@ -234,32 +231,31 @@ def _has_free_cycle(application: Application, edges: Sequence[tuple[str, str, in
 
 def _fractional_load(platform: Platform, tau: dict[str, dict[str, int]]) -> int:
     """The least time in which all cores together do the work if executions could be divided among them."""
-    from scipy.optimize import linprog
-    from scipy.sparse import lil_array
+    from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
 
     count: dict[str, int] = {}
     for core in platform.cores:
         count[core.type] = count.get(core.type, 0) + 1
-    pairs = [(name, kind) for name, times in tau.items() for kind in times]
-    row = {kind: i for i, kind in enumerate(count)}
-    names = {name: i for i, name in enumerate(tau)}
-    a_ub, a_eq = lil_array((len(row), len(pairs) + 1)), lil_array((len(names), len(pairs) + 1))
-    for column, (name, kind) in enumerate(pairs):
-        a_ub[row[kind], column] = tau[name][kind]
-        a_eq[names[name], column] = 1
-    for kind, i in row.items():
-        a_ub[i, len(pairs)] = -count[kind]
-    objective = np.zeros(len(pairs) + 1)
-    objective[-1] = 1
-    solved = linprog(objective, a_ub.tocsr(), np.zeros(len(row)), a_eq.tocsr(), np.ones(len(names)), method="highs")
-    if solved.status != 0:
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    load = {kind: solver.Constraint(-solver.infinity(), 0.0) for kind in count}
+    longest = solver.NumVar(0.0, solver.infinity(), "")
+    solver.Minimize(longest)
+    for kind, cores in count.items():
+        load[kind].SetCoefficient(longest, -cores)
+    for times in tau.values():
+        whole = solver.Constraint(1.0, 1.0)
+        for kind, ticks in times.items():
+            part = solver.NumVar(0.0, 1.0, "")
+            load[kind].SetCoefficient(part, ticks)
+            whole.SetCoefficient(part, 1.0)
+    if solver.Solve() != pywraplp.Solver.OPTIMAL:
         return 0
     # weak duality with the solver's multipliers, recomputed exactly, so that rounding cannot make the bound false
-    return _dual_value(solved.ineqlin.marginals, count, tau)
+    return _dual_value({kind: row.dual_value() for kind, row in load.items()}, count, tau)
 
 
-def _dual_value(marginals: Any, count: dict[str, int], tau: dict[str, dict[str, int]]) -> int:
-    price = {kind: Fraction(max(0.0, -float(y))) for kind, y in zip(count, marginals, strict=True)}
+def _dual_value(marginals: dict[str, float], count: dict[str, int], tau: dict[str, dict[str, int]]) -> int:
+    price = {kind: Fraction(max(0.0, -y)) for kind, y in marginals.items()}
     spent = sum((price[kind] * count[kind] for kind in count), Fraction(0))
     if spent == 0:
         return 0

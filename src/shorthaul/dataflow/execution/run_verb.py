@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.cases import Source
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Grid, Table
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.execution import sobel_filter
 from shorthaul.dataflow.execution.machine import Frame, Function, direct, execute, stand_in_functions
-from shorthaul.dataflow.formats.documents import RESULT_KIND, load_points
-from shorthaul.dataflow.loading import Workload, prepared
+from shorthaul.dataflow.formats.documents import RESULT_KIND
+from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
+from shorthaul.dataflow.loading import prepared
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import PlanOptions, RunOptions
 from shorthaul.dataflow.plan import Plan, Point
-from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.verbs import plan as find_plan
+
+if TYPE_CHECKING:
+    from shorthaul.dataflow.keywords import RunKeywords
 
 _PICTURE_SIZE = 100
 
 
+@verb(
+    RunOptions,
+    APPLICATIONS,
+    PLANS,
+    plan="The plan to execute, a result that holds one, or the path of a file; None: explore some points.",
+    platform="The platform, or the path of its document (default: the case's, else 24 cores).",
+)
 def run(
     workload: Workload,
-    options: RunOptions | None = None,
+    plan: PlanLike | None = None,
     *,
-    platform: Platform | None = None,
-    search: Search | None = None,
-    source: Source[Any] | None = None,
-    **fields: Any,
+    platform: Platform | str | PathLike[str] | None = None,
+    **keywords: Unpack[RunKeywords],
 ) -> Result[Plan]:
     """Execute the points of a plan (explored here without one) and compare every frame with the direct evaluation.
 
@@ -50,10 +59,12 @@ def run(
     >>> all(row["identical"] for row in run(sobel(), generations=2, iterations=4).extra["run"])
     True
     """
-    options = dataclasses.replace(options or RunOptions(), **fields)
-    _, application, machine, search = prepared(workload, platform, options.platform, search, source)
+    given, options, search, source = asked(workload, APPLICATIONS, RunOptions, keywords)
+    _, application, machine, search = prepared(
+        given, expect(platform, Platform, "platform"), options.platform, search, source
+    )
     functions, initial = _actors(application, options)
-    points = _points(application, machine, options, search)
+    points = plan.front if isinstance(plan, Plan) else _points(application, machine, options, search)
     report = check_front(application, machine, points)
     rows: list[dict[str, Any]] = []
     picture: Frame | None = None
@@ -74,11 +85,9 @@ def run(
 
 
 def _points(application: Application, machine: Platform, options: RunOptions, search: Search) -> tuple[Point, ...]:
-    if options.plan is not None:
-        return load_points(options.plan)
     chosen = PlanOptions(generations=options.generations, population=20, polish_effort=0)
     # the exploration must not end with an interrupt handler of its own: it shares this search
-    found = plan(application, chosen, platform=machine, search=search).plan
+    found = find_plan(application, options=chosen, platform=machine, search=search).plan
     assert found is not None
     return found.front
 

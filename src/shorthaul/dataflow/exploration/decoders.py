@@ -46,9 +46,13 @@ class MultiStart:
         return best
 
     def point_of(self, genotypes: Genotypes, number: int, search: Search | None = None) -> Point:
-        """Return the best implementation of one individual."""
+        """Return the best implementation of one individual, in the orders that ``search`` (None: no limit) gets to."""
         one, search = individual(genotypes, number), search or Search()
-        periods = [tuple(decoder.objectives(one, search)[0, :2]) for decoder in self._decoders]
+        periods: list[tuple[float, ...]] = []
+        for decoder in self._decoders:
+            periods.append(tuple(decoder.objectives(one, search)[0, :2]))
+            if search.expired():
+                break
         return self._decoders[periods.index(min(periods))].point_of(one, 0)
 
     def close(self) -> None:

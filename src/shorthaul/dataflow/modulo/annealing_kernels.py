@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.libc.math import log, pow  # noqa: A004 -- the function of C
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import floor_division
 from cython.cimports.shorthaul.dataflow.modulo.selection_kernels import Graph, Selection, copy, least_period, select
 

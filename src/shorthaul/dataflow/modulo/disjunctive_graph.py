@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer
 from shorthaul.dataflow.mapping.binding import MappedNetwork, Task
+from shorthaul.graphs.csr import from_edges, strong_components
 
 IntArray = npt.NDArray[np.int64]
 BEGIN, READ, EXECUTION, WRITE, END = range(5)
@@ -156,19 +157,11 @@ def cyclic_components(net: MappedNetwork, limited: Container[str] = ()) -> dict[
 
     The readers of ``limited`` buffers hold up the writer too.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     names = net.network.actors
     number = {name: i for i, name in enumerate(names)}
     pairs = [(number[b.writer], number[reader]) for b in net.network.buffers for reader in b.readers]
     pairs += [(number[r], number[b.writer]) for b in net.network.buffers if b.id in limited for r in b.readers]
-    if not pairs:
-        return {}
-    src, dst = zip(*pairs, strict=True)
-    graph = coo_array(([1] * len(pairs), (src, dst)), shape=(len(names), len(names)))
-    _, label = connected_components(graph, directed=True, connection="strong")
-    labels = label.tolist()
+    labels = strong_components(from_edges(len(names), pairs)).tolist()
     return {name: labels[i] for name, i in number.items() if labels.count(labels[i]) > 1}
 
 

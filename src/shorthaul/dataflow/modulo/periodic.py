@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.mapping.binding import MappedNetwork

@@ -53,11 +53,14 @@ def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found
         return Found(value, ((np.arange(cdag.n), value),) if value else ())
     if cdag.n > tuning.MOST_FOR_PRODUCTS:
         return Found(0, ())
-    pieces = []
+    pieces, failures = [], 0
     for one in contractions(cdag, search=search):
         value = contraction_excess(cdag, one, budget, recompute=recompute, search=search)
+        failures = 0 if value else failures + 1
         if value:
             pieces.append((one.nodes, value))
+        elif failures == tuning.PRODUCTS_PATIENCE:
+            break
     return Found(sum(value for _, value in pieces), tuple(pieces))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,12 +42,12 @@ class Contraction:
         return np.concatenate([self.operands, self.accumulators])
 
 
-def contractions(cdag: Cdag, *, search: Search) -> list[Contraction]:
-    """Return the sums of products of ``cdag``, large ones first; no node is in two as a term or partial sum.
+def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
+    """Yield the sums of products of ``cdag``, large ones first; no node is in two as a term or partial sum.
 
     A partial sum adds two computed values that nothing else reads; a term is a node of two operands that is none.
     Terms belong together if they share operands or sums. Where each operand is in one term alone there is nothing to
-    gain. Those found in the time given.
+    gain. It ends with the search.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> [found] = contractions(matmul(m=2, n=3, k=4, word=1), search=Search())
@@ -57,7 +58,7 @@ def contractions(cdag: Cdag, *, search: Search) -> list[Contraction]:
     binary = np.flatnonzero(degrees == 2)
     effort = cdag.n / tuning.PRODUCTS_RATE
     if len(binary) == 0 or effort > search.left():
-        return []
+        return
     search.spend(effort)
     pairs = cdag.parents.targets[cdag.parents.starts[binary][:, None] + np.arange(2)]
     adds = ((degrees[pairs] > 0) & (readers[pairs] == 1)).all(axis=1)
@@ -66,7 +67,7 @@ def contractions(cdag: Cdag, *, search: Search) -> list[Contraction]:
     total = _totals(cdag, is_sum)
     terms, operands = binary[~adds], pairs[~adds]
     if len(terms) == 0:
-        return []
+        return
     ends = np.concatenate([operands[:, 1], cdag.n + total[terms]])  # a sum that is an operand elsewhere joins nothing
     starts = np.concatenate([operands[:, 0], operands[:, 0]])
     family = component_of(2 * cdag.n, starts, ends)[operands[:, 0]]
@@ -75,17 +76,17 @@ def contractions(cdag: Cdag, *, search: Search) -> list[Contraction]:
     family_of_node = np.where(is_sum, family_of_total[total], -1)
     family_of_node[terms] = family
     members = _groups(family_of_node)
-    found = []
+    taken: set[int] = set()
     for label, chosen in sorted(_groups(family).items(), key=lambda item: -len(item[1])):
         if search.expired():
-            break
+            return
         if len(np.unique(operands[chosen])) == 2 * len(chosen):
             continue
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
         one = _oriented(cdag, terms[chosen], operands[chosen], total, members[label])
-        if one is not None:
-            found.append(one)
-    return _apart(found)
+        if one is not None and taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
+            taken.update(one.nodes.tolist())
+            yield one
 
 
 def _groups(labels: IntArray) -> dict[int, IntArray]:
@@ -94,18 +95,6 @@ def _groups(labels: IntArray) -> dict[int, IntArray]:
     order = order[labels[order] >= 0]
     cuts = np.flatnonzero(np.diff(labels[order])) + 1
     return {int(labels[group[0]]): group for group in np.split(order, cuts) if len(group)}
-
-
-def _apart(found: list[Contraction]) -> list[Contraction]:
-    """Leave out what has a node in common with another in a way that a value would be charged twice."""
-    taken: set[int] = set()
-    kept = []
-    for one in sorted(found, key=lambda one: -len(one.left)):
-        nodes = set(one.nodes.tolist())
-        if taken.isdisjoint(nodes):
-            taken |= nodes
-            kept.append(one)
-    return kept
 
 
 def _totals(cdag: Cdag, is_sum: BoolArray) -> IntArray:

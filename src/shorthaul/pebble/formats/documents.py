@@ -8,15 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from shorthaul.core.arrays import Column, is_archive
-from shorthaul.core.columns import (
-    MOST_JSON_ENTRIES,
-    companion,
-    expect_digest,
-    read_columns,
-    write_columns,
-    write_head,
-)
 from shorthaul.core.document import (
     decode_text,
     digest,
@@ -28,6 +19,15 @@ from shorthaul.core.document import (
     write_bytes,
 )
 from shorthaul.core.errors import InputError, nearest_name
+from shorthaul.core.files.arrays import Column, is_archive
+from shorthaul.core.files.columns import (
+    MOST_JSON_ENTRIES,
+    companion,
+    expect_digest,
+    read_columns,
+    write_columns,
+    write_head,
+)
 from shorthaul.pebble.formats.graphs import from_dependencies, read_dot, read_hyperdag, read_matrix_market
 from shorthaul.pebble.model import Cdag, NodeId, build
 from shorthaul.pebble.plan import Move, Plan

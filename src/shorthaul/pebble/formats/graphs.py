@@ -188,6 +188,38 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     return _triangular_solve(sorted(lower), n, file)
 
 
+def from_sparse(matrix: Any) -> Cdag:
+    """Return the CDAG of solving L x = b for the lower triangle L of a SciPy sparse matrix, as for MatrixMarket.
+
+    Raises :class:`InputError` for a matrix that is not square or lacks an entry of its diagonal.
+    """
+    rows, columns = matrix.shape if len(matrix.shape) == 2 else (0, 1)
+    if rows != columns or rows > MOST_ENTRIES or matrix.nnz > MOST_ENTRIES:
+        raise InputError("is no square matrix", value=matrix.shape, allowed=f"n x n, up to {MOST_ENTRIES} entries")
+    entries = matrix.tocoo()
+    pairs = zip(entries.row.tolist(), entries.col.tolist(), strict=True)
+    lower = {(row, column) for row, column in pairs if row >= column}
+    missing = next((i for i in range(rows) if (i, i) not in lower), None)
+    if missing is not None:
+        raise InputError("has no diagonal entry", place=f"row {missing}", cure="the system has no solution")
+    return _triangular_solve(sorted(lower), rows, None)
+
+
+def from_networkx(graph: Any) -> Cdag:
+    """Return the CDAG of a ``networkx.DiGraph``; the attribute ``weight`` of a node is its size, 1 where it has none.
+
+    Raises :class:`InputError` for an undirected graph and for weights that are no positive integers.
+    """
+    if not graph.is_directed():
+        raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
+    dependencies: dict[Any, list[Any]] = {node: [] for node in graph.nodes}
+    for start, stop in graph.edges():
+        dependencies[stop].append(start)
+    sizes = {node: item.get("weight", 1) for node, item in graph.nodes(data=True)}
+    weights = {node: item.item() if hasattr(item, "item") else item for node, item in sizes.items()}
+    return from_dependencies(dependencies, weights=weights, name=str(graph.name))
+
+
 def _triangular_solve(lower: list[tuple[int, int]], n: int, file: str | Path | None) -> Cdag:
     first = n + len(lower)
     starts, stops = list(range(n)), [first + row for row in range(n)]
@@ -332,7 +364,12 @@ def _dot_attributes(
     return found, position
 
 
-def from_dependencies(tasks: Mapping[Any, Any], *, weights: Mapping[Any, int] | None = None, name: str = "") -> Cdag:
+def from_dependencies(
+    tasks: Mapping[str, object] | Mapping[int, object],
+    *,
+    weights: Mapping[str, int] | Mapping[int, int] | None = None,
+    name: str = "",
+) -> Cdag:
     """Return the CDAG of a dictionary from each node to what it is computed from (the layout of Dask's graphs).
 
     A value is a list of names, or a task tuple ``(function, argument, ...)`` whose arguments, nested ones too, are

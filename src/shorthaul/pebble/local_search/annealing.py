@@ -11,7 +11,7 @@ from itertools import cycle
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.local_search import annealing_kernels, schedule_kernels
@@ -81,7 +81,7 @@ def improve(
     ``patience`` rounds of failure (None: never), and always at a traffic of ``goal`` (a lower bound). The result is
     never worse than ``start``.
 
-    >>> from shorthaul.pebble import belady
+    >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> butterfly = fft(n=16, word=1)
     >>> start = belady.plan(butterfly, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.libc.math import exp
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 from cython.cimports.shorthaul.pebble.local_search.incremental_replay_kernels import State, accept, attempt
 from cython.cimports.shorthaul.pebble.local_search.order_moves_kernels import (
     Cooling,

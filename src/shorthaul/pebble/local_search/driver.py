@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.local_search import annealing

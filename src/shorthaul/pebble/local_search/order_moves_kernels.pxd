@@ -1,4 +1,4 @@
-from shorthaul.core.random_kernels cimport Random
+from shorthaul.core.compiled.random_kernels cimport Random
 
 
 cdef class Graph:

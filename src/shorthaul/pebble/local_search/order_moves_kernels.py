@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 
 @cython.final

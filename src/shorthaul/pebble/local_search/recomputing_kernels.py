@@ -6,7 +6,7 @@ from typing import Any
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 from cython.cimports.shorthaul.pebble.local_search.order_moves_kernels import (
     Cooling,
     Graph,

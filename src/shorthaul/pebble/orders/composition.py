@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
@@ -17,24 +16,16 @@ from shorthaul.pebble.orders import belady, module_kernels
 from shorthaul.pebble.orders.modules import Decomposition, alike, decompositions, quotient
 from shorthaul.pebble.plan import Move, Plan
 
-#: A planner of modules: a schedule of a CDAG within a budget, in the time given.
+#: A planner of modules: a schedule of a CDAG within a budget, for a search.
 ModulePlanner = Callable[[Cdag, int, Search], Plan]
-
-#: Decompositions whose modules are planned: the best ones as they stand.
-_PLANNED: Final = 3
-#: Modules of more nodes than this keep their order.
-_LARGEST_MODULE: Final = 2000
-#: The penalty of :mod:`belady` with which decompositions are compared.
-_PENALTY: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A decomposition, when each module's turn comes, and the order of computation that this gives."""
+    """A decomposition, and an order of computation in which the nodes of a module stand side by side."""
 
     traffic: int
     modules: Decomposition
-    turn: IntArray
     order: IntArray
 
 
@@ -87,9 +78,9 @@ def _drafts(cdag: Cdag, budget: int, start: Plan, search: Search) -> list[_Draft
         for turn in _turns(cdag, budget, modules, search):
             for place in places:
                 order = computed[np.lexsort((place[computed], turn[modules.of[computed]]))]
-                found = belady.replay_within(cdag, budget, order, penalty=_PENALTY, search=search)
+                found = belady.replay_within(cdag, budget, order, search=search)
                 if found is not None and (best is None or found.traffic(cdag.weights) < best.traffic):
-                    best = _Draft(found.traffic(cdag.weights), modules, turn, order)
+                    best = _Draft(found.traffic(cdag.weights), modules, order)
                 if search.expired():
                     break
             if search.expired():
@@ -98,7 +89,7 @@ def _drafts(cdag: Cdag, budget: int, start: Plan, search: Search) -> list[_Draft
             drafts.append(best)
         if search.expired():
             break
-    return sorted(drafts, key=lambda draft: draft.traffic)[:_PLANNED]
+    return sorted(drafts, key=lambda draft: draft.traffic)[: tuning.MODULES_PLANNED]
 
 
 def _turns(cdag: Cdag, budget: int, modules: Decomposition, search: Search) -> Iterator[IntArray]:
@@ -154,10 +145,9 @@ def _planned(cdag: Cdag, budget: int, draft: _Draft, search: Search, planner: Mo
     for shape in shapes:
         if search.expired():
             break
-        if 2 < shape.members.shape[1] <= _LARGEST_MODULE:
+        if 2 < shape.members.shape[1] <= tuning.LARGEST_MODULE:
             part = search.part(shape.members.size / total, unlimited=tuning.MODULE_UNLIMITED)
             found = planner(shape.part, budget, part)
-            # the nodes of a module stand side by side in the draft
             first = place[shape.members].min(axis=1, keepdims=True)
             inner = shape.members[:, found.nodes[found.kinds == Move.COMPUTE]]
             order[first + np.arange(inner.shape[1])] = inner

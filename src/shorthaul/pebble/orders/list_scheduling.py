@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.model import Cdag, IntArray
@@ -30,8 +30,6 @@ from shorthaul.pebble.plan import Plan
 #: The base order that is the order of the best plan so far.
 BEST: Final = "best"
 _EVERYWHERE: Final = 2**40
-#: Most nodes of a subtree that are computed at once with their only reader.
-_FUSED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ class Scheduler:
         if rules.base not in self._orders:
             self._orders[rules.base] = belady.ORDERS[rules.base](cdag)
         if rules.fused not in self._fused:
-            self._fused[rules.fused] = fuse(cdag, _FUSED if rules.fused else 0)
+            self._fused[rules.fused] = fuse(cdag, tuning.FUSED if rules.fused else 0)
         base, fused = self._orders[rules.base], self._fused[rules.fused]
         groups = fused.order_of_groups(base)
         preferences = memory.Rules(

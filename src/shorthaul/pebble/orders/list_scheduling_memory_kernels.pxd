@@ -1,5 +1,5 @@
-from shorthaul.core.random_kernels cimport Random
-from shorthaul.core.queue_kernels cimport Heap, Stack
+from shorthaul.core.compiled.random_kernels cimport Random
+from shorthaul.core.compiled.queue_kernels cimport Heap, Stack
 
 
 cdef class Rules:

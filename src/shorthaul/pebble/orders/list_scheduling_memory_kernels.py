@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.queue_kernels import Heap, Stack
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap, Stack
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 #: Values looked at when one has to give way, if there are more.
 SAMPLE = cython.declare(cython.longlong, 48)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.queue_kernels import Heap
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
 
 #: Values read by more modules than this say nothing about which of them should follow each other.
 MOST_READERS = cython.declare(cython.Py_ssize_t, 64)

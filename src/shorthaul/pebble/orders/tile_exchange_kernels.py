@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, pow  # noqa: A004 -- the one of C
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 from cython.cimports.shorthaul.pebble.orders.tile_kernels import Reads
 
 #: How often two groups change places although the one alone would fit.

@@ -1,4 +1,4 @@
-from shorthaul.core.queue_kernels cimport Heap, Stack
+from shorthaul.core.compiled.queue_kernels cimport Heap, Stack
 
 
 cdef class Reads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
-from cython.cimports.shorthaul.core.queue_kernels import Heap, Stack
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap, Stack
 
 IntArray = npt.NDArray[np.int64]
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, distinct, from_arrays
 from shorthaul.pebble import tuning
@@ -24,19 +24,8 @@ from shorthaul.pebble.orders import tile_exchange_kernels as exchange_kernels
 from shorthaul.pebble.orders.fusion import Fused, fuse
 from shorthaul.pebble.plan import Plan
 
-#: Most nodes of a subtree that are computed at once with their only reader, inside a tile.
-_STEP: Final = 3
 #: Weights of classes are scaled by this to be skewed.
 _SCALE: Final = 1024
-#: Sizes tried first, as shares of the budget.
-_SIZES: Final = (0.75, 0.5, 0.9, 0.33, 0.2, 0.1, 0.05, 1.5, 3.0)
-#: Exchanges tried in one tiling, and tiles times classes, at most.
-_MOST_EXCHANGES: Final = 3_000_000
-_MOST_COUNTS: Final = 50_000_000
-#: The temperatures between which exchanges are annealed, in median weights of a class.
-_HOT, _COLD = 0.5, 0.03
-#: A tiling this much worse than the best is replayed with one penalty only.
-_HOPELESS: Final = 1.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +125,17 @@ class Tiler:
             search.spend((growth.work - work) / tuning.TILES_RATE)
             work = growth.work
         tile, turn = np.asarray(growth.tile), np.asarray(growth.turn)
-        if shape.exchanges and (int(tile.max()) + 1) * len(classes.weights) <= _MOST_COUNTS:
+        if shape.exchanges and (int(tile.max()) + 1) * len(classes.weights) <= tuning.MOST_COUNTS:
             heat = float(np.median(classes.weights))
-            steps = min(shape.exchanges * int((tile >= 0).sum()), _MOST_EXCHANGES)
+            steps = min(shape.exchanges * int((tile >= 0).sum()), tuning.MOST_EXCHANGES)
             parents, size = sums.parents, max(shape.size, int(sums.weights.max()))
             exchange = exchange_kernels.Exchange(
                 tile, classes.reads(classes.weights), parents.starts, parents.targets, children.starts,
                 children.targets, sums.weights, size,
             )  # fmt: skip
-            exchange.schedule(steps, _HOT * heat, _COLD * heat, Random(steps + shape.size))
+            exchange.schedule(
+                steps, tuning.EXCHANGE_HOT * heat, tuning.EXCHANGE_COLD * heat, Random(steps + shape.size)
+            )
             while not exchange_kernels.advance(exchange, tuning.ORDER_CALL):
                 search.spend(tuning.ORDER_CALL / tuning.EXCHANGE_RATE)
                 if search.expired():
@@ -164,7 +155,7 @@ def tiler_of(cdag: Cdag, search: Search) -> Tiler | None:
     search.spend(cost)
     if search.expired():
         return None
-    steps = fuse(cdag, _STEP)
+    steps = fuse(cdag, tuning.FUSED)
     search.spend(cost)
     if search.expired():
         return None
@@ -198,7 +189,7 @@ def first_shapes(budget: int) -> list[Shape]:
     """Return the shapes tried first."""
     return [
         Shape(base, outputs, max(1, int(share * budget)), late, single)
-        for share in _SIZES
+        for share in tuning.TILES_SIZES
         for base, outputs, late, single in (
             ("given", False, False, True),
             ("given", True, False, True),
@@ -272,7 +263,7 @@ def plan(
                 leading, idle = (moved, shape), 0
             if moved < traffic:
                 best, traffic = found, moved
-            if search.expired() or moved > _HOPELESS * leading[0]:
+            if search.expired():
                 break
         cost = max(cost, search.spent() - before)
         search.report(best=traffic, bound=goal, what="tiles")

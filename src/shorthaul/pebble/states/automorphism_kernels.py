@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.bits import wrapped_product, wrapped_sum
+from cython.cimports.shorthaul.core.compiled.bits import wrapped_product, wrapped_sum
 
 #: How many automorphisms applied to one state are noted.
 _TRAIL = 10_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.bits import complement, lowest, within, wrapped_product
+from cython.cimports.shorthaul.core.compiled.bits import complement, lowest, within, wrapped_product
 from cython.cimports.shorthaul.pebble.states.layer_constants import COLUMNS, COST
 
 _SEED = cython.declare(cython.ulonglong, 0x9E37_79B9_7F4A_7C15)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.bits import add, bit, complement, has, lowest, members, remove, within
+from cython.cimports.shorthaul.core.compiled.bits import add, bit, complement, has, lowest, members, remove, within
 from cython.cimports.shorthaul.pebble.states.automorphism_kernels import Group, first_of_orbits, make_small
 from cython.cimports.shorthaul.pebble.states.dominance_kernels import States, insert
 from cython.cimports.shorthaul.pebble.states.layer_constants import COST, NODE, OCCUPANCY, ORIGIN, WHOLE
@@ -504,6 +504,7 @@ def _enter(
         e.states.numbers[row, WHOLE] = e.cost + (held + e.potential.whole - 1) // e.potential.whole
     if e.group.rows.shape[0] > 0:
         make_small(e.group, e.states.sets, first)
+        e.work += e.group.rows.shape[0]
     insert(e.states)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.bits import bit, complement, has, wrapped_product
+from cython.cimports.shorthaul.core.compiled.bits import bit, complement, has, wrapped_product
 
 #: More than any state of a part costs.
 _DEAR = cython.declare(cython.longlong, 1 << 30)

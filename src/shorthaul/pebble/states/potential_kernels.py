@@ -11,7 +11,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.libc.math import ceil, exp, log, sqrt
-from cython.cimports.shorthaul.core.bits import bit, complement, has, ones
+from cython.cimports.shorthaul.core.compiled.bits import bit, complement, has, ones
 from cython.cimports.shorthaul.pebble.states.pattern_database_kernels import SetTable, slot_of
 
 _INF = cython.declare(cython.double, float("inf"))

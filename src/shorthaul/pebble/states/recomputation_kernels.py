@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.bits import bit, complement, lowest, wrapped_product
+from cython.cimports.shorthaul.core.compiled.bits import bit, complement, lowest, wrapped_product
 
 #: Sets of values looked at after which a search returns to look at the clock.
 _MOST_WORK = cython.declare(cython.longlong, 200_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 import numpy as np
-from cython.cimports.shorthaul.core.queue_kernels import Stack
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Stack
 from cython.cimports.shorthaul.pebble.structured.sorting_kernels import Sorter
 from cython.cimports.shorthaul.pebble.structured.tree_cuts_kernels import Tree
 

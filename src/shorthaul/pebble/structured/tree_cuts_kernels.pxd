@@ -1,4 +1,4 @@
-from shorthaul.core.queue_kernels cimport Stack
+from shorthaul.core.compiled.queue_kernels cimport Stack
 
 
 cdef class Tree:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import DefectError
+from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.euler_tour import Links, links
 from shorthaul.spatial.algorithms.layout_creation import create_layout
 from shorthaul.spatial.check.replay import Replay
@@ -27,7 +28,7 @@ _REPLAYED = 2**14
 _UNSURE = 10
 
 
-def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, seed: int = 0) -> dict[str, Any]:
+def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, search: Search) -> dict[str, Any]:
     """Run layout creation on vertices stored in their own order, v at (x[v], y[v]), and return what it took.
 
     The cost, the machine's other counts, and ``bound``, the bound on ``energy_hops``. ``position`` is the light-first
@@ -35,13 +36,13 @@ def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, see
 
     >>> line = np.arange(4, dtype=np.int32)
     >>> tree = Tree(np.array([-1, 0, 0, 1], np.int32))
-    >>> creation(tree, line, 0 * line, Grid(4, 1), np.array([0, 2, 1, 3]))["bound"]["value"]
+    >>> creation(tree, line, 0 * line, Grid(4, 1), np.array([0, 2, 1, 3]), search=Search())["bound"]["value"]
     1
     """
     replay = Replay(x, y, grid) if tree.n <= _REPLAYED else None
-    computer = SpatialComputer(x, y, grid, message_words=MESSAGE_WORDS, listener=replay)
+    computer = SpatialComputer(x, y, grid, message_words=MESSAGE_WORDS, listener=replay, search=search)
     linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-    if not (create_layout(computer, linked, seed=seed) == position).all():
+    if not (create_layout(computer, linked, seed=search.seed) == position).all():
         raise DefectError("layout creation by messages arrived at another order")
     cost = computer.cost()
     if replay is not None and dict(replay.cost()) != dict(cost):

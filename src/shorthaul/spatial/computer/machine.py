@@ -15,7 +15,9 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.search import Search
 from shorthaul.spatial.computer.machine_kernels import Traffic, count_ports, deliver
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout.cost_kernels import Routes, add_node_routes, sum_routes
 from shorthaul.spatial.model import Grid
 
@@ -40,8 +42,8 @@ class SpatialComputer:
 
     ``host[k]`` is the processor of node k (default: node k on processor k). ``words`` limits the memory of a processor:
     registers, each one word per node hosted, and the words of one round's messages; ``message_words`` that of a single
-    message (default: what fits in the memory). With ``count_links`` false, link
-    loads, words and messages per processor are not counted, which is faster.
+    message (default: what fits in the memory). With ``count_links`` false, link loads, words and messages per processor
+    are not counted, which is faster. A program ends at the deadline of ``search``.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class SpatialComputer:
         count_links: bool = True,
         host: Index | None = None,
         listener: Listener | None = None,
+        search: Search | None = None,
     ) -> None:
         self.grid = grid
         self.processors = len(x)
@@ -71,6 +74,7 @@ class SpatialComputer:
         self._traffic = Traffic(x, y, self._clock, self._far, *self._ports)
         self._routes = Routes(x, y, grid.width, self._links)
         self._listener = listener
+        self._search = search
         self._host = host_of = np.arange(len(x), dtype=np.int32) if host is None else host
         self._share = 1 if host is None else int(np.bincount(host_of, minlength=1).max(initial=1))
 
@@ -120,10 +124,11 @@ class SpatialComputer:
         ``payload`` are the arrays sent, element i with message i: the caller stores them at the receivers. With
         ``in_order`` the messages are not simultaneous: each is sent after those before it have arrived (a wave).
         Raises :class:`InfeasibleError` if a message is too long, or if a processor sends or receives more than
-        :data:`MOST_MESSAGES` at once.
+        :data:`MOST_MESSAGES` at once; :class:`NoPlanError` when the search that the program is a part of has to end.
         """
         if len(sender) == 0:
             return
+        expect_time(self._search)
         self.rounds += 1
         words = sum(1 if array.ndim == 1 else array.shape[1] for array in payload)
         if words > self.message_words_limit:
@@ -151,6 +156,7 @@ class SpatialComputer:
             listener.round(a[away], b[away])
             return
         for i in np.flatnonzero(away).tolist():
+            expect_time(self._search)
             listener.round(a[i : i + 1], b[i : i + 1])
 
     def link_loads(self) -> Index:

@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arrays import Column, is_archive, read_archive, read_array
-from shorthaul.core.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
@@ -39,10 +42,10 @@ _PROBLEMS = {
 }
 
 
-def tree_from_file(path: Path, data: bytes, *, forest: bool = False) -> Tree:
+def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Search | None = None) -> Tree:
     """Return the tree in ``data``, its format told by the content: Newick, .npy, .npz, JSON, or one parent per line.
 
-    Raises :class:`InputError` with the place of whatever is wrong.
+    Raises :class:`InputError` with the place of whatever is wrong, :class:`NoPlanError` if ``search`` ends before.
     """
     try:
         head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -52,15 +55,15 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False) -> Tree:
             raise InputError("is not a NumPy file", allowed="what numpy.save or numpy.savez writes")
         newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
         if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
-            return tree_from_parents(_json_parents(data), forest=forest)
+            return tree_from_parents(_json_parents(data, search), forest=forest)
         if head and path.suffix.lower() in {".txt", ".csv", ".parents"} and not newick:
-            return tree_from_parents(_text_parents(data), forest=forest)
-        return tree_from_newick(data, forest=forest)
+            return tree_from_parents(_text_parents(data, search), forest=forest)
+        return tree_from_newick(data, forest=forest, search=search)
     except InputError as error:
         raise error.in_file(path) from None
 
 
-def _json_parents(data: bytes) -> Any:
+def _json_parents(data: bytes, search: Search | None) -> Any:
     document = parse_json(decode_text(data))
     if isinstance(document, dict):
         if "parent" not in document:
@@ -69,15 +72,19 @@ def _json_parents(data: bytes) -> Any:
     if not isinstance(document, list):
         raise InputError("is not a list", place="parent", value=document, allowed="a list of vertex numbers")
     for position, value in enumerate(document):
+        if position % tuning.LINES_AT_ONCE == 0:
+            expect_time(search)
         if not isinstance(value, int) or isinstance(value, bool) or abs(value) > 2**62:
             allowed = "vertex numbers, -1 for the root"
             raise InputError("is not a vertex number", place=f"parent[{position}]", value=value, allowed=allowed)
     return np.array(document, dtype=np.int64)
 
 
-def _text_parents(data: bytes) -> npt.NDArray[np.int64]:
+def _text_parents(data: bytes, search: Search | None) -> npt.NDArray[np.int64]:
     values = []
     for number, line in enumerate(decode_text(data).splitlines(), start=1):
+        if number % tuning.LINES_AT_ONCE == 0:
+            expect_time(search)
         cell = line.strip()
         if not cell or cell.startswith("#"):
             continue
@@ -91,10 +98,11 @@ def _text_parents(data: bytes) -> npt.NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
-def tree_from_newick(data: bytes | str, *, forest: bool = False) -> Tree:
+def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search | None = None) -> Tree:
     """Return the tree that Newick text describes, vertices in preorder; names and lengths are kept as ``labels``.
 
-    Raises :class:`InputError` with line, column and offset for text that is not Newick.
+    Raises :class:`InputError` with line, column and offset for text that is not Newick, :class:`NoPlanError` if
+    ``search`` ends before.
 
     >>> tree_from_newick("((a,b)c,d)e;").parent.tolist()
     [-1, 0, 1, 1, 0]
@@ -103,7 +111,10 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False) -> Tree:
     text = np.frombuffer(raw, np.uint8)
     most = raw.count(b"(") + raw.count(b",") + raw.count(b";") + 2
     parent, name, length = np.empty(most, np.int32), np.zeros((most, 2), np.int64), np.zeros((most, 2), np.int64)
-    problem, offset, n = parse(Reader(text, parent, name, length), len(text))
+    reader, problem = Reader(text, parent, name, length), problems.UNFINISHED
+    while problem == problems.UNFINISHED:
+        expect_time(search)
+        problem, offset, n = parse(reader, tuning.BYTES_AT_ONCE)
     if problem != problems.FINE:
         what, allowed = _PROBLEMS[problem]
         line = raw.count(b"\n", 0, offset) + 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.random_kernels import Random
+from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.annealing_kernels import Placement, anneal
@@ -23,22 +25,23 @@ def refine(stored: StoredTree, effort: float, search: Search) -> StoredTree:
 
     Swaps bring a vertex next to a neighbour in the tree. The temperature falls geometrically, stage by stage; in each,
     windows of vertices that follow one another in light-first order take their turns. Tree, effort and seed decide the
-    answer, unless ``search`` ends first.
+    answer, unless the time limit is too short for them: then every turn ends at its share of the time.
     """
     edges = int((stored.parent >= 0).sum())
     if edges == 0:
         return stored
     if search.effort is not None:
         effort = min(effort, search.left())
+    began, remaining_s = time.monotonic(), search.remaining_s()
     best, best_x, best_y = edge_energy(stored.parent, stored.x, stored.y)[0], stored.x, stored.y
     x, y = stored.x.copy(), stored.y.copy()
     placement, random = _placement(stored, x, y, best), Random(search.seed)
-    reads = effort * tuning.READS_PER_EFFORT
-    cells = np.linspace(0, stored.n, -(-stored.n // tuning.WINDOW) + 1).astype(np.int64)
-    for temperature in _temperatures(reads / stored.n):
-        for first, last in zip(cells[:-1].tolist(), cells[1:].tolist(), strict=True):
+    reads = min(effort, remaining_s) * tuning.READS_PER_EFFORT
+    for stage, temperature in enumerate(_temperatures(reads / stored.n)):
+        for first, last in _windows(stored.n):
             left = round(reads * (last - first) / stored.n / tuning.STAGES)
-            while left > 0 and not search.expired():
+            share = (stage + last / stored.n) / tuning.STAGES
+            while left > 0 and not search.expired() and time.monotonic() < began + share * remaining_s:
                 before = placement.reads
                 anneal(placement, random, first, last - first, temperature, min(left, tuning.READS_AT_ONCE))
                 left -= placement.reads - before
@@ -49,6 +52,13 @@ def refine(stored: StoredTree, effort: float, search: Search) -> StoredTree:
         if search.expired():
             break
     return replace(stored, x=best_x, y=best_y)
+
+
+def _windows(n: int) -> Iterator[tuple[int, int]]:
+    """Yield the first vertex of each window and of the next."""
+    count = -(-n // tuning.WINDOW)
+    for turn in range(count):
+        yield n * turn // count, n * (turn + 1) // count
 
 
 def _temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.libc.math import exp
-from cython.cimports.shorthaul.core.random_kernels import Random
+from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 
 #: What a move costs in reads, but for the neighbours it looks at.
 MOVE = cython.declare(cython.longlong, 8)

@@ -12,7 +12,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.spatial.model import Tree, tree_from_parents
 
 
-def tree_from_sklearn(estimator: Any) -> Tree:
+def tree_from_sklearn(estimator: object) -> Tree:
     """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
 
     Vertices keep scikit-learn's node numbers, those of later trees follow. Raises :class:`InputError` for anything

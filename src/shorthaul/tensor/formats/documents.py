@@ -9,8 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arrays import Column, is_archive
-from shorthaul.core.columns import (
+from shorthaul.core.document import convert, decode_text, parse_json, read_bytes, save_json
+from shorthaul.core.errors import InputError, nearest_name, unknown_name
+from shorthaul.core.files.arrays import Column, is_archive
+from shorthaul.core.files.columns import (
     MOST_JSON_ENTRIES,
     columns_digest,
     companion,
@@ -18,8 +20,6 @@ from shorthaul.core.columns import (
     read_columns,
     write_columns,
 )
-from shorthaul.core.document import convert, decode_text, parse_json, read_bytes, save_json
-from shorthaul.core.errors import InputError, nearest_name, unknown_name
 from shorthaul.tensor.model import Machine, Operator, OperatorType, Problem, Tensor
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from shorthaul.core.amounts import TOLERANCE
 from shorthaul.core.search import LEAST_PART, Search
-from shorthaul.core.signals import stop_requested, tell_best, time_left_s
-from shorthaul.core.tasks import run_tasks
+from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.cost_model.granularity import Execution

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arrays import Column, read_archive
 from shorthaul.core.document import digest, json_text, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import Column, read_archive
 
 #: Plans of more entries than this are written in columns.
 MOST_JSON_ENTRIES: Final = 100_000

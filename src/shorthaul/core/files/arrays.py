@@ -67,6 +67,14 @@ class Column:
         return array
 
 
+def as_array(value: object, place: str) -> npt.NDArray[Any]:
+    """Return ``value`` as an array; raises :class:`InputError` for what is none, such as rows of different lengths."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"is no array: {error}", place=place) from None
+
+
 def is_archive(data: bytes) -> bool:
     """True if ``data`` begins as an archive of arrays does."""
     return data[:2] == b"PK"

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 IS_COMPILED: Final = os.environ.get("SHORTHAUL_COMPILED", "1") != "0"
 
-_SOURCE: Final = Path(__file__).parents[2]
+_SOURCE: Final = Path(__file__).parents[3]
 #: Where kernels that are not compiled look for one another, as Cython has it; the twins live there.
 _PREFIX: Final = "cython.cimports."
 

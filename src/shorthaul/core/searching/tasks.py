@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from shorthaul.core.search import Search
-from shorthaul.core.signals import CURRENT
+from shorthaul.core.searching.signals import CURRENT
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
@@ -65,15 +65,15 @@ def run_tasks(
 
     ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
     runs in this process. When the search expires, tasks not yet started are dropped; running ones are waited for, so
-    they must ask :func:`shorthaul.core.signals.stop_requested`, or keep to
-    :func:`shorthaul.core.signals.time_left_s`. ``watch`` is called a few times a second with the best cost that the
-    tasks told with :func:`shorthaul.core.signals.tell_best` (infinite before the first).
+    they must ask :func:`shorthaul.core.searching.signals.stop_requested`, or keep to
+    :func:`shorthaul.core.searching.signals.time_left_s`. ``watch`` is called a few times a second with the best cost
+    that the tasks told with :func:`shorthaul.core.searching.signals.tell_best` (infinite before the first).
 
     >>> sorted(run_tasks(abs, [-1, 2], search=Search(workers=1)))
     [(0, 1), (1, 2)]
     """
     if search.cluster is not None:
-        from shorthaul.core.cluster import run_on_cluster
+        from shorthaul.core.searching.cluster import run_on_cluster
 
         return run_on_cluster(function, tasks, search=search, watch=watch)
     if min(search.workers, len(tasks)) <= 1:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.core.signals import CURRENT
+from shorthaul.core.searching.signals import CURRENT
 from shorthaul.core.version import VERSION
 
 TaskT = TypeVar("TaskT")

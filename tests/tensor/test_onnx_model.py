@@ -11,8 +11,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tests.commands import shorthaul, shorthaul_json
 
-from shorthaul.bridges.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.tensor.model import Problem, Tensor
 
 MACHINE = AcceleratorOptions().machine()

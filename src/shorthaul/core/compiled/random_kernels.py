@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import cython
-from cython.cimports.shorthaul.core.bits import wrapped_product, wrapped_sum
+from cython.cimports.shorthaul.core.compiled.bits import wrapped_product, wrapped_sum
 
 
 @cython.final

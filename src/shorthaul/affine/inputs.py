@@ -1,0 +1,33 @@
+"""What the verbs take as program and as plan."""
+
+from __future__ import annotations
+
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from shorthaul.affine.formats.plans import load_plan, plan_document, save_plan
+from shorthaul.affine.model import Program
+from shorthaul.affine.plan import Plan
+from shorthaul.affine.workloads.cases import CASES
+from shorthaul.core.cases import Source, Workloads
+from shorthaul.core.result import Result
+from shorthaul.core.verbs import Plans
+
+Workload: TypeAlias = Program | Source[Program] | str | PathLike[str]
+PlanLike: TypeAlias = Plan | Result[Plan] | str | PathLike[str]
+
+
+def _load(path: Path, data: bytes, options: Any) -> Program:
+    from shorthaul.affine.frontend.scop import load
+
+    return load(path, data, None if options is None else options.function)
+
+
+PROGRAMS = Workloads(
+    Program,
+    CASES,
+    _load,
+    "a Program, a built-in kernel, the path of a C file with '#pragma scop', or such C as text",
+)
+PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)

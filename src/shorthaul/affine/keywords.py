@@ -1,0 +1,84 @@
+"""The keywords of every verb with their types: written by ``make keywords`` from the options, not by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypedDict
+
+from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.core.search import Search
+
+
+class BoundKeywords(TypedDict, total=False):
+    """The keywords of ``bound``."""
+
+    function: str | None
+    profile: Literal["best", "iolb"]
+    size: str | Mapping[str, int] | None
+    small: str | Sequence[str] | None
+    format: Literal["text", "latex", "sympy"]
+    upper: bool
+    experimental: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: BoundOptions | None
+
+
+class CdagKeywords(TypedDict, total=False):
+    """The keywords of ``cdag``."""
+
+    function: str | None
+    size: str | Mapping[str, int] | None
+    search: Search | None
+    options: CdagOptions | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """The keywords of ``check``."""
+
+    function: str | None
+    profile: Literal["best", "iolb"]
+    size: str | Mapping[str, int] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: CheckOptions | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of ``plan``."""
+
+    function: str | None
+    profile: Literal["best", "iolb"]
+    size: str | Mapping[str, int] | None
+    evaluations: int | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: PlanOptions | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of ``sweep``."""
+
+    function: str | None
+    profile: Literal["best", "iolb"]
+    size: str | Mapping[str, int] | None
+    least: int
+    most: int
+    points: int
+    balance: float | None
+    unit: Literal["words", "bytes"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: SweepOptions | None

@@ -1,0 +1,1 @@
+"""What kernels share: operations on bits, random numbers, and their plain twins."""

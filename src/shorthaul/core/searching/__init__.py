@@ -1,0 +1,1 @@
+"""The tasks of a search: in this process, on a pool of processes, on a cluster."""

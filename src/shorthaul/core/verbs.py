@@ -1,0 +1,251 @@
+"""The frame of every public verb: its keywords with their types, its workload in any form, its plan for the result."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import os
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+from shorthaul.core.cases import Source, Workloads
+from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.options import chosen
+from shorthaul.core.result import PlanFile, Result
+from shorthaul.core.search import Search, SearchOptions
+
+T = TypeVar("T")
+PlanT = TypeVar("PlanT")
+OptionsT = TypeVar("OptionsT")
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+class _Text(str):
+    """An annotation that ``help`` shows without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Plans(Generic[PlanT, T]):
+    """The plans of an engine: their type, and how they are read, shown as JSON and written, given the workload."""
+
+    model: type[PlanT]
+    load: Callable[[Path, T], PlanT]
+    document: Callable[[PlanT, T], Any]
+    save: Callable[[Path, PlanT, T], None]
+
+    def read(self, given: object, workload: T) -> PlanT:
+        """Return the plan that ``given`` is, holds (a result) or names (a file); raises :class:`InputError`."""
+        plan = given.plan if isinstance(given, Result) else given
+        if isinstance(plan, self.model):
+            return plan
+        if isinstance(plan, str | os.PathLike):
+            path = os.fspath(plan)
+            return self.load(Path(path if isinstance(path, str) else os.fsdecode(path)), workload)
+        allowed = f"a {self.model.__name__}, a result that holds one, or the path of a file with one"
+        raise InputError("is no plan", place="plan", value=given, allowed=allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A keyword of a verb: its name, its type as annotations write it, its default and what it means."""
+
+    name: str
+    annotation: str
+    default: object
+    help: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """What a verb takes: ``options``, ``reading`` (of its workload) and ``searching`` are option dataclasses.
+
+    Fields that are parameters of the function itself (``plan``, ``platform``) take an object, or a path for the field.
+    """
+
+    function: Callable[..., Any]
+    options: type[Any]
+    reading: type[Any] | None
+    searching: type[SearchOptions] | None
+    explicit: tuple[inspect.Parameter, ...]
+
+    def groups(self) -> Sequence[type[Any]]:
+        """Return the option dataclasses."""
+        return [group for group in dict.fromkeys((self.options, self.reading, self.searching)) if group is not None]
+
+    def fields(self) -> dict[str, dataclasses.Field[Any]]:
+        """Return the field of every keyword that is an option."""
+        explicit = {parameter.name for parameter in self.explicit}
+        fields = [field for group in self.groups() for field in dataclasses.fields(group)]
+        return {field.name: field for field in fields if field.name not in explicit}
+
+    def keywords(self) -> list[Keyword]:
+        """Return the keywords in order: those of the verb, of reading, of the search."""
+        own = [
+            Keyword(name, _annotation(field), field.default, field.metadata["help"])
+            for name, field in self.fields().items()
+        ]
+        search = Keyword("search", "Search | None", None, "A search to run in, in place of its keywords.")
+        whole = f"All options of the verb at once, as a {self.options.__name__}; keywords replace its fields."
+        return [*own, search, Keyword("options", f"{self.options.__name__} | None", None, whole)]
+
+    def signature(self) -> inspect.Signature:
+        """Return the signature with every keyword by name."""
+        keywords = [
+            inspect.Parameter(
+                word.name, inspect.Parameter.KEYWORD_ONLY, default=word.default, annotation=_Text(word.annotation)
+            )
+            for word in self.keywords()
+        ]
+        returned = _Text(self.function.__annotations__["return"])
+        return inspect.Signature([*self.explicit, *keywords], return_annotation=returned)
+
+    def bind(self, positional: tuple[object, ...], keywords: Mapping[str, object]) -> dict[str, Any]:
+        """Return the arguments by name; raises :class:`InputError` for too many, too few, twice or unknown ones."""
+        known = self.signature().parameters
+        for name in keywords:
+            if name not in known:
+                raise unknown_name("keyword", name, known, place=f"{self.function.__name__}()")
+        try:
+            return self.signature().bind(*positional, **keywords).arguments
+        except TypeError as error:
+            usage = ", ".join(parameter.name for parameter in self.explicit)
+            allowed = f"{self.function.__name__}({usage}), options by keyword"
+            raise InputError(str(error), place=f"{self.function.__name__}()", allowed=allowed) from None
+
+    def search(self, given: dict[str, Any]) -> Search:
+        """Take the keywords of the search out of ``given`` and return it; raises :class:`InputError`."""
+        search = given.pop("search", None)
+        if search is not None and not isinstance(search, Search):
+            raise InputError("is no search", place="search", value=search, allowed="a shorthaul.Search")
+        kind = self.searching
+        names = [field.name for field in dataclasses.fields(kind)] if kind is not None else []
+        fields = {name: given.pop(name) for name in names if name in given}
+        if search is not None and fields:
+            cure = "give the keywords, or a search that has them"
+            raise InputError("cannot be combined with search", place=", ".join(fields), cure=cure)
+        if search is not None:
+            return search
+        return Search() if kind is None else chosen(None, kind, fields).make()
+
+    def chosen(self, given: dict[str, Any]) -> tuple[Any, Any]:
+        """Take the options of the verb, and of reading, out of ``given`` and return both."""
+        names = {field.name for field in dataclasses.fields(self.options)}
+        explicit = {parameter.name for parameter in self.explicit}
+        fields = {name: given.pop(name) for name in list(given) if name in names - explicit}
+        for name in names & explicit:
+            if isinstance(given.get(name), str | os.PathLike):
+                fields[name] = given.pop(name)
+        options = chosen(given.pop("options", None), self.options, fields)
+        if self.reading is None or self.reading is self.options:
+            return options, options
+        fields = {f.name: given.pop(f.name) for f in dataclasses.fields(self.reading) if f.name in given}
+        return options, chosen(None, self.reading, fields)
+
+
+def verb(
+    options: type[Any],
+    workloads: Workloads[T],
+    plans: Plans[Any, T] | None = None,
+    *,
+    reading: type[Any] | None = None,
+    searching: type[SearchOptions] | None = SearchOptions,
+    **described: str,
+) -> Callable[[FunctionT], FunctionT]:
+    """Make a function a public verb: keywords with types, checked, and listed in its docstring.
+
+    The function's own parameters are its workload, what else the verb works on, and ``**keywords``. It is called with
+    the workload as a :class:`Source`, the plan read, and ``options`` and ``search`` as keywords: see :func:`asked`.
+    ``described`` says what its own parameters are.
+    """
+
+    def decorate(function: FunctionT) -> FunctionT:
+        explicit = tuple(
+            parameter.replace(annotation=_Text(parameter.annotation))
+            for parameter in inspect.signature(function).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        )
+        made = Verb(function, options, reading, searching, explicit)
+        first, may_lack = explicit[0].name, str(explicit[0].annotation).endswith("| None")
+        needs_plan = any(item.name == "plan" and item.default is item.empty for item in explicit)
+
+        @functools.wraps(function)
+        def call(*positional: object, **keywords: object) -> Any:
+            given = made.bind(positional, keywords)
+            search = made.search(given)
+            picked, reading_options = made.chosen(given)
+            given_workload = given.pop(first)
+            source = None
+            if given_workload is not None or not may_lack:
+                source = workloads.source(given_workload, reading_options, picked)
+            workload: Any = None if source is None else source.workload
+            named = given.pop("plan", getattr(picked, "plan", None))
+            if plans is not None and (named is not None or needs_plan):
+                given["plan"] = plans.read(named, workload)
+            result = function(source, options=picked, search=search, **given)
+            if plans is None or not isinstance(result, Result) or result.plan is None:
+                return result
+            return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, workload))
+
+        call.__signature__ = made.signature()  # type: ignore[attr-defined]
+        call.__verb__ = made  # type: ignore[attr-defined]
+        call.__doc__ = _docstring(made, {first: f"The workload: {workloads.accepted}.", "plan": _PLAN, **described})
+        return cast("FunctionT", call)
+
+    return decorate
+
+
+def asked(
+    workload: object, workloads: Workloads[T], kind: type[OptionsT], keywords: Mapping[str, object]
+) -> tuple[T, OptionsT, Search, Source[T]]:
+    """Return the workload, options, search and source that a verb was called with, as :func:`verb` hands them on."""
+    options, search = keywords["options"], keywords["search"]
+    assert isinstance(workload, Source)
+    assert isinstance(options, kind)
+    assert isinstance(search, Search)
+    assert isinstance(workload.workload, workloads.model)
+    return workload.workload, options, search, workload
+
+
+def expect(value: object, kind: type[T], name: str) -> T | None:
+    """Return the argument ``name`` if it is of its kind, or None; raises :class:`InputError`."""
+    if value is None or isinstance(value, kind):
+        return value
+    raise InputError(
+        "is of another type", place=name, value=value, allowed=f"a {kind.__name__}, or a path where the verb takes one"
+    )
+
+
+_PLAN = "The plan, a result that holds one, or the path of a file with one."
+
+
+def _annotation(field: dataclasses.Field[Any]) -> str:
+    types = str(field.type).split(" | ")
+    choices, form = field.metadata.get("choices", ()), field.metadata.get("form")
+    quoted = ", ".join(f'"{choice}"' for choice in choices)
+    written = {"Path": "str | PathLike[str]", "str": f"Literal[{quoted}]" if choices else "str"}
+    names = [written.get(name, name) for name in types]
+    if form is not None:
+        names.insert(1, form.annotation)
+    return " | ".join(names)
+
+
+def _docstring(made: Verb, described: Mapping[str, str]) -> str:
+    """Return the function's docstring with a section of its parameters before the examples."""
+    text, examples, rest = inspect.cleandoc(made.function.__doc__ or "").partition("\n>>> ")
+    entries = [(item.name, str(item.annotation), described.get(item.name, "")) for item in made.explicit]
+    for word in made.keywords():
+        default = "" if word.default is None or word.default is False else f", default {word.default!r}"
+        entries.append((word.name, word.annotation + default, word.help))
+    filled = textwrap.TextWrapper(100, initial_indent="    ", subsequent_indent="    ").fill
+    listed = "\n".join(f"{name} : {kind}\n{filled(meaning)}" for name, kind, meaning in entries)
+    tail = f"\n\nExamples\n--------\n>>> {rest}" if examples else ""
+    return f"{text.rstrip()}\n\nParameters\n----------\n{listed}{tail}\n"

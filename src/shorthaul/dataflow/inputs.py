@@ -1,0 +1,55 @@
+"""What the verbs take as application and as plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from shorthaul.core.cases import Source, Workloads
+from shorthaul.core.result import Result
+from shorthaul.core.verbs import Plans
+from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
+from shorthaul.dataflow.loading import load_problem
+from shorthaul.dataflow.model import Application, Problem
+from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.workloads.cases import CASES
+
+Workload: TypeAlias = Problem | Application | Source[Problem] | str | PathLike[str] | Mapping[str, object]
+PlanLike: TypeAlias = Plan | Sequence[Point] | Result[Plan] | str | PathLike[str]
+
+
+def _convert(workload: Any, _options: object) -> Problem | None:
+    if isinstance(workload, Mapping):
+        return Problem(application_from(dict(workload)))
+    return Problem(workload) if isinstance(workload, Application) else None
+
+
+class _Plans(Plans[Plan, Problem]):
+    __slots__ = ()
+
+    def read(self, given: object, workload: Problem) -> Plan:
+        """Return the plan that ``given`` is, holds or names; points alone are one too."""
+        if isinstance(given, list | tuple) and given and all(isinstance(point, Point) for point in given):
+            return Plan(tuple(given))
+        return super().read(given, workload)
+
+
+def _load_plan(path: Path, _problem: Problem) -> Plan:
+    return Plan(load_points(path))
+
+
+APPLICATIONS = Workloads(
+    Problem,
+    CASES,
+    lambda path, data, options: load_problem(path, data),  # noqa: ARG005
+    "an Application or a Problem, a built-in case, the path of an application (JSON or SDF3), or such text",
+    _convert,
+)
+PLANS = _Plans(
+    Plan,
+    _load_plan,
+    lambda plan, problem: plan.document(),  # noqa: ARG005
+    lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+)

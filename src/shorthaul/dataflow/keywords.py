@@ -1,0 +1,109 @@
+"""The keywords of every verb with their types: written by ``make keywords`` from the options, not by hand."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Literal, TypedDict
+
+from shorthaul.core.search import Search
+from shorthaul.dataflow.options import (
+    BoundOptions,
+    CheckOptions,
+    PlanOptions,
+    RunOptions,
+    ScheduleOptions,
+    SweepOptions,
+)
+
+
+class BoundKeywords(TypedDict, total=False):
+    """The keywords of ``bound``."""
+
+    strategy: Literal["reference", "mrb-always", "mrb-explore"]
+    search: Search | None
+    options: BoundOptions | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """The keywords of ``check``."""
+
+    search: Search | None
+    options: CheckOptions | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of ``plan``."""
+
+    decoder: Literal["caps", "multistart", "modulo", "window"]
+    order: Literal["inverse", "topological"]
+    start: Literal["compact", "earliest", "evolve"]
+    capacity_rule: Literal["access", "atomic-firing"]
+    mrb_consumer: Literal["first", "common-tile"]
+    tolerance: float
+    solver_effort: float
+    strategy: Literal["reference", "mrb-always", "mrb-explore"]
+    polish_effort: float
+    generations: int
+    population: int
+    offspring: int
+    crossover: float
+    front: int
+    checkpoint: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: PlanOptions | None
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of ``run``."""
+
+    images: str | PathLike[str] | None
+    iterations: int
+    generations: int
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: RunOptions | None
+
+
+class ScheduleKeywords(TypedDict, total=False):
+    """The keywords of ``schedule``."""
+
+    decoder: Literal["caps", "multistart", "modulo", "window"]
+    order: Literal["inverse", "topological"]
+    start: Literal["compact", "earliest"]
+    capacity_rule: Literal["access", "atomic-firing"]
+    mrb_consumer: Literal["first", "common-tile"]
+    tolerance: float
+    solver_effort: float
+    point: int
+    chrome_trace: str | PathLike[str] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: ScheduleOptions | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of ``sweep``."""
+
+    generations: int
+    population: int
+    offspring: int
+    seeds: int
+    decoder: Literal["caps", "multistart", "modulo", "window"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    cluster: str | None
+    search: Search | None
+    options: SweepOptions | None

@@ -1,0 +1,59 @@
+"""What the verbs take as CDAG and as plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, Protocol, TypeAlias
+
+from shorthaul.core.cases import Source, Workloads, comes_from
+from shorthaul.core.result import Result
+from shorthaul.core.verbs import Plans
+from shorthaul.pebble.formats.documents import cdag_from_document, load_cdag, load_plan, plan_document, save_plan
+from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx, from_sparse
+from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.workloads.cases import CASES
+
+
+class DirectedGraph(Protocol):
+    """A ``networkx.DiGraph``."""
+
+    def is_directed(self) -> bool:
+        """Return whether edges have a direction."""
+        ...
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix or array of SciPy."""
+
+    def tocoo(self) -> object:
+        """Return the matrix as coordinates."""
+        ...
+
+
+Dependencies: TypeAlias = Mapping[str, object] | Mapping[int, object]
+Workload: TypeAlias = Cdag | Source[Cdag] | str | PathLike[str] | Dependencies | DirectedGraph | SparseMatrix
+PlanLike: TypeAlias = Plan | Result[Plan] | str | PathLike[str]
+
+
+def _convert(workload: Any, _options: object) -> Cdag | None:
+    if isinstance(workload, Mapping):
+        return cdag_from_document(dict(workload)) if "kind" in workload else from_dependencies(workload)
+    if comes_from(workload, "networkx") and hasattr(workload, "is_directed"):
+        return from_networkx(workload)
+    if comes_from(workload, "scipy") and hasattr(workload, "tocoo"):
+        return from_sparse(workload)
+    return None
+
+
+CDAGS = Workloads(
+    Cdag,
+    CASES,
+    lambda path, data, options: load_cdag(path, data),  # noqa: ARG005
+    "a Cdag, a built-in case, the path of a CDAG, HyperDAG, DOT or MatrixMarket file, such text, a mapping from nodes "
+    "to what they are computed from, a networkx.DiGraph (the node attribute 'weight' is the size), or a SciPy sparse "
+    "matrix L (the solution of L x = b, L the lower triangle)",
+    _convert,
+)
+PLANS: Plans[Plan, Cdag] = Plans(Plan, load_plan, plan_document, save_plan)

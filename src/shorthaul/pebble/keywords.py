@@ -1,0 +1,160 @@
+"""The keywords of every verb with their types: written by ``make keywords`` from the options, not by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+from shorthaul.core.search import Search
+from shorthaul.pebble.options import BoundOptions, CheckOptions, MemoryOptions, PlanOptions, RunOptions, SweepOptions
+
+
+class BoundKeywords(TypedDict, total=False):
+    """The keywords of ``bound``."""
+
+    budget: int | None
+    recompute: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: BoundOptions | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """The keywords of ``check``."""
+
+    budget: int | None
+    recompute: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: CheckOptions | None
+
+
+class MemoryKeywords(TypedDict, total=False):
+    """The keywords of ``memory``."""
+
+    method: Literal[
+        "auto",
+        "dwt",
+        "tree",
+        "tree-cuts",
+        "memory-states",
+        "mvm-tiling",
+        "layer-by-layer",
+        "layer-by-layer-freeing",
+        "belady",
+        "liu",
+        "list-scheduling",
+        "tiles",
+        "beam",
+        "local-search",
+        "composition",
+        "exact",
+    ]
+    recompute: bool
+    capacities: str | Sequence[int] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: MemoryOptions | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of ``plan``."""
+
+    budget: int | None
+    method: Literal[
+        "auto",
+        "dwt",
+        "tree",
+        "tree-cuts",
+        "memory-states",
+        "mvm-tiling",
+        "layer-by-layer",
+        "layer-by-layer-freeing",
+        "belady",
+        "liu",
+        "list-scheduling",
+        "tiles",
+        "beam",
+        "local-search",
+        "composition",
+        "exact",
+    ]
+    recompute: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: PlanOptions | None
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of ``run``."""
+
+    budget: int | None
+    method: Literal[
+        "auto",
+        "dwt",
+        "tree",
+        "tree-cuts",
+        "memory-states",
+        "mvm-tiling",
+        "layer-by-layer",
+        "layer-by-layer-freeing",
+        "belady",
+        "liu",
+        "list-scheduling",
+        "tiles",
+        "beam",
+        "local-search",
+        "composition",
+        "exact",
+    ]
+    recompute: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: RunOptions | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of ``sweep``."""
+
+    budgets: str | Sequence[int] | None
+    points: int
+    method: Literal[
+        "auto",
+        "dwt",
+        "tree",
+        "tree-cuts",
+        "memory-states",
+        "mvm-tiling",
+        "layer-by-layer",
+        "layer-by-layer-freeing",
+        "belady",
+        "liu",
+        "list-scheduling",
+        "tiles",
+        "beam",
+        "local-search",
+        "composition",
+        "exact",
+    ]
+    recompute: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: SweepOptions | None

@@ -1,0 +1,18 @@
+"""The end of the time limit, for work that has nothing to show before it is done."""
+
+from __future__ import annotations
+
+import time
+
+from shorthaul.core.errors import NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
+
+
+def expect_time(search: Search | None) -> None:
+    """Raise :class:`NoPlanError` once the deadline of ``search`` has passed for good.
+
+    >>> expect_time(Search(time_limit_s=60))
+    """
+    if search is not None and time.monotonic() >= search.deadline + tuning.GRACE_S:
+        raise NoPlanError("no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input")

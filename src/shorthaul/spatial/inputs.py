@@ -1,0 +1,85 @@
+"""What the verbs take as tree and as layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.cases import Source, Workloads, comes_from
+from shorthaul.core.document import write_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.result import Result
+from shorthaul.core.verbs import Plans
+from shorthaul.spatial.formats.files import (
+    layout_bytes,
+    layout_document,
+    load_layout,
+    output_suffix,
+    table_bytes,
+    table_document,
+    tree_from_file,
+)
+from shorthaul.spatial.model import Tree, tree_from_parents
+from shorthaul.spatial.options import TreeOptions
+from shorthaul.spatial.plan import Layout, VertexTable
+from shorthaul.spatial.workloads.cases import CASES
+from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
+
+
+class Estimator(Protocol):
+    """A fitted decision tree, forest or boosting of scikit-learn."""
+
+    def get_params(self, deep: bool = True) -> object:
+        """Return the parameters of the estimator."""
+        ...
+
+
+Parents: TypeAlias = Sequence[int] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Pairs: TypeAlias = Sequence[Sequence[int]] | npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Workload: TypeAlias = Tree | Source[Tree] | str | PathLike[str] | Parents | Estimator
+LayoutLike: TypeAlias = Layout | Result[Layout] | str | PathLike[str]
+
+
+def _convert(workload: Any, options: object) -> Tree | None:
+    if comes_from(workload, "sklearn"):
+        return tree_from_sklearn(workload)
+    if isinstance(workload, list | tuple) or hasattr(workload, "__array__"):
+        return tree_from_parents(workload, forest=_is_forest(options))
+    return None
+
+
+def _is_forest(options: object) -> bool:
+    return isinstance(options, TreeOptions) and options.forest
+
+
+TREES = Workloads(
+    Tree,
+    CASES,
+    lambda path, data, options: tree_from_file(path, data, forest=_is_forest(options)),
+    "a Tree, a built-in case, a parent array (-1 for the root), Newick text, the path of a Newick, .npy, .npz, .json "
+    "or .txt file, or a fitted tree or forest of scikit-learn",
+    _convert,
+)
+LAYOUTS: Plans[Layout, Tree] = Plans(
+    Layout,
+    lambda path, tree: load_layout(path)[0],  # noqa: ARG005
+    lambda layout, tree: layout_document(layout, None, None),  # noqa: ARG005
+    lambda path, layout, tree: write_bytes(path, layout_bytes(layout, output_suffix(path))),  # noqa: ARG005
+)
+
+
+def _no_table(path: Path, _tree: Tree) -> VertexTable:
+    raise InputError("cannot be read back", file=path)
+
+
+TABLES: Plans[VertexTable, Tree] = Plans(
+    VertexTable,
+    _no_table,
+    lambda table, tree: table_document(table, None, None),  # noqa: ARG005
+    lambda path, table, tree: write_bytes(path, table_bytes(table.arrays, output_suffix(path))),  # noqa: ARG005
+)

@@ -1,0 +1,112 @@
+"""The keywords of every verb with their types: written by ``make keywords`` from the options, not by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypedDict
+
+from shorthaul.core.search import Search
+from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
+
+
+class BoundKeywords(TypedDict, total=False):
+    """The keywords of ``bound``."""
+
+    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
+    grid: str | tuple[int, int] | None
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: PlacingOptions | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """The keywords of ``check``."""
+
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: TreeOptions | None
+
+
+class LcaKeywords(TypedDict, total=False):
+    """The keywords of ``lca``."""
+
+    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
+    grid: str | tuple[int, int] | None
+    words: int
+    count_links: bool
+    random: int | None
+    method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
+    barriers: bool
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: LcaOptions | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of ``plan``."""
+
+    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
+    grid: str | tuple[int, int] | None
+    refine: float | None
+    baselines: bool
+    create: bool
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: PlanOptions | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of ``sweep``."""
+
+    orders: str | Sequence[str]
+    curves: str | Sequence[str]
+    sizes: str | Sequence[int]
+    treefix: bool
+    methods: str | Sequence[str]
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: SweepOptions | None
+
+
+class TreefixKeywords(TypedDict, total=False):
+    """The keywords of ``treefix``."""
+
+    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
+    grid: str | tuple[int, int] | None
+    words: int
+    count_links: bool
+    op: Literal["sum", "max", "min", "product", "xor", "or", "and", "affine"]
+    direction: Literal["up", "down"]
+    method: Literal["auto", "rake-compress", "convergecast", "heavy-path"]
+    coins: Literal["local-maximum", "random-mate"]
+    forest: bool
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: TreefixOptions | None

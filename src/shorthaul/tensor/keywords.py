@@ -1,0 +1,75 @@
+"""The keywords of every verb with their types: written by ``make keywords`` from the options, not by hand."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
+
+
+class BoundKeywords(TypedDict, total=False):
+    """The keywords of ``bound``."""
+
+    rules: Literal["spec", "contest"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: RuleOptions | None
+
+
+class CheckKeywords(TypedDict, total=False):
+    """The keywords of ``check``."""
+
+    rules: Literal["spec", "contest"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: RuleOptions | None
+
+
+class PlanKeywords(TypedDict, total=False):
+    """The keywords of ``plan``."""
+
+    rules: Literal["spec", "contest"]
+    restarts: int
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    cluster: str | None
+    search: Search | None
+    options: PlanOptions | None
+
+
+class RunKeywords(TypedDict, total=False):
+    """The keywords of ``run``."""
+
+    rules: Literal["spec", "contest"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    search: Search | None
+    options: RuleOptions | None
+
+
+class SweepKeywords(TypedDict, total=False):
+    """The keywords of ``sweep``."""
+
+    over: Literal["capacity", "bandwidth"]
+    least: float | None
+    most: float | None
+    points: int
+    rules: Literal["spec", "contest"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    workers: int | None
+    cluster: str | None
+    search: Search | None
+    options: SweepOptions | None

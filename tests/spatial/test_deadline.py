@@ -1,0 +1,77 @@
+"""A time limit that has passed ends every verb, from reading the tree on, without an answer or with the best so far."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul
+
+import shorthaul.spatial as engine
+from shorthaul.core.errors import NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
+from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.formats.files import tree_from_file
+from shorthaul.spatial.layout.annealing import refine
+from shorthaul.spatial.layout.orders import positions
+from shorthaul.spatial.layout.stored_tree import store
+from shorthaul.spatial.model import Grid
+from shorthaul.spatial.options import PlacingOptions
+from shorthaul.spatial.verbs import place
+from shorthaul.spatial.workloads import generators
+
+
+def late() -> Search:
+    return Search(time_limit_s=1, started=time.monotonic() - 100)
+
+
+def test_verbs_end_without_an_answer() -> None:
+    tree = generators.yule(99, 1)
+    for run in (
+        lambda: engine.plan(tree, search=late()),
+        lambda: engine.treefix(tree, search=late()),
+        lambda: engine.lca(tree, random=9, search=late()),
+    ):
+        with pytest.raises(NoPlanError, match="time limit"):
+            run()
+
+
+def test_programs_end_between_rounds() -> None:
+    computer = SpatialComputer(*(np.arange(2, dtype=np.int32),) * 2, Grid(2, 2), search=late())
+    one = np.array([0], np.int32)
+    with pytest.raises(NoPlanError):
+        computer.send(one, one + 1)
+
+
+@pytest.mark.parametrize("name", ["tree.nwk", "tree.json", "tree.txt"])
+def test_reading_ends(name: str) -> None:
+    n = tuning.LINES_AT_ONCE + 1
+    parents = [-1, *[0] * (n - 1)]
+    text = {"nwk": "(a,b);", "json": str(parents), "txt": "\n".join(map(str, parents))}[name[5:].replace(".", "")]
+    assert tree_from_file(Path(name), text.encode()).n in {3, n}
+    with pytest.raises(NoPlanError):
+        tree_from_file(Path(name), text.encode(), search=late())
+
+
+def test_newick_text_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = generators.yule(99, 1)
+    data = engine.newick_from_tree(tree)
+    monkeypatch.setattr(tuning, "BYTES_AT_ONCE", 7)
+    assert engine.newick_from_tree(engine.tree_from_newick(data)) == data
+
+
+def test_refinement_that_is_late_keeps_the_layout() -> None:
+    tree = generators.yule(99, 1)
+    layout, _ = place(tree, PlacingOptions(), Search())
+    stored = store(tree, layout, positions(tree, "light-first"))
+    assert (refine(stored, 1.0, late()).x == stored.x).all()
+
+
+def test_commands_end_with_their_status(tmp_path: Path) -> None:
+    ended = shorthaul("spatial", "treefix", "yule:n=3000000", "--time-limit", "1e-9", cwd=tmp_path)
+    assert ended.returncode == 4
+    assert "time limit" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,90 @@
+"""The keywords of every verb: written down with their types, shown by ``help``, the same as on the command line."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shorthaul
+from shorthaul.cli.app import app
+from shorthaul.core.verbs import Verb
+
+ROOT = Path(__file__).parents[2]
+spec = importlib.util.spec_from_file_location("write_keywords", ROOT / "scripts" / "write_keywords.py")
+assert spec is not None
+assert spec.loader is not None
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
+ENGINES: tuple[str, ...] = script.ENGINES
+VERBS = [(engine, name, made) for engine in ENGINES for name, made in script.verbs(engine).items()]
+EXPECTED = {
+    "affine": {"bound", "cdag", "check", "plan", "sweep"},
+    "dataflow": {"bound", "check", "plan", "run", "schedule", "sweep"},
+    "pebble": {"bound", "check", "memory", "plan", "run", "sweep"},
+    "spatial": {"bound", "check", "lca", "plan", "sweep", "treefix"},
+    "tensor": {"bound", "check", "plan", "run", "sweep"},
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_modules_of_keywords_are_in_step(engine: str) -> None:
+    written = (ROOT / "src" / "shorthaul" / engine / "keywords.py").read_text()
+    assert written == script.keywords_text(engine), "run 'make keywords'"
+    assert set(script.verbs(engine)) == EXPECTED[engine]
+
+
+@pytest.mark.parametrize(("engine", "name", "made"), VERBS, ids=[f"{engine} {name}" for engine, name, _ in VERBS])
+def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
+    function = getattr(getattr(shorthaul, engine), name)
+    parameters = inspect.signature(function).parameters
+    document = inspect.getdoc(function) or ""
+    assert "Parameters\n----------" in document
+    for word in made.keywords():
+        assert word.name in parameters
+        assert f"\n{word.name} : " in document
+        assert word.help
+    typed = importlib.import_module(f"shorthaul.{engine}.keywords")
+    assert list(getattr(typed, f"{name.capitalize()}Keywords").__annotations__) == [w.name for w in made.keywords()]
+
+
+#: Flags and arguments of the command line that say where answers go, or what the Python surface takes in another form.
+OF_THE_COMMAND = {"output", "result", "json", "help", "workload", "tree", "plan_file", "layout"}
+#: What a C file needs to become a CDAG: on the command line only.
+OF_LOOP_NESTS = {"size", "function"}
+
+
+@pytest.mark.parametrize(("engine", "name", "made"), VERBS, ids=[f"{engine} {name}" for engine, name, _ in VERBS])
+def test_keywords_are_the_flags(engine: str, name: str, made: Verb) -> None:
+    import typer.main
+
+    command: Any = typer.main.get_command(app).commands[engine].commands[name]  # type: ignore[attr-defined]
+    flags = {parameter.name for parameter in command.params} - OF_THE_COMMAND
+    if engine == "pebble":
+        flags -= OF_LOOP_NESTS
+    own = {parameter.name for parameter in made.explicit} - {"workload", "operator", "plan"}
+    words = {word.name for word in made.keywords()} - {"search", "options"}
+    assert words | own == flags - {"plan"}
+
+
+PUBLIC = [
+    (module, name)
+    for module in ("shorthaul", *(f"shorthaul.{engine}" for engine in ENGINES))
+    for name in importlib.import_module(module).__all__
+]
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=[".".join(pair) for pair in PUBLIC])
+def test_no_public_function_takes_or_returns_anything(module: str, name: str) -> None:
+    value = getattr(importlib.import_module(module), name)
+    if not inspect.isfunction(value):
+        return
+    signature = inspect.signature(value)
+    annotations = [str(p.annotation) for p in signature.parameters.values()] + [str(signature.return_annotation)]
+    assert not [text for text in annotations if re.search(r"\bAny\b", text) or "_empty" in text]
+    assert not [p for p in signature.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
