@@ -88,6 +88,12 @@ def known(kind: Any, **options: Any) -> Any:
     return kind(**{name: value for name, value in options.items() if name in names})
 
 
+def call(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function with those of the options that it takes."""
+    names = inspect.signature(function).parameters
+    return function(*arguments, **{name: value for name, value in options.items() if name in names})
+
+
 # --- pebble ---------------------------------------------------------------------------------------------------------
 
 
@@ -118,7 +124,10 @@ def _list_scheduling() -> Work:
     scheduler = scheduling.Scheduler(cdag, 40)
 
     def work() -> Done:
-        orders = [scheduler.order(rules, seed) for seed, rules in enumerate(scheduling.FIRST_RULES)]
+        orders = [
+            call(scheduler.order, rules, search=search(), seed=seed)
+            for seed, rules in enumerate(scheduling.FIRST_RULES)
+        ]
         return Done([belady().replay_order(cdag, 40, order).traffic(cdag.weights) for order in orders])
 
     return work
@@ -128,10 +137,10 @@ def _list_scheduling() -> Work:
 def _tiles() -> Work:
     tiles = module("pebble.orders.tiles", "pebble.tiles")
     cdag = generators().matmul(m=24, n=24, k=24, word=1)
-    tiler = tiles.Tiler(cdag)
+    tiler = call(named(tiles, "tiler_of", "Tiler"), cdag, search=search())
 
     def work() -> Done:
-        orders = [tiler.order(shape) for shape in tiles.first_shapes(100)[:8]]
+        orders = [call(tiler.order, shape, search=search()) for shape in tiles.first_shapes(100)[:8]]
         return Done([belady().replay_order(cdag, 100, order).traffic(cdag.weights) for order in orders])
 
     return work
@@ -141,9 +150,14 @@ def _tiles() -> Work:
 def _tile_exchanges() -> Work:
     tiles = module("pebble.orders.tiles", "pebble.tiles")
     cdag = generators().matmul(m=16, n=16, k=16, word=1)
-    tiler = tiles.Tiler(cdag)
+    tiler = call(named(tiles, "tiler_of", "Tiler"), cdag, search=search())
     shape = tiles.Shape(base="given", outputs=True, size=60, late=False, exchanges=4000)
-    return lambda: Done(belady().replay_order(cdag, 100, tiler.order(shape)).traffic(cdag.weights))
+
+    def work() -> Done:
+        order = call(tiler.order, shape, search=search())
+        return Done(belady().replay_order(cdag, 100, order).traffic(cdag.weights))
+
+    return work
 
 
 def _annealing(cdag: Any, budget: int, moves: int) -> Work:
