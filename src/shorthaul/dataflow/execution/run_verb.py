@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Grid, Table
+from shorthaul.core.files.arrays import Column, read_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -104,10 +104,9 @@ def _actors(application: Application, options: RunOptions) -> tuple[Mapping[str,
 
 def _images(path: Path) -> npt.NDArray[np.float64]:
     try:
-        array = np.load(io.BytesIO(read_bytes(path)), allow_pickle=False)
-        return np.asarray(array, dtype=np.float64)
-    except (ValueError, OSError, EOFError, TypeError) as error:
-        raise InputError(f"is no array of numbers: {error}", file=path, allowed="a .npy file") from None
+        return np.asarray(read_array(read_bytes(path), Column("iufb", None)), dtype=np.float64)
+    except InputError as error:
+        raise error.in_file(path) from None
 
 
 def _executed(

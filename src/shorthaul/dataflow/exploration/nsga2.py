@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,8 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.document import read_bytes, write_bytes
+from shorthaul.core.document import digest, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import Column, read_archive
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
@@ -299,37 +300,45 @@ def _save(path: Path, state: State, fingerprint: str) -> None:
         "generation": state.generation,
         "random": state.random.bit_generator.state,
     }
-    text = np.array(json.dumps(header))
     data = io.BytesIO()
-    arrays |= {"rank": state.rank, "crowd": state.crowd, "reference": state.reference}
-    np.savez_compressed(data, header=text, trace=np.array(state.trace), **arrays)
+    arrays |= {"rank": state.rank, "crowd": state.crowd, "reference": state.reference, "trace": np.array(state.trace)}
+    header["digest"] = _digest(arrays)
+    np.savez_compressed(data, header=np.array(json.dumps(header)), **arrays)
     write_bytes(path, data.getvalue())
+
+
+def _digest(arrays: Mapping[str, Any]) -> str:
+    """Return what tells whether a number of the checkpoint was changed: kernels use them as indices."""
+    return digest(b"".join(f"{name} {a.dtype} {a.shape} ".encode() + a.tobytes() for name, a in sorted(arrays.items())))
 
 
 def load_checkpoint(path: Path, fingerprint: str) -> State:
     """Return the state in a checkpoint; raises :class:`InputError` if it is none, or of another search."""
-    data = read_bytes(path)
+    groups = [f"{group}_{field.name}" for group in ("population", "archive") for field in fields(Individuals)]
+    names = (*groups, "rank", "crowd", "reference", "trace")
+    whole = dict.fromkeys(names, Column("iufb", None, finite=False))
+    cure = "name a file from --checkpoint"
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            header = json.loads(str(arrays["header"]))
-            if header["kind"] != _CHECKPOINT_KIND:
-                raise KeyError("kind")
-            groups = [
-                Individuals(*(arrays[f"{group}_{field.name}"] for field in fields(Individuals)))
-                for group in ("population", "archive")
-            ]
-            rank, crowd, reference = arrays["rank"], arrays["crowd"], arrays["reference"]
-            trace = [float(value) for value in arrays["trace"]]
+        arrays = read_archive(read_bytes(path), {"header": Column("U", ()), **whole})
+    except InputError as error:
+        raise error.in_file(path) from None
+    try:
+        header = json.loads(str(arrays.pop("header")))
+        if header["kind"] != _CHECKPOINT_KIND or header["digest"] != _digest(arrays):
+            raise KeyError("kind")
         random = np.random.default_rng()
         random.bit_generator.state = header["random"]
-    except (ValueError, KeyError, OSError, EOFError, TypeError) as error:
-        raise InputError(
-            "is not a checkpoint of this search", file=path, cure="name a file from --checkpoint"
-        ) from error
+        generation = int(header["generation"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError("is not a checkpoint of this search", file=path, cure=cure) from error
+    half = len(groups) // 2
+    population, archive = (Individuals(*(arrays[name] for name in part)) for part in (groups[:half], groups[half:]))
     if header["fingerprint"] != fingerprint:
         raise InputError(
             "is a checkpoint of another problem or of other options",
             file=path,
             cure="resume with the input, the seed and the options it was made with (--generations may differ)",
         )
-    return State(int(header["generation"]), groups[0], rank, crowd, groups[1], reference, trace, random)
+    trace = [float(value) for value in arrays["trace"]]
+    rank, crowd, reference = arrays["rank"], arrays["crowd"], arrays["reference"]
+    return State(generation, population, rank, crowd, archive, reference, trace, random)
