@@ -59,7 +59,7 @@ def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     with pytest.raises(InputError, match="another problem or of other options"):
         plan(generators.sobel(), generations=40, resume=file)
     file.write_bytes(b"no checkpoint")
-    with pytest.raises(InputError, match="is not a checkpoint|damaged archive"):
+    with pytest.raises(InputError, match="damaged archive"):
         plan(generators.sobel4(), resume=file)
 
 
