@@ -64,7 +64,9 @@ NODE_DIVISORS = (2, 1, 12)
 CP_ROUND = 6
 FIRST_CP_EFFORT = 0.3
 #: Effort of one call of a kernel: Ctrl-C is heard between calls.
-CALL_EFFORT = 0.1
+CALL_EFFORT = 0.3
+#: Deterministic time of CP-SAT for the stages of firings where memories are limited. Not measured.
+STAGES_TIME = 1.0
 #: Bytes of matrices that a branch and bound may hold, and the least depth worth starting with.
 TREE_BYTES = 2**27
 LEAST_DEPTH = 40

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.graphs.multi_reader_buffers import Buffer
 from shorthaul.dataflow.mapping.binding import MappedNetwork, Task, held_since, held_until
 
@@ -29,53 +30,80 @@ def add_periods(
 
     The buffers named in ``capacities`` hold no more tokens than that, and those in one memory no more bytes than its
     limit in ``limits``; with ``atomic``, places are held from firing to firing. None if there are no such stages. A
-    linear program over the stages, integral without ``limits``: every constraint is a difference of two of them. With
-    ``limits``, none is found either where ``time_limit_s`` does not suffice.
+    linear program over the stages, its vertices integral without ``limits``: every constraint is a difference of two of
+    them. With ``limits``, none is found either where ``time_limit_s`` does not suffice.
     """
-    import numpy as np
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array
-
-    names = {name: i for i, name in enumerate(net.network.actors)}
+    actors, buffers = net.network.actors, net.network.buffers
+    column = {name: i for i, name in enumerate(actors)}
     reads, writes = net.read_tasks(), net.write_tasks()
-    rows: list[tuple[list[tuple[int, int]], int]] = []
-    buffers = net.network.buffers
-    cost = np.zeros(len(names) + len(buffers))
-    bounds: list[tuple[float, float | None]] = [(0.0, None)] * len(names)
-    for number, buffer in enumerate(buffers):
-        write = writes[buffer.id]
-        tokens = len(names) + number
-        cost[tokens] = buffer.token_bytes + 1
+    # no constraint asks for more than two periods between two firings
+    last = 2 * len(actors) + 2
+    bounds = [(0, last)] * len(actors)
+    rows: list[tuple[dict[int, int], int]] = []
+    for tokens, buffer in enumerate(buffers, len(actors)):
+        write, u = writes[buffer.id], column[buffer.writer]
         own = tokens_to_itself(net, buffer, write, atomic=atomic)
-        bounds.append((float(own), max(own, capacities[buffer.id]) if buffer.id in capacities else None))
+        most = max(own, capacities[buffer.id]) if buffer.id in capacities else own + 2 * last + buffer.delay
+        bounds.append((own, most))
         held_from = held_since(net, starts, write, atomic=atomic)
         for task in reads[buffer.id]:
-            u, v = names[buffer.writer], names[task.actor]
+            v = column[task.actor]
             end, start = written(net, starts, buffer, write), read(starts, task)
             held_to = held_until(net, starts, task, atomic=atomic)
             # stage u - stage v <= delay + floor((read - written) / period)
-            rows.append(([(u, 1), (v, -1)] if u != v else [], buffer.delay + (start - end) // period))
+            rows.append(({u: 1, v: -1} if u != v else {}, buffer.delay + (start - end) // period))
             # tokens >= delay + stage v - stage u + ceil((held to - held from) / period)
-            pair = [(v, 1), (u, -1)] if u != v else []
-            rows.append(([*pair, (tokens, -1)], -buffer.delay + (held_from - held_to) // period))
+            difference = {v: 1, u: -1} if u != v else {}
+            rows.append(({**difference, tokens: -1}, -buffer.delay + (held_from - held_to) // period))
     for name, limit in (limits or {}).items():
-        held = [(len(names) + number, b.token_bytes) for number, b in enumerate(buffers) if net.memory[b.id] == name]
+        held = {i: b.token_bytes for i, b in enumerate(buffers, len(actors)) if net.memory[b.id] == name}
         if limit is not None and held:
             rows.append((held, limit))
-    entries = [(i, column, value) for i, (row, _) in enumerate(rows) for column, value in row]
-    matrix = coo_array(
-        ([e[2] for e in entries], ([e[0] for e in entries], [e[1] for e in entries])), shape=(len(rows), len(cost))
-    )
-    solved = linprog(
-        cost, A_ub=matrix.tocsr(), b_ub=[limit for _, limit in rows], bounds=bounds,
-        method="highs-ds" if limits is None else "highs", integrality=None if limits is None else 1,
-        options={"time_limit": max(0.01, time_limit_s)} if limits is not None and time_limit_s < 1e7 else {},
-    )  # fmt: skip
-    if solved.x is None:
+    cost = [0] * len(actors) + [buffer.token_bytes + 1 for buffer in buffers]
+    solved = _minimise(cost, bounds, rows) if limits is None else _minimise_integral(cost, bounds, rows, time_limit_s)
+    if solved is None:
         return None
-    stage = {name: round(float(solved.x[i])) for name, i in names.items()}
-    owner = {task.name: name for name in names for task in (*net.reads[name], *net.writes[name])}
-    return {name: at + period * stage[owner.get(name, name)] for name, at in starts.items()}
+    owner = {task.name: name for name in actors for task in (*net.reads[name], *net.writes[name])}
+    return {name: at + period * solved[column[owner.get(name, name)]] for name, at in starts.items()}
+
+
+def _minimise(
+    cost: Sequence[int], bounds: Sequence[tuple[int, int]], rows: Sequence[tuple[Mapping[int, int], int]]
+) -> list[int] | None:
+    """Return a vertex of least cost within bounds on the variables and rows (factors, most); None if there is none."""
+    from ortools.linear_solver import pywraplp  # SciPy's take several times as long to import
+
+    solver = pywraplp.Solver.CreateSolver("GLOP")
+    variables = [solver.NumVar(low, high, "") for low, high in bounds]
+    for variable, price in zip(variables, cost, strict=True):
+        solver.Objective().SetCoefficient(variable, price)
+    solver.Objective().SetMinimization()
+    for factors, most in rows:
+        row = solver.Constraint(-solver.infinity(), most)
+        for i, factor in factors.items():
+            row.SetCoefficient(variables[i], factor)
+    solved = solver.Solve() == pywraplp.Solver.OPTIMAL
+    return [round(variable.solution_value()) for variable in variables] if solved else None
+
+
+def _minimise_integral(
+    cost: Sequence[int], bounds: Sequence[tuple[int, int]], rows: Sequence[tuple[Mapping[int, int], int]],
+    time_limit_s: float,
+) -> list[int] | None:  # fmt: skip
+    """Return as :func:`_minimise` does whole numbers, of small cost; also None where the work does not suffice."""
+    from ortools.sat.python import cp_model
+
+    model = cp_model.CpModel()
+    variables = [model.new_int_var(low, high, "") for low, high in bounds]
+    for factors, most in rows:
+        model.add(sum(factor * variables[i] for i, factor in factors.items()) <= most)
+    model.minimize(sum(price * variable for price, variable in zip(cost, variables, strict=True)))
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.max_deterministic_time = tuning.STAGES_TIME
+    solver.parameters.max_time_in_seconds = min(1e7, max(0.01, time_limit_s))
+    solved = solver.solve(model) in {cp_model.OPTIMAL, cp_model.FEASIBLE}
+    return [int(solver.value(variable)) for variable in variables] if solved else None
 
 
 def place_timeless(net: MappedNetwork, starts: dict[str, int]) -> dict[str, int]:
