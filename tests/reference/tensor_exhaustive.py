@@ -26,7 +26,7 @@ def best_latency(problem: Problem, rules: Rules, *, longest: int) -> float:
             if len({operator for subgraph in sequence for operator in subgraph.operators}) < len(problem.operators):
                 continue
             found = replay(problem, Plan(sequence), rules)
-            if any(violation.rule != "over-capacity" for violation in found.violations):
+            if any(violation.rule not in {"over-capacity", "partial-prologue"} for violation in found.violations):
                 continue
             total = 0.0
             for subgraph, seen in zip(sequence, found.subgraphs, strict=True):
@@ -70,6 +70,8 @@ def best_execution(problem: Problem, rules: Rules, subgraph: Subgraph, seen: Sub
         most = tuple(min(pair) for pair in zip(most, limits, strict=True))
     best = math.inf
     for w, h, k in product(*(range(1, top + 1) for top in most)):
+        if rules.prologues_are_whole and not is_whole(problem, inside, w == shape.width, h == shape.height, w, h, k):
+            continue
         tiles = grid(problem, inside, seen.outputs, Granularity(w, h, k))
         for order in orders(tiles.rows, tiles.columns):
             flushes = rules.default_order_flushes and order is None
@@ -79,6 +81,26 @@ def best_execution(problem: Problem, rules: Rules, subgraph: Subgraph, seen: Sub
             if all(trace.working_set.max() <= machine.capacity for trace in traces):
                 best = min(best, sum(trace.latency.sum() for trace in traces))
     return best
+
+
+def is_whole(
+    problem: Problem, inside: frozenset[int], full_width: bool, full_height: bool, w: int, h: int, k: int
+) -> bool:
+    """True if every Pointwise that feeds a MatMul does so in tiles that hold the whole reduction, or in one step.
+
+    A tile as wide (or tall) as the output may be called as wide (tall) as the native tile.
+    """
+    w = problem.machine.native_width if full_width else w
+    h = problem.machine.native_height if full_height else h
+    for index in inside:
+        operator = problem.operators[index]
+        if not operator.is_matmul or k >= problem.reduction(index):
+            continue
+        for tensor, extent in zip(operator.inputs, (w, h), strict=True):
+            source = problem.producer[tensor]
+            if source in inside and not problem.operators[source].is_matmul and extent < problem.reduction(index):
+                return False
+    return True
 
 
 def orders(rows: int, columns: int) -> Iterator[tuple[int, ...] | None]:

@@ -25,14 +25,14 @@ class Step:
     used: set[tuple[int, Slice]] = field(default_factory=set)
 
 
-def replay(problem: dict[str, Any], plan: dict[str, Any], *, contest: bool) -> Replay:
+def replay(problem: dict[str, Any], plan: dict[str, Any], *, contest: bool, whole_prologues: bool) -> Replay:
     """Return the latency of every subgraph and the names of the rules broken."""
-    return _Replayer(problem, plan, contest).run()
+    return _Replayer(problem, plan, contest, whole_prologues).run()
 
 
 class _Replayer:
-    def __init__(self, problem: dict[str, Any], plan: dict[str, Any], contest: bool) -> None:
-        self.plan, self.contest = plan, contest
+    def __init__(self, problem: dict[str, Any], plan: dict[str, Any], contest: bool, whole_prologues: bool) -> None:
+        self.plan, self.contest, self.whole_prologues = plan, contest, whole_prologues
         self.H, self.W = problem["heights"], problem["widths"]
         self.inputs = problem["inputs"]
         self.out = [outputs[0] for outputs in problem["outputs"]]
@@ -99,6 +99,12 @@ class _Replayer:
         for op in inside:
             if self.types[op] == "MatMul" and k > self.W[self.inputs[op][0]]:
                 self.bad("granularity")
+            if self.whole_prologues and self.types[op] == "MatMul":
+                for tensor, extent in zip(self.inputs[op], (w, h), strict=True):
+                    source = self.producer.get(tensor)
+                    K = self.W[self.inputs[op][0]]
+                    if source in inside and self.types[source] == "Pointwise" and k < K and extent < K:
+                        self.bad("prologue")
         read = {tensor for op in inside for tensor in self.inputs[op]} - produced
         allowed = produced if self.contest else produced | read | resident
         if not retained <= allowed:

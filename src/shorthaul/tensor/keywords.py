@@ -11,7 +11,7 @@ from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
 class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
-    rules: Literal["spec", "contest"]
+    rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
     seed: int
@@ -23,7 +23,7 @@ class BoundKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
-    rules: Literal["spec", "contest"]
+    rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
     seed: int
@@ -35,7 +35,7 @@ class CheckKeywords(TypedDict, total=False):
 class PlanKeywords(TypedDict, total=False):
     """The keywords of ``plan``."""
 
-    rules: Literal["spec", "contest"]
+    rules: Literal["spec", "contest", "contest-loose"]
     restarts: int
     effort: float | None
     time_limit: float | None
@@ -49,7 +49,7 @@ class PlanKeywords(TypedDict, total=False):
 class RunKeywords(TypedDict, total=False):
     """The keywords of ``run``."""
 
-    rules: Literal["spec", "contest"]
+    rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
     seed: int
@@ -65,7 +65,7 @@ class SweepKeywords(TypedDict, total=False):
     least: float | None
     most: float | None
     points: int
-    rules: Literal["spec", "contest"]
+    rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
     seed: int

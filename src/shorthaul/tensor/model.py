@@ -73,7 +73,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Where the paper and the contest's final rules differ; see :data:`SPEC` and :data:`CONTEST`."""
+    """Where the paper and the contest's rules differ; see :data:`SPEC`, :data:`CONTEST` and :data:`CONTEST_LOOSE`."""
 
     name: str
     #: Without a traversal order written out, fast memory is flushed between spatial tiles.
@@ -84,14 +84,19 @@ class Rules:
     stores_shared: bool
     #: Granularities go up to the native tile (``k`` up to its width).
     granularity_is_native: bool
+    #: A Pointwise that feeds the left operand of a MatMul in its subgraph needs ``w`` >= that MatMul's K, one that
+    #: feeds the right operand ``h`` >= K, while ``k`` < K.
+    prologues_are_whole: bool
 
 
 #: The paper as written.
-SPEC: Final = Rules("spec", True, True, True, False)
+SPEC: Final = Rules("spec", True, True, True, False, False)
 #: The final rules of the contest's organisers.
-CONTEST: Final = Rules("contest", False, False, False, True)
+CONTEST: Final = Rules("contest", False, False, False, True, True)
+#: The contest's rules before the organisers' last answers on Pointwise operators that feed a MatMul.
+CONTEST_LOOSE: Final = Rules("contest-loose", False, False, False, True, False)
 
-RULES: Final = {rules.name: rules for rules in (SPEC, CONTEST)}
+RULES: Final = {rules.name: rules for rules in (SPEC, CONTEST, CONTEST_LOOSE)}
 
 
 @dataclass(frozen=True)

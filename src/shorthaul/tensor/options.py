@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from shorthaul.core.options import option, validate
 
-RULE_NAMES = ("spec", "contest")
-_RULES_HELP = "The paper as written, or the contest's final rules."
+RULE_NAMES = ("spec", "contest", "contest-loose")
+_RULES_HELP = "The paper as written, the contest's final rules, or those before its rule on fused prologues."
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,6 +240,28 @@ def _broken_granularity(problem: Problem, subgraph: Subgraph, rules: Rules, plac
         if problem.operators[operator].is_matmul and size.k > problem.reduction(operator):
             message = f"granularity k exceeds the reduction of operator {operator}"
             yield Violation("granularity-over-reduction", place, message, size.k, problem.reduction(operator))
+    if rules.prologues_are_whole:
+        yield from _partial_prologues(problem, subgraph, place)
+
+
+def _partial_prologues(problem: Problem, subgraph: Subgraph, place: str) -> Iterator[Violation]:
+    """Yield each Pointwise that makes an operand for part of a reduction, in tiles that do not hold the whole of it."""
+    size = subgraph.granularity
+    inside = dict.fromkeys(subgraph.operators)
+    for operator in inside:
+        if not problem.operators[operator].is_matmul or size.k >= problem.reduction(operator):
+            continue
+        left, right = problem.operators[operator].inputs
+        for side, tensor, name, available in (("left", left, "w", size.w), ("right", right, "h", size.h)):
+            source = problem.producer[tensor]
+            if source is None or source not in inside or problem.operators[source].is_matmul:
+                continue
+            if available < problem.reduction(operator):
+                message = (
+                    f"Pointwise operator {source} feeds the {side} operand of MatMul {operator}, whose reduction takes "
+                    f"several steps: granularity {name} must be at least the reduction"
+                )
+                yield Violation("partial-prologue", place, message, problem.reduction(operator), available)
 
 
 def _replay_subgraph(

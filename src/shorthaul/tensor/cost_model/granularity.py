@@ -41,7 +41,7 @@ class Granularities:
     >>> from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, TILE, LAST, NO_REDUCTION, Charge, Load, Profile
     >>> load = Load(TILE, TILE, LAST, 256, 256, False)
     >>> charge = Charge(TILE, TILE, LAST, 256, 256, 0, NO_REDUCTION)
-    >>> profile = Profile(256, 256, (), 0, ((load, 1),), ((charge, 1000.0),), (), (), stored=1, held=0)
+    >>> profile = Profile(256, 256, (), 0, 0, 0, ((load, 1),), ((charge, 1000.0),), (), (), stored=1, held=0)
     >>> Granularities(Machine(35000, 10, 128, 128), CONTEST).best(profile).latency
     13107.2
     """
@@ -128,7 +128,7 @@ class Granularities:
     ) -> tuple[float, list[tuple[int, int, int]]] | None:
         """Return the best latency and the best granularities, best first; of equal ones the largest."""
         costs = step_costs(profile, self.machine, w, h, k)
-        fits = costs.peak <= self.machine.capacity
+        fits = (costs.peak <= self.machine.capacity) & self._allowed(profile, w, h, k)
         steps = costs.rows * costs.columns * costs.steps
         for most in _MOST_STEPS:
             if (fits & (steps <= most)).any():
@@ -140,6 +140,21 @@ class Granularities:
         ranked = np.lexsort((-(w * h * k), np.round(latency, 6)))[:_REFINED]
         chosen = [(int(w[i]), int(h[i]), int(k[i])) for i in ranked if np.isfinite(latency[i])]
         return float(latency[ranked[0]]), chosen
+
+    def _allowed(self, profile: Profile, w: Integers, h: Integers, k: Integers) -> NDArray[np.bool_]:
+        """Return where the rule on Pointwise operators that feed a MatMul is kept."""
+        allowed = np.ones(len(k), dtype=np.bool_)
+        if not self.rules.prologues_are_whole:
+            return allowed
+        sides = (
+            (profile.left_prologue, w, profile.width, self.machine.native_width),
+            (profile.right_prologue, h, profile.height, self.machine.native_height),
+        )
+        for reduction, tile, length, most in sides:
+            # A tile as long as the output may be called longer.
+            wide = tile >= min(length, reduction) if reduction <= most else False
+            allowed &= (k >= reduction) | wide
+        return allowed
 
     @staticmethod
     def _total(costs: StepCosts) -> NDArray[np.float64]:
@@ -153,6 +168,10 @@ class Granularities:
         costs = step_costs(profile, self.machine, *arrays)
         rows, columns = int(costs.rows[0]), int(costs.columns[0])
         isolated = float(costs.total(isolated_moves(costs.rows, costs.columns))[0])
+        if self.rules.prologues_are_whole:
+            w = max(size.w, profile.left_prologue) if size.k < profile.left_prologue else size.w
+            h = max(size.h, profile.right_prologue) if size.k < profile.right_prologue else size.h
+            size = Granularity(w, h, size.k)
         best = Execution(isolated, size, None)
         if rows * columns == 1 or rows * columns > _MOST_TILES:
             return best

@@ -61,7 +61,9 @@ class Profile:
     """The cost-relevant content of a subgraph, for one choice of resident and retained tensors.
 
     ``height`` and ``width`` are those of its outputs; ``reductions`` the distinct reduction lengths of its sink
-    MatMuls, ascending; ``k_limit`` the shortest reduction of any MatMul inside (0 without one). ``loads`` and
+    MatMuls, ascending; ``k_limit`` the shortest reduction of any MatMul inside (0 without one);
+    ``left_prologue`` and ``right_prologue`` the longest one of any whose left or right operand a Pointwise operator
+    inside makes (0 without one). ``loads`` and
     ``charges`` list slices that stand alone, with how many there are and what they cost together; ``shared_loads``
     and ``shared_charges`` list those that may coincide, per tensor and per operator. ``stored`` counts the outputs
     that are stored, ``held`` is the size of all tensors that stay whole in fast memory.
@@ -71,6 +73,8 @@ class Profile:
     width: int
     reductions: tuple[int, ...]
     k_limit: int
+    left_prologue: int
+    right_prologue: int
     loads: tuple[tuple[Load, int], ...]
     charges: tuple[tuple[Charge, float], ...]
     shared_loads: tuple[tuple[Load, ...], ...]
@@ -176,6 +180,8 @@ def profile_of(
         width=shape.width,
         reductions=reductions,
         k_limit=min((problem.reduction(index) for index in inside if operators[index].is_matmul), default=0),
+        left_prologue=_longest_prologue(problem, inside, 0),
+        right_prologue=_longest_prologue(problem, inside, 1),
         loads=tuple(sorted(Counter(group[0] for group in by_tensor.values() if len(group) == 1).items())),
         charges=tuple(sorted(single_charges.items())),
         shared_loads=tuple(sorted(tuple(sorted(group)) for group in by_tensor.values() if len(group) > 1)),
@@ -189,3 +195,15 @@ def profile_of(
         stored=sum(tensor not in retained for tensor in outputs),
         held=held,
     )
+
+
+def _longest_prologue(problem: Problem, inside: Collection[int], side: int) -> int:
+    """Return the longest reduction whose operand on this side (0 left, 1 right) a Pointwise ``inside`` makes, or 0."""
+    longest = 0
+    for index in inside:
+        operator = problem.operators[index]
+        if operator.is_matmul:
+            source = problem.producer[operator.inputs[side]]
+            if source is not None and source in inside and not problem.operators[source].is_matmul:
+                longest = max(longest, problem.reduction(index))
+    return longest
