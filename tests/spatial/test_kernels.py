@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from types import ModuleType
 from typing import Any
 
@@ -196,6 +197,36 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return traffic.messages, traffic.hops, traffic.longest, clock, far, sent, received, most, folded
 
 
+def program_folds(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    source, target = rng.integers(0, 14, (2, 20)).astype(np.int32)
+    folded = []
+    for code in range(8):
+        values = rng.integers(0, 2**64, (14, 1), np.uint64)
+        if code == 7:
+            values = rng.integers(0, 2**31 - 1, (14, 2)).astype(np.uint64)
+        kernels.fold_words(source, target, values, code)
+        folded.append(values)
+    for code in range(4):
+        numbers = rng.choice([0.5, -2.5, 1e300, 3.0, -0.1, np.inf, np.nan], 14)
+        kernels.fold_reals(source, target, numbers, code)
+        folded.append(numbers.tobytes())
+    return folded
+
+
+def check_folds(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    parent, order = some_tree(rng)
+    folded = []
+    for code, up in itertools.product(range(8), (False, True)):
+        values = rng.integers(0, 2**64, (len(parent), 1), np.uint64)
+        if code == 7:
+            values = rng.integers(0, 2**31 - 1, (len(parent), 2)).astype(np.uint64)
+        kernels.fold_words(parent, order, values, code, up)
+        numbers = rng.choice([0.5, -2.5, 1e300, 3.0, -0.1, np.inf, np.nan], len(parent))
+        kernels.fold_reals(parent, order, numbers, code % 4, up)
+        folded += [values, numbers.tobytes()]
+    return folded
+
+
 def queries(kernels: ModuleType, rng: np.random.Generator) -> Any:
     n, side = 40, 8
     x, y = some_cells(rng, n, side, side)
@@ -219,6 +250,8 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.layout.curve_kernels", curves),
     ("shorthaul.spatial.layout.virtual_tree_kernels", transformed),
     ("shorthaul.spatial.computer.machine_kernels", messages),
+    ("shorthaul.spatial.computer.fold_kernels", program_folds),
+    ("shorthaul.spatial.check.fold_kernels", check_folds),
     ("shorthaul.spatial.algorithms.query_kernels", queries),
 ]
 

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import itertools
+import math
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
@@ -10,8 +14,9 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
+from shorthaul.spatial.formats.files import table_document, tree_from_file
 from shorthaul.spatial.layout.stored_tree import store
-from shorthaul.spatial.model import tree_from_parents
+from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS, PlacingOptions
 from shorthaul.spatial.options import OPERATORS as NAMES
 from shorthaul.spatial.treefix_verb import run_treefix
@@ -138,12 +143,132 @@ def test_sums_over_subtrees_need_a_commutative_operator() -> None:
             engine.treefix([-1, 0], op="affine", direction="up", method=method)
 
 
-def test_wrong_values() -> None:
-    for values, says in (([1], "does not match"), ([1.5, 2], "not integers"), ([[1, 2], [3, 4]], "does not match")):
+@pytest.mark.parametrize(
+    ("values", "op", "says"),
+    [
+        ([1], "sum", "does not match"),
+        ([[1, 2], [3, 4]], "sum", "does not match"),
+        ([1.5, 2], "xor", "not integers"),
+        (["a", "b"], "sum", "not integers or real"),
+        ([1, None], "sum", "not integers or real"),
+        (np.ones(2, np.longdouble), "sum", "not integers or real"),
+        ([2**63, -1], "max", "as the others do"),
+        ([2**64, 1], "max", "as the others do"),
+        ([2**62, 2**62], "sum", "does not fit"),
+        ([-(2**62), -(2**62) - 1], "sum", "does not fit"),
+        (np.array([2**63, 2**63], np.uint64), "sum", "does not fit"),
+        ([2**32, 2**31], "product", "does not fit"),
+        ([1e308, 1e308], "sum", "does not fit"),
+        ([1e200, -1e200], "product", "does not fit"),
+        ([1.0, np.inf], "product", "not finite"),
+    ],
+)
+def test_wrong_values(values, op: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        engine.treefix([-1, 0], values, op=op)
+
+
+def test_values_from_text(tmp_path: Path) -> None:
+    (tmp_path / "tree.nwk").write_text("((a,b)c,d)r;")
+    file = tmp_path / "values.csv"
+
+    def run(text: str, **options) -> list:
+        file.write_text(text)
+        tree = tree_from_file(tmp_path / "tree.nwk", (tmp_path / "tree.nwk").read_bytes())
+        result = engine.treefix(tree, file, **options)
+        assert result.check.ok
+        return table_document(result.plan, None, None)["value"]
+
+    assert run("name,value\nr,1\nc,2\na,3\nb,4\nd,18446744073709551615\n", op="max")[0] == 2**64 - 1
+    assert run("# in order\n1\n2\n3\n\n4\n5\n") == [15, 9, 3, 4, 5]
+    assert run("r\t1.5\nc\tinf\n2\t1\nb\t2\nd\tnan\n") == ["nan", "inf", 1.0, 2.0, "nan"]
+    assert run("1 2\n" * 5, op="affine", direction="down")[1] == [1, 4]
+    for text, says in (
+        ("a,1\nb,2\n", "too few"),
+        ("a,1\na,2\n", "second value"),
+        ("x,1\n", "no vertex"),
+        ("1\n" * 6, "too many"),
+        ("1\nzz\n", "no value"),
+        ("1,2,3\n", "no value"),
+        ("99999999999999999999\n1\n1\n1\n1\n", "64 bits"),
+    ):
         with pytest.raises(InputError, match=says):
-            engine.treefix([-1, 0], values)
+            run(text)
+
+
+def test_affine_maps_out_of_range() -> None:
     with pytest.raises(InputError, match="out of range"):
         engine.treefix([-1, 0], [[1, -1], [0, 0]], op="affine", direction="down")
+
+
+def exact(tree: Tree, values: list[int], op: str, direction: str) -> list[int]:
+    """The folds as Python's integers of any size."""
+    combine = {"sum": int.__add__, "product": int.__mul__, "max": max, "min": min, "xor": int.__xor__}[op]
+    fold = twins.subtree_fold if direction == "up" else twins.path_fold
+    return fold(tree.parent.tolist(), values, combine)
+
+
+@pytest.mark.parametrize("op", ["sum", "product", "max", "min", "xor"])
+def test_integers_are_exact_or_refused(op: str) -> None:
+    rng = np.random.default_rng(8)
+    answered = 0
+    for turn in range(150):
+        tree = twins.random_tree(rng, 12)
+        unsigned = bool(turn % 2)
+        bits = rng.integers(1, 64 + unsigned, tree.n)
+        if op == "product":
+            bits = bits * (rng.random(tree.n) < 0.3) // 2 + 1
+        values = [int(rng.integers(0, 2**63)) * 2 + int(rng.integers(0, 2)) >> (64 - int(bit)) for bit in bits]
+        if not unsigned:
+            values = [value * int(rng.choice([-1, 1])) for value in values]
+        direction, method = ("up", "down")[turn % 3 == 0], METHODS[1 + turn % 3]
+        expected = exact(tree, values, op, direction)
+        low, high = (0, 2**64) if unsigned else (-(2**63), 2**63)
+        given = np.array(values, np.uint64 if unsigned else np.int64)
+        if all(low <= value < high for value in expected):
+            result = engine.treefix(tree, given, op=op, direction=direction, method=method)
+            assert result.check.ok
+            assert result.plan.arrays["value"].tolist() == expected
+            answered += 1
+        else:
+            with pytest.raises(InputError, match="does not fit"):
+                engine.treefix(tree, given, op=op, direction=direction, method=method)
+    assert answered > 30
+
+
+@pytest.mark.parametrize("op", ["sum", "product", "max", "min"])
+def test_real_numbers(op: str) -> None:
+    rng = np.random.default_rng(9)
+    function = {"sum": math.fsum, "product": math.prod, "max": np.max, "min": np.min}[op]
+    for turn in range(60):
+        tree = twins.random_tree(rng, 20)
+        kind = (np.float32, np.float64)[turn % 2]
+        values = (rng.normal(size=tree.n) * 10.0 ** rng.integers(-5, 5, tree.n)).astype(kind)
+        if turn % 5 == 0 and op != "product":
+            values[rng.integers(tree.n, size=2)] = rng.choice([np.inf, -np.inf, np.nan], 2)
+        direction = ("up", "down")[turn % 3 == 0]
+        fold = twins.subtree_fold if direction == "up" else twins.path_fold
+        gathered = fold(tree.parent.tolist(), [[float(value)] for value in values], list.__add__)
+        result = engine.treefix(tree, values, op=op, direction=direction, method=METHODS[1 + turn % 3])
+        assert result.check.ok
+        for found, terms in zip(result.plan.arrays["value"].tolist(), gathered, strict=True):
+            special = [term for term in terms if not math.isfinite(term)]
+            if op == "sum" and special:
+                assert found == sum(special) or (math.isnan(found) and math.isnan(sum(special)))
+            elif any(math.isnan(term) for term in terms):
+                assert math.isnan(found)
+            else:
+                assert found == pytest.approx(function(terms), rel=1e-13, abs=1e-13 * sum(map(abs, terms)))
+
+
+def test_wrong_real_numbers_are_found() -> None:
+    tree = generators.yule(99, 1)
+    values = np.random.default_rng(0).random((99, 1))
+    for op, direction in itertools.product(("sum", "product", "max"), ("up", "down")):
+        right = engine.treefix(tree, values[:, 0], op=op, direction=direction).plan.arrays["value"].reshape(-1, 1)
+        assert check_treefix(tree, values, op, direction, right).ok
+        for wrong in (right * (1 + 1e-12), right + 1e-9, np.where(right == right[0], np.nan, right)):
+            assert not check_treefix(tree, values, op, direction, wrong).ok
 
 
 def test_a_program_over_its_words_is_refused() -> None:

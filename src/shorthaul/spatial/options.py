@@ -65,7 +65,9 @@ class TreefixOptions(MachineOptions):
     direction: str = option("up", "up: over each subtree; down: along each path from the root.", choices=("up", "down"))
     method: str = option("auto", "The algorithm; auto takes the one with the least predicted time.", choices=METHODS)
     coins: str = option("local-maximum", "How rake-compress breaks chains.", choices=COINS)
-    values: Path | None = option(None, "NumPy file with one value per vertex (default: all 1).")
+    values: Path | None = option(
+        None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,8 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure
-from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -26,11 +24,11 @@ from shorthaul.spatial import views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
-from shorthaul.spatial.check.replay import Replay, check_treefix
+from shorthaul.spatial.check.replay import Replay, check_treefix, first_overflow
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
@@ -133,7 +131,7 @@ def predicted_cycles(
     TREES,
     TABLES,
     reading=TreeOptions,
-    values="One value per vertex, shape (n,) or (n, words); or the path of a NumPy file (default: all 1).",
+    values="One number per vertex, shape (n,) or (n, words); or the path of a NumPy or text file (default: all 1).",
     operator="Any associative operator, in place of ``op``.",
 )
 def treefix(
@@ -153,8 +151,7 @@ def treefix(
     [4, 2, 1, 1]
     """
     tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
-    chosen = expect(operator, Operator, "operator") or operator_named(options.op)
-    given = read_values(values, tree, chosen, options)
+    given, chosen = _given(values, operator, tree, options, search)
     stored = place_on_machine(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
@@ -163,10 +160,11 @@ def treefix(
     computer, replay = machine(stored, options, search)
     held = np.empty_like(given)
     held[stored.position] = given
-    sums = run_treefix(
-        computer, virtual, held, chosen,
-        direction=options.direction, method=method, kind=options.coins, seed=search.seed,
-    )[stored.position]  # fmt: skip
+    with np.errstate(invalid="ignore"):  # infinities that cancel give no number
+        sums = run_treefix(
+            computer, virtual, held, chosen,
+            direction=options.direction, method=method, kind=options.coins, seed=search.seed,
+        )[stored.position]  # fmt: skip
     expect_time(search)
     report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
     if operator is None:
@@ -187,6 +185,32 @@ def treefix(
         extra=run_figures(tree.n, stored, computer, method, {"predicted_cycles": predicted} if predicted else {}),
         figures=run_views(computer, f"treefix {options.direction} by {method}"),
     )
+
+
+def _given(
+    values: object, operator: object, tree: Tree, options: TreefixOptions, search: Search
+) -> tuple[Values, Operator]:
+    """Return the values and the operator for their type; raises :class:`InputError` where a result would not fit."""
+    own, built_in = expect(operator, Operator, "operator"), operator_named(options.op)
+    file = None if options.values is None else Path(options.values)
+    given = read_values(
+        values, file, tree, None if own else options.op, own.words if own else built_in.words, search
+    )  # fmt: skip
+    if own is not None:
+        return given, own
+    vertex = first_overflow(tree, given.reshape(tree.n, -1), options.op, options.direction)
+    if vertex >= 0:
+        kind = "integer" if given.dtype.kind in "iu" else "real number"
+        what = "over its subtree" if options.direction == "up" else "from the root"
+        raise InputError(
+            f"are too large: the {options.op} {what} does not fit in the {kind}s of 64 bits",
+            file=file if values is None else None,
+            place="values",
+            value=f"vertex {vertex} is the first",
+            allowed=f"results that {given.dtype} holds",
+            cure="give real numbers (float64), which are rounded" if kind == "integer" else "scale the values",
+        )
+    return given, operator_named(options.op, given.dtype)
 
 
 def treefix_bound(stored: StoredTree, direction: str) -> Bound:
@@ -229,30 +253,3 @@ def run_figures(
 def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:
     """Return the link-load heat map of a run, where links were counted."""
     return (views.load_map(computer.link_loads(), f"Link load: {what}"),) if computer.count_links else ()
-
-
-def read_values(values: object, tree: Tree, operator: Operator, options: TreefixOptions) -> Values:
-    """Return the values by vertex as the operator wants them; raises :class:`InputError`."""
-    file = None
-    if values is None and options.values is not None:
-        file = Path(options.values)
-        values = array_from_bytes(read_bytes(file), "value", file=file)
-    if values is None:
-        return np.ones(tree.n, np.int64) if operator.words == 1 else np.ones((tree.n, operator.words), np.int64)
-    array = as_array(values, "values")
-    shape = (tree.n,) if operator.words == 1 else (tree.n, operator.words)
-    if array.shape != shape:
-        raise InputError(
-            "does not match the tree",
-            file=file,
-            place="values",
-            value=f"shape {array.shape}",
-            allowed=f"shape {shape}",
-        )
-    if operator.code >= 0:
-        if array.dtype.kind not in "iu":
-            raise InputError("are not integers", file=file, place="values", value=str(array.dtype), allowed="integers")
-        array = array.astype(np.int64)
-        if operator.name == "affine" and ((array < 0) | (array >= 2**31 - 1)).any():
-            raise InputError("are out of range", file=file, place="values", allowed="0 to 2^31 - 2 for affine maps")
-    return array

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.computer.machine import SpatialComputer
-from shorthaul.spatial.computer.machine_kernels import fold_down, fold_up
-from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.operators import Operator, fold
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.tree_kernels import depths, sorted_by
 
@@ -29,7 +28,7 @@ def convergecast(computer: SpatialComputer, tree: VirtualTree, values: Values, o
     computer.keep(2)  # parent and slot, children still awaited
     _wave(computer, sender, receiver, height, operator)
     if operator.code >= 0:
-        fold_up(sender, receiver, held.reshape(len(held), -1), operator.code)
+        fold(sender, receiver, held, operator)
         return held
     for node, parent in _selections(tree, order, starts[::-1]):
         held[parent] = operator.combine(held[parent], held[node])
@@ -46,7 +45,7 @@ def broadcast_down(computer: SpatialComputer, tree: VirtualTree, values: Values,
     computer.keep(3)  # the children
     _wave(computer, sender, receiver, height, operator)
     if operator.code >= 0:
-        fold_down(sender, receiver, held.reshape(len(held), -1), operator.code)
+        fold(sender, receiver, held, operator)
         return held
     for node, parent in _selections(tree, order, starts):
         held[node] = operator.combine(held[parent], held[node])

@@ -47,15 +47,12 @@ def lowest_common_ancestors(
     size = up(computer, tree, np.ones(n, np.int64))[:n]
     first = np.arange(n, dtype=np.int64)
     computer.carry(2)  # size, parent
-    child = stored.parent >= 0
-    above = np.flatnonzero(child)
-    heavy_end = np.zeros(n, np.int64)
-    heavy_end[above] = first[stored.parent[above]] + size[stored.parent[above]]
-    light = child & (first + size != heavy_end)
-    layer = path_layers(computer, tree, light, down)
-    computer.carry(1)
     ranges = local_broadcast(computer, tree, np.stack([first, first + size], axis=1))
     computer.carry(2)
+    # The heaviest child is the last one of its parent, whose range it has been told.
+    light = (stored.parent >= 0) & (first + size != ranges[:, 1])
+    layer = path_layers(computer, tree, light, down)
+    computer.carry(1)
     computer.hosting(None)
     return _answer(computer, queries, size, layer, ranges, light, barriers=barriers)
 

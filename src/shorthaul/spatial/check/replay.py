@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,15 +14,14 @@ from shorthaul.spatial.check.check_kernels import (
     earlier_holders,
     largest_load,
     lowest_common_ancestors,
-    path_folds,
-    subtree_folds,
     tally,
 )
+from shorthaul.spatial.check.fold_kernels import fold_reals, fold_words
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.plan import Layout
 
 Index = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64]
+Values = npt.NDArray[Any]
 
 #: The checker's own numbering of the operators.
 CODES = {"sum": 0, "max": 1, "min": 2, "product": 3, "xor": 4, "or": 5, "and": 6, "affine": 7}
@@ -93,19 +94,83 @@ class Replay:
         return Cost(**cost)
 
 
+def _folds(tree: Tree, values: Values, operator: str, direction: str) -> Values:
+    """Return the fold of the values, shape (n, words), of every subtree or root path: integers modulo 2^64."""
+    code, up = CODES[operator], direction == "up"
+    result = np.array(values)
+    if result.dtype.kind == "f":
+        fold_reals(tree.parent, tree.parents_first, result[:, 0], code, up)
+        return result
+    flipped = result.dtype.kind == "i" and operator in {"max", "min"}
+    words = result.view(np.uint64)
+    words ^= np.uint64(flipped << 63)
+    fold_words(tree.parent, tree.parents_first, words, code, up)
+    words ^= np.uint64(flipped << 63)
+    return result
+
+
+def first_overflow(tree: Tree, values: Values, operator: str, direction: str) -> int:
+    """Return the first vertex whose sum or product does not fit in the type of ``values``, shape (n, words); or -1.
+
+    Real numbers overflow where the sum of their magnitudes does, or the product of those above 1; infinite ones do not.
+    """
+    if operator not in {"sum", "product"}:
+        return -1
+    if values.dtype.kind == "f":
+        size = np.abs(np.where(np.isfinite(values), values, 0.0))
+        size = size if operator == "sum" else np.maximum(size, 1.0)
+        over = ~np.isfinite(_folds(tree, size, operator, direction)[:, 0])
+    else:
+        kept = _folds(tree, values, operator, direction)[:, 0].astype(np.float64)
+        if operator == "sum":
+            high, low = (
+                _folds(tree, half.astype(np.int64), "sum", direction)[:, 0].astype(np.float64)
+                for half in (values >> 32, values & 0xFFFFFFFF)
+            )
+            exact = high * 2.0**32 + low
+        else:
+            exact = _folds(tree, values.astype(np.float64), "product", direction)[:, 0]
+        # What is kept differs by multiples of 2^64; the rounded sum is off by less than 2^40, a product that fits, of
+        # at most 63 factors beyond 1, by less than 2^20. No number: a factor 0 beyond an overflow, so 0 is right.
+        over = np.abs(exact - kept) > 2.0**62
+    wrong = np.flatnonzero(over)
+    return int(wrong[0]) if len(wrong) else -1
+
+
 def check_treefix(tree: Tree, values: Values, operator: str, direction: str, result: Values) -> CheckReport:
     """Compare treefix sums with a sequential fold; ``values`` and ``result`` have shape (n, words).
 
-    Rule ``wrong-sum``, for at most fifty vertices.
+    Rule ``wrong-sum``, for at most fifty vertices. Sums and products of real numbers may differ by what two orders of
+    rounding can make of them.
     """
-    fold = subtree_folds if direction == "up" else path_folds
-    right = fold(tree.parent, tree.parents_first, values, CODES[operator])
-    wrong = np.flatnonzero((right != result).any(axis=1))[:_MOST]
+    right = _folds(tree, values, operator, direction)
+    if values.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            same = np.abs(right - result) <= _rounding(tree, values, operator, direction, right)
+        same |= (right == result) | (np.isnan(right) & np.isnan(result))
+    else:
+        same = right == result
+    wrong = np.flatnonzero(~same.all(axis=1))[:_MOST]
     return CheckReport(
         tuple(
             Violation("wrong-sum", f"vertex {v}", f"{result[v].tolist()} instead of {right[v].tolist()}")
             for v in wrong.tolist()
         )
+    )
+
+
+def _rounding(tree: Tree, values: Values, operator: str, direction: str, right: Values) -> Values:
+    """Return by how much the sums or products of real numbers may differ from one order to another."""
+    if operator in {"max", "min"}:
+        return np.zeros_like(right)
+    terms = _folds(tree, np.ones_like(values), "sum", direction)
+    size = np.abs(np.where(np.isfinite(values), values, 0.0))
+    unit = 2.0**-53
+    if operator == "sum":
+        return np.asarray(2 * terms * unit * _folds(tree, size, "sum", direction))
+    # Each product is rounded by its share, or below the smallest normal number by 2^-1075, which later factors enlarge.
+    return np.asarray(
+        2 * terms * (unit * np.abs(right) + _folds(tree, np.maximum(size, 1), "product", direction) * 2.0**-1074)
     )
 
 

@@ -1,16 +1,18 @@
-"""Associative operators on 64-bit integers, and on pairs of them."""
+"""Associative operators on 64-bit integers and real numbers, and on pairs of integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import unknown_name
+from shorthaul.spatial.computer.fold_kernels import fold_reals, fold_words
 
+Index = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]
 
 _PRIME = 2**31 - 1
@@ -21,7 +23,8 @@ class Operator:
     """An associative operator: ``combine(a, b)`` works on arrays of values, the earlier operand first.
 
     ``identity`` is neutral on both sides. A value has ``words`` words; arrays have shape (m,), or (m, words) for more
-    than one. ``code`` numbers the operators that kernels know, -1 for others. Overflow wraps modulo 2^64.
+    than one. ``code`` numbers the operators that kernels know, -1 for others. Sums and products of integers are modulo
+    2^64, so that a result which fits is right, whatever the order.
     """
 
     name: str
@@ -58,12 +61,37 @@ OPERATORS: Final[dict[str, Operator]] = {
 }
 
 
-def operator_named(name: str) -> Operator:
-    """Return the built-in operator of this name; raises :class:`InputError`.
+#: Codes of the operators that compare; kernels compare words without a sign.
+_COMPARING = {1, 2}
+_SIGN = np.uint64(1 << 63)
+
+
+def operator_named(name: str, kind: Any = np.int64) -> Operator:
+    """Return the built-in operator of this name for int64, uint64 or float64; raises :class:`InputError`.
 
     >>> operator_named("max").combine(np.array([1, 5]), np.array([3, 2])).tolist()
     [3, 5]
     """
     if name not in OPERATORS:
         raise unknown_name("operator", name, OPERATORS, place="--op")
-    return OPERATORS[name]
+    operator, kind = OPERATORS[name], np.dtype(kind)
+    if kind == np.int64 or name == "affine":
+        return operator
+    if operator.code in _COMPARING:
+        lowest, highest = (-np.inf, np.inf) if kind.kind == "f" else (0, 2**64 - 1)
+        return replace(operator, identity=kind.type(lowest if name == "max" else highest))
+    return replace(operator, identity=operator.identity.astype(kind))
+
+
+def fold(source: Index, target: Index, values: Values, operator: Operator) -> None:
+    """Let every source in turn put its value before its target's, in place, by a built-in operator."""
+    if values.dtype.kind == "f":
+        fold_reals(source, target, values, operator.code)
+        return
+    words = values.reshape(len(values), -1).view(np.uint64)
+    flipped = values.dtype.kind == "i" and operator.code in _COMPARING
+    if flipped:
+        words ^= _SIGN
+    fold_words(source, target, words, operator.code)
+    if flipped:
+        words ^= _SIGN

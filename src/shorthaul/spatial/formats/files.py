@@ -172,7 +172,17 @@ def layout_bytes(layout: Layout, suffix: str = ".npz") -> bytes:
 
 def table_bytes(arrays: Mapping[str, npt.NDArray[Any]], suffix: str = ".npz") -> bytes:
     """Return arrays as the bytes of a NumPy archive, or for the suffix ``.json`` of an object of lists."""
-    return json_text(arrays, indent=None).encode() if suffix == ".json" else archive(**arrays)
+    if suffix != ".json":
+        return archive(**arrays)
+    return json_text({name: _listed(array) for name, array in arrays.items()}, indent=None).encode()
+
+
+def _listed(array: npt.NDArray[Any]) -> list[Any]:
+    """Return the array as a list; JSON knows no "inf", "-inf" and "nan", which become text."""
+    cells: list[Any] = array.tolist()
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        return [cell if np.isfinite(cell) else str(cell) for cell in cells]
+    return cells
 
 
 def output_suffix(path: Path | None) -> str:
@@ -201,7 +211,7 @@ def layout_document(layout: Layout, file: str | None, data: bytes | None) -> dic
 def table_document(table: VertexTable, file: str | None, data: bytes | None) -> dict[str, Any]:
     """Return a table as JSON: its arrays, or for large ones the file they are in and that file's digest."""
     if sum(array.size for array in table.arrays.values()) <= MOST_JSON_ENTRIES:
-        return {name: array.tolist() for name, array in table.arrays.items()}
+        return {name: _listed(array) for name, array in table.arrays.items()}
     if file is None or data is None:
         return {"file": None, "note": "too large for the document; write it with -o result.npz"}
     return {"file": file, "digest": digest(data)}

@@ -1,0 +1,161 @@
+"""The values of a treefix sum: one per vertex, from a sequence, a NumPy file, or lines of text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import as_array
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
+from shorthaul.spatial.deadline import expect_time
+from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.model import Tree
+
+Values = npt.NDArray[Any]
+
+#: Values of the operators that need integers; the others take real numbers as well.
+_INTEGERS_ONLY = {"xor", "or", "and", "affine"}
+_LARGEST = 2**64 - 1
+
+
+def read_values(
+    values: object, file: Path | None, tree: Tree, operator: str | None, words: int, search: Search | None = None
+) -> Values:
+    """Return the values by vertex, shape (n,) or (n, words): int64, uint64 where they are given so, or float64.
+
+    From ``values``, else from ``file``, else all 1. ``operator`` is a built-in one; for None the values stay as they
+    are. Raises :class:`InputError` for what is not one number per vertex, or no number that the operator takes.
+    """
+    place = "values"
+    if values is None and file is not None:
+        data = read_bytes(file)
+        is_numpy = data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
+        values = array_from_bytes(data, "value", file=file) if is_numpy else _from_text(data, file, tree, words, search)
+    elif values is None:
+        return np.ones(tree.n if words == 1 else (tree.n, words), np.int64)
+    else:
+        file = None
+    array = _exact(values)
+    shape = (tree.n,) if words == 1 else (tree.n, words)
+    if array.shape != shape:
+        shown = f"shape {array.shape}"
+        raise InputError("does not match the tree", file=file, place=place, value=shown, allowed=f"shape {shape}")
+    return array if operator is None else _of_kind(array, operator, file)
+
+
+def _exact(values: object) -> Values:
+    """Return an array of ``values``; integers stay exact where NumPy would round them."""
+    array = as_array(values, "values")
+    if hasattr(values, "__array__") or array.dtype.kind not in "fO":
+        return array
+    cells = np.array(values, dtype=object).ravel().tolist()
+    if not all(isinstance(cell, int | np.integer) for cell in cells):
+        return array
+    low, high = min(cells, default=0), max(cells, default=0)
+    if low < -(2**63) or high > _LARGEST or (low < 0 and high >= 2**63):
+        wrong = next(i for i, cell in enumerate(cells) if cell in {low, high} and not -(2**63) <= cell < 2**63)
+        raise InputError(
+            "does not fit in 64 bits, as the others do",
+            place=f"values[{wrong}]",
+            value=cells[wrong],
+            allowed="all from -2^63 to 2^63 - 1, or all from 0 to 2^64 - 1",
+            cure="give real numbers, which are rounded",
+        )
+    return np.array(values, dtype=np.int64 if high < 2**63 else np.uint64)
+
+
+def _of_kind(array: Values, operator: str, file: Path | None) -> Values:
+    """Return the values as int64, uint64 or float64; raises :class:`InputError` for others."""
+    kinds = "iub" if operator in _INTEGERS_ONLY else "iubf"
+    allowed = "integers" if operator in _INTEGERS_ONLY else "integers or real numbers"
+    if array.dtype.kind not in kinds or array.dtype.itemsize > 8:
+        problem, shown = f"are not {allowed}", f"array of {array.dtype}"
+        if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+            allowed = "numbers of 64 bits or fewer"
+        raise InputError(problem, file=file, place="values", value=shown, allowed=f"{allowed} for --op {operator}")
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)
+        wrong = np.flatnonzero(~np.isfinite(array))
+        if operator == "product" and len(wrong):
+            where, found = f"values[{wrong[0]}]", float(array[wrong[0]])
+            raise InputError("is not finite", file=file, place=where, value=found, allowed="finite factors")
+    elif array.dtype != np.uint64:
+        array = array.astype(np.int64)
+    if operator == "affine" and ((array < 0) | (array >= 2**31 - 1)).any():
+        raise InputError("are out of range", file=file, place="values", allowed="0 to 2^31 - 2 for affine maps")
+    return array.astype(np.int64) if operator == "affine" else array
+
+
+def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search | None) -> Values:
+    """Return the numbers in lines of text: a vertex' own, in order, or after its number or name."""
+    text = decode_text(data, file=file)
+    split = csv.reader(io.StringIO(text), delimiter="," if "," in text else "\t" if "\t" in text else " ")
+    cells: list[Any] = [None] * tree.n
+    names: dict[str, int] | None = None
+    count = 0
+    for turn, row in enumerate(split):
+        if turn % tuning.LINES_AT_ONCE == 0:
+            expect_time(search)
+        row = [cell.strip() for cell in row if cell.strip()]
+        if not row or row[0].startswith("#"):
+            continue
+        place = f"line {split.line_num}"
+        numbers = [_number(cell) for cell in row[-words:]]
+        if len(row) not in {words, words + 1} or None in numbers:
+            if count == 0 and turn == 0 and all(_number(cell) is None for cell in row):
+                continue  # the names of the columns
+            allowed = f"{words} number{'s' if words > 1 else ''} per line, or a vertex before them"
+            raise InputError("is no value", file=file, place=place, value=" ".join(row), allowed=allowed)
+        vertex = count
+        if len(row) > words:
+            if names is None:
+                names = _vertices(tree)
+            vertex = names.get(row[0], -1)
+        if not 0 <= vertex < tree.n:
+            problem = "names no vertex of the tree" if len(row) > words else "is one value too many"
+            allowed = f"{tree.n} vertices, by number or by a name that only one of them has"
+            raise InputError(problem, file=file, place=place, value=row[0], allowed=allowed)
+        if cells[vertex] is not None:
+            raise InputError("is a second value of a vertex", file=file, place=place, value=row[0])
+        cells[vertex] = numbers[0] if words == 1 else numbers
+        count += 1
+    if count < tree.n:
+        missing = f"vertex {cells.index(None)}"
+        raise InputError(
+            "has too few values", file=file, place="values", value=f"none of {missing}", allowed=f"{tree.n}"
+        )
+    try:
+        return _exact(cells)
+    except InputError as error:
+        raise error.in_file(file) from None
+
+
+def _number(cell: str) -> int | float | None:
+    for kind in (int, float):
+        try:
+            return kind(cell)
+        except ValueError:
+            continue
+    return None
+
+
+def _vertices(tree: Tree) -> dict[str, int]:
+    """Return the vertex of every number and of every name that is not shared; names come first."""
+    found = {str(v): v for v in range(tree.n)}
+    if tree.labels is not None:
+        names = tree.labels.names()
+        found |= {name: v for v, name in enumerate(names) if name}
+        seen: set[str] = set()
+        for name in names:
+            if name and name in seen:
+                found[name] = -1
+            seen.add(name)
+    return found
