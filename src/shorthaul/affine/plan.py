@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -28,3 +29,103 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.statements)
+
+
+class StatementText(TypedDict):
+    """A statement as it was read."""
+
+    name: str
+    text: str
+    line: int
+    domain: str
+
+
+class ProgramText(TypedDict):
+    """A program as it was read."""
+
+    function: str
+    parameters: list[str]
+    defaults: dict[str, int]
+    statements: list[StatementText]
+
+
+class ShortForm(TypedDict):
+    """A formula without guards and floors, and the conditions under which it holds."""
+
+    formula: str
+    where: list[str]
+
+
+class OrderStep(TypedDict):
+    """One step of a derived order: its statements, their order, and how long each class of values is kept."""
+
+    statements: list[str]
+    order: str
+    kept: list[str]
+
+
+class UpperDocument(TypedDict):
+    """A derived order: formulas of its loads, of its tiles, and how near the lower bound it comes."""
+
+    formula: str
+    simple: ShortForm | None
+    leading: str
+    tiles: dict[str, str]
+    holds_for: str
+    where: dict[str, str]
+    tightness: float
+    steps: list[OrderStep]
+    method: str
+    value: NotRequired[float]
+    value_bytes: NotRequired[float]
+    replayed_loads_words: NotRequired[int | None]
+
+
+class BoundExtra(TypedDict):
+    """What ``bound`` says beside the bound; ``upper`` is None where no order was derived."""
+
+    sizes: dict[str, int]
+    program: ProgramText
+    upper: UpperDocument | None
+    operations: float | None
+
+
+class PlanExtra(TypedDict):
+    """What ``plan`` says beside the order."""
+
+    sizes: dict[str, int]
+    tiling: str
+    operations: float | None
+    program_order_loads_words: int
+    upper: UpperDocument | None
+
+
+class CheckExtra(TypedDict):
+    """What ``check`` says: ``sizes`` of the plan replayed, or the ``formula`` of the bound tested."""
+
+    sizes: NotRequired[dict[str, int]]
+    formula: NotRequired[str]
+
+
+class SweepPoint(TypedDict):
+    """One size of fast memory; the entries ``peak_`` and ``may_be_compute_bound`` only with ``balance``."""
+
+    S: int
+    bound: float
+    loads_words: float | None
+    bound_bytes: float
+    loads_bytes: float | None
+    oi_limit: float | None
+    oi_reached: float | None
+    peak_limit: NotRequired[float | None]
+    peak_reached: NotRequired[float | None]
+    may_be_compute_bound: NotRequired[bool]
+
+
+class SweepExtra(TypedDict):
+    """What ``sweep`` found."""
+
+    points: list[SweepPoint]
+    operations: float | None
+    formula: str
+    upper: UpperDocument | None

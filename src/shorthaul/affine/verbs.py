@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -20,7 +20,17 @@ from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, Pl
 from shorthaul.affine.oracle import examine
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text, upper_document
-from shorthaul.affine.plan import IntArray, Plan
+from shorthaul.affine.plan import (
+    BoundExtra,
+    CheckExtra,
+    IntArray,
+    Plan,
+    PlanExtra,
+    ProgramText,
+    SweepExtra,
+    SweepPoint,
+    UpperDocument,
+)
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
@@ -58,7 +68,7 @@ MODEL = (
     PROGRAMS,
     PLANS,
 )
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 
     The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
@@ -116,7 +126,7 @@ def _upper_bound(
         return None
 
 
-def _upper_document(upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None) -> dict[str, Any] | None:
+def _upper_document(upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None) -> UpperDocument | None:
     """Return the derived order as JSON, None if there is none or the search ends before its formulas are known."""
     try:
         return None if upper is None else upper_document(upper, lower, sizes)
@@ -192,7 +202,7 @@ def bound_text(made: Bound, form: str) -> str:
     return "\n".join([*lines, "", made.proof])
 
 
-def _described(program: Program) -> dict[str, Any]:
+def _described(program: Program) -> ProgramText:
     return {
         "function": program.name,
         "parameters": list(program.parameters),
@@ -209,7 +219,7 @@ def _described(program: Program) -> dict[str, Any]:
     PROGRAMS,
     PLANS,
 )
-def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
     ``size`` must give every parameter and S. Cost: ``loads_words``.
@@ -228,7 +238,9 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
             raise NoPlanError("no plan found before the search ended: give it more time, or smaller sizes") from None
 
 
-def _planned(program: Program, options: PlanOptions, search: Search, source: Source[Program] | None) -> Result[Plan]:
+def _planned(
+    program: Program, options: PlanOptions, search: Search, source: Source[Program] | None
+) -> Result[Plan, PlanExtra]:
     sizes = require_sizes(options.size, program, fast_memory=True)
     capacity = sizes[FAST_MEMORY]
     flow = flow_dependences(program)
@@ -316,7 +328,9 @@ def _plan_of(program: Program, cdag: ConcreteCdag, order: Any, sizes: Mapping[st
     PLANS,
     plan="A plan to replay, a result that holds one, or the path of a file; None: test the bound.",
 )
-def check(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
+def check(
+    workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]
+) -> Result[Plan, CheckExtra]:
     """Replay the plan ``given``; without one, run the validity oracle on the program and its bound.
 
     The status is ``invalid`` if anything is violated.
@@ -359,7 +373,7 @@ def _replayed(
     options: CheckOptions,
     search: Search,
     source: Source[Program] | None,
-) -> Result[Plan]:
+) -> Result[Plan, CheckExtra]:
     report = check_plan(program, given)
     sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
     least = _core_bound(program, found, sizes, flow)
@@ -384,7 +398,7 @@ def _replayed(
     PROGRAMS,
     PLANS,
 )
-def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
     ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
@@ -431,9 +445,9 @@ def _points(
     spaced: Sequence[int],
     options: SweepOptions,
     widths: tuple[int, int],
-) -> list[dict[str, Any]]:
+) -> list[SweepPoint]:
     """Return the points of a sweep: those without a derived order where the search ends, at least the first one."""
-    points: list[dict[str, Any]] = []
+    points: list[SweepPoint] = []
     for capacity in spaced:
         if points and is_out_of_effort():
             break
@@ -451,7 +465,7 @@ def _point(
     sizes: Mapping[str, int],
     options: SweepOptions,
     widths: tuple[int, int],
-) -> dict[str, Any]:
+) -> SweepPoint:
     value, work = max(0.0, found.value(sizes)), _operations(found, sizes)
     fits = upper is not None and sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
@@ -466,7 +480,7 @@ def _point(
             intensity = point[f"oi_{name}"]
             point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / options.balance)
         point["may_be_compute_bound"] = point["peak_limit"] in (None, 1.0)
-    return point
+    return cast("SweepPoint", point)
 
 
 def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:

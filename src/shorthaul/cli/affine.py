@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -93,7 +93,7 @@ def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: A
     source = _read(workload, options.function)
     from shorthaul.affine import verbs as planning
     from shorthaul.cli.output import finish
-    from shorthaul.report.text import print_table
+    from shorthaul.report.text import entries, print_table
 
     result = planning.sweep(source, options=options, search=search.search())
     columns = {
@@ -109,7 +109,7 @@ def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: A
     }
     other = ("bound", "loads_words") if options.unit == "bytes" else ("bound_bytes", "loads_bytes")
     shown = [key for key in columns if key in result.extra["points"][0] and key not in other]
-    rows: list[list[Any]] = [[point[key] for key in shown] for point in result.extra["points"]]
+    rows = entries(result.extra["points"], shown)
     names = [columns[key] for key in shown]
     print_table(names, rows, file=sys.stderr if output.json else sys.stdout)
     finish(result, output)

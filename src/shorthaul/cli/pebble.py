@@ -75,10 +75,10 @@ def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, searc
     source = _load(workload, read)
     result = trade_off.memory(source, options=options, search=search.search())
     if not output.json:
-        from shorthaul.report.text import print_table
+        from shorthaul.report.text import entries, print_table
 
         columns = ("capacity_bits", "area_um2", "relative_leakage", "relative_read_energy")
-        rows = [[one[name] for name in columns] for one in result.extra["sram"]["estimates"]]
+        rows = entries(result.extra["sram"]["estimates"], columns)
         print_table(columns, rows, file=sys.stdout, title=f"SRAM: {result.extra['sram']['source']}")
     _finish(result, source.workload, output)
 

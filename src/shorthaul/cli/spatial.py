@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from shorthaul.core.result import Result
     from shorthaul.core.search import Search
     from shorthaul.spatial.model import Tree
-    from shorthaul.spatial.plan import Layout, VertexTable
+    from shorthaul.spatial.plan import Layout, PlanExtra, RunExtra, VertexTable
 
 app = typer.Typer(
     no_args_is_help=True, help="Trees laid out on a grid of processors, and the algorithms that run there."
@@ -57,13 +57,16 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: Sea
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 
 
-def _print_plan(result: Result[Layout], output: Output) -> None:
+def _print_plan(result: Result[Layout, PlanExtra], output: Output) -> None:
     extra, bound = result.extra, None if result.bound is None else result.bound.value
-    here = {"placement": "this layout", **(result.cost or {}), "energy_per_vertex": extra["energy_per_vertex"]}
-    relayed = {"placement": "the same through the virtual tree", "link_load": None, **extra["virtual_tree"]}
+    from shorthaul.report.text import entries
+
+    of_edges: dict[str, Any] = {**(result.cost or {}), "energy_per_vertex": extra["energy_per_vertex"]}
+    here = {"placement": "this layout", **of_edges}
+    relayed = {"placement": "the same through the virtual tree", **extra["virtual_tree"]}
     columns = ("placement", "energy_hops", "bound", "energy_per_vertex", "distance_hops", "link_load")
     rows = [{"bound": bound, **row} for row in (here, relayed, *extra["baselines"])]
-    _print(columns, [[row[name] for name in columns] for row in rows], output)
+    _print(columns, entries(rows, columns), output)
     if "creation" in extra:
         created = extra["creation"]
         amounts = [*created.items(), ("bound on energy_hops", created["bound"]["value"])]
@@ -149,14 +152,15 @@ def _suffix(output: Output) -> str:
     return output_suffix(output.output)
 
 
-def _finish_run(result: Result[VertexTable], output: Output, suffix: str) -> None:
+def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: str) -> None:
     from shorthaul.core.document import write_bytes
+    from shorthaul.report.text import entries
     from shorthaul.spatial.formats.files import table_bytes, table_document
 
     assert result.plan is not None
     counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
     names = [name for name in (*counted, "cycles") if name in result.extra]
-    _print(names, [[result.extra[name] for name in names]], output)
+    _print(names, entries([result.extra], names), output)
     data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
     document = table_document(result.plan, None if output.output is None else from_result(output.output, output), data)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))

@@ -66,10 +66,10 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
     from shorthaul.tensor import verbs as planning
 
     result = planning.run(workload, plan_file, options=options, search=search.search())
-    outcome = result.extra.get("run")
-    if outcome is not None:
+    done = result.extra["run"]
+    if done is not None:
         columns = ("loads", "stores", "peak", "largest_error")
-        rows = [[outcome[column] for column in columns]]
+        rows = [[done["loads"], done["stores"], done["peak"], done["largest_error"]]]
         print_table(columns, rows, file=sys.stderr if output.json else sys.stdout, title="executed")
     _finish(result, output)
 
@@ -85,7 +85,9 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
     columns = (options.over, "latency", "bound", "gap", "status")
     rows = [
         [
-            *(point[column] for column in columns[:3]),
+            point.get(options.over),
+            point["latency"],
+            point["bound"],
             "-" if point["gap"] is None else f"{point['gap']:.2%}",
             point["status"],
         ]

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, cast
+
+from typing_extensions import TypeVar
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
@@ -18,6 +20,7 @@ from shorthaul.core.figure import Figure, figure_document
 from shorthaul.core.provenance import Provenance
 
 PlanT_co = TypeVar("PlanT_co", covariant=True)
+ExtraT_co = TypeVar("ExtraT_co", bound=Mapping[str, object], covariant=True, default=Mapping[str, object])
 
 #: The version of every result document's layout.
 RESULT_VERSION = 1
@@ -43,12 +46,12 @@ class PlanFile:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Generic[PlanT_co]):
+class Result(Generic[PlanT_co, ExtraT_co]):
     """What every verb of every engine returns.
 
     ``kind`` names the document (``shorthaul/tensor-result``); ``status`` is None for verbs that seek no plan
     (``bound``, ``cases``). A plan can only be carried together with a check that passed; a cost below its bound is
-    refused. ``extra`` holds what one engine adds to its document; ``figures`` what the report draws.
+    refused. ``extra`` holds what one verb adds to its document, a typed dictionary; ``figures`` what the report draws.
 
     Raises :class:`DefectError` if the plan's check is missing or failed, or if the cost beats the bound.
     """
@@ -60,7 +63,7 @@ class Result(Generic[PlanT_co]):
     check: CheckReport | None = None
     plan: PlanT_co | None = None
     provenance: Provenance | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: ExtraT_co = field(default_factory=lambda: cast("ExtraT_co", {}))
     figures: tuple[Figure, ...] = ()
     plan_file: PlanFile | None = field(default=None, compare=False)
 

@@ -1,10 +1,10 @@
-"""The plan: points of a Pareto front, each a mapping with its periodic schedule."""
+"""The plan: points of a Pareto front, each a mapping with its periodic schedule; and what results say."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,71 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """Return the plan as JSON."""
         return {"front": [point.document() for point in self.front]}
+
+
+class FrontBounds(TypedDict):
+    """Lower bounds on every point of a front, each as in a result document."""
+
+    period: Mapping[str, object]
+    footprint_bytes: Mapping[str, object]
+    core_cost: Mapping[str, object]
+    period_at_core_cost: list[list[float]]
+
+
+class HypervolumeDocument(TypedDict):
+    """How good a front is, between the ideal point and the reference point."""
+
+    by_generation: list[float]
+    of_front: float
+    ideal: list[float]
+    reference: list[float]
+
+
+class PlanExtra(TypedDict):
+    """What ``plan`` says beside the front."""
+
+    front_bound: FrontBounds
+    hypervolume: HypervolumeDocument
+    generations: int
+
+
+class BoundExtra(TypedDict):
+    """What ``bound`` says: bounds on the front, or the memories of the one mapping it was given."""
+
+    front_bound: NotRequired[FrontBounds]
+    channel_binding: NotRequired[dict[str, str]]
+
+
+class ExploredRun(TypedDict):
+    """One exploration of a sweep: its strategy and seed, and its front's hypervolume and least costs."""
+
+    strategy: str
+    seed: int
+    points: int
+    relative_hypervolume: float
+    period: int
+    footprint_bytes: int
+    core_cost: float
+
+
+class SweepExtra(TypedDict):
+    """What ``sweep`` compared."""
+
+    runs: list[ExploredRun]
+
+
+class ExecutedPoint(TypedDict):
+    """One point executed: frames made, whether all are identical to the direct ones, how full each buffer was."""
+
+    period: int
+    footprint_bytes: int
+    core_cost: float
+    frames: int
+    identical: bool
+    fullest: dict[str, int]
+
+
+class RunExtra(TypedDict):
+    """What ``run`` executed."""
+
+    run: list[ExecutedPoint]

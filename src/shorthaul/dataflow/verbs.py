@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 import numpy as np
 
@@ -58,7 +58,7 @@ from shorthaul.dataflow.options import (
     ScheduleOptions,
     SweepOptions,
 )
-from shorthaul.dataflow.plan import Plan, Point, covers
+from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def plan(
     *,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[PlanKeywords],
-) -> Result[Plan]:
+) -> Result[Plan, PlanExtra]:
     """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
 
     Every point has been replayed by the checker and carries the bound on its own period. Raises :class:`InputError`,
@@ -264,7 +264,7 @@ def bound(
     mapping: Decisions | str | PathLike[str] | None = None,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[BoundKeywords],
-) -> Result[Plan]:
+) -> Result[Plan, BoundExtra]:
     """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
 
     >>> from shorthaul.dataflow.workloads.generators import figure7
@@ -276,7 +276,7 @@ def bound(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
     decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, 0)
-    extra: dict[str, Any] = {}
+    extra: BoundExtra = {}
     if decisions is None:
         bounds = _bounds(application, machine, options.strategy)
         found, extra = bounds.period, {"front_bound": bounds.document()}
@@ -348,7 +348,7 @@ def sweep(
     *,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[SweepKeywords],
-) -> Result[Plan]:
+) -> Result[Plan, SweepExtra]:
     """Explore with every strategy and seed, runs spread over processes; compare their fronts by relative hypervolume.
 
     Objectives are scaled to 0 (best) and 1 (worst) over all compared fronts, the reference point is 1. The plan holds
@@ -369,7 +369,7 @@ def sweep(
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
     everything = _objectives([point for *_, front, _ in runs for point in front])
     low, high = everything.min(axis=0), everything.max(axis=0)
-    rows = [
+    rows: list[ExploredRun] = [
         {
             "strategy": strategy,
             "seed": seed,

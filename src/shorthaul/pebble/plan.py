@@ -1,10 +1,11 @@
-"""The plan: a sequence of moves of the weighted red-blue pebble game."""
+"""The plan: a sequence of moves of the weighted red-blue pebble game; and what results say beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -70,3 +71,98 @@ def join(plans: Iterable[Plan]) -> Plan:
     if not parts:
         return plan_of([])
     return Plan(np.concatenate([part.kinds for part in parts]), np.concatenate([part.nodes for part in parts]))
+
+
+class ProblemSize(TypedDict):
+    """The size of a problem; weights and budgets are in the unit of the weights."""
+
+    nodes: int
+    edges: int
+    inputs: int
+    outputs: int
+    budget: int | None
+    least_budget: int
+    algorithmic_bound: int
+
+
+class BoundExtra(TypedDict):
+    """What ``bound`` and ``check`` say beside cost and bound."""
+
+    problem: ProblemSize
+
+
+class PlanExtra(BoundExtra):
+    """What ``plan`` says beside the schedule: its method, and how many values it computes."""
+
+    method: str
+    operations: int
+
+
+class Execution(TypedDict):
+    """An execution on numbers, compared with the direct result; ``error`` is the largest relative one."""
+
+    kernel: str
+    error: float
+    agrees: bool
+    outputs: int
+
+
+class RunExtra(BoundExtra):
+    """What ``run`` says beside the schedule; no ``run`` where the plan broke a rule and was not executed."""
+
+    method: NotRequired[str]
+    operations: NotRequired[int]
+    run: NotRequired[Execution]
+
+
+class PointBound(TypedDict):
+    """The lower bound of one point of a sweep."""
+
+    of: str
+    value: float
+    method: str
+
+
+class SweepPoint(TypedDict):
+    """One budget: the traffic of the schedule found, its bound, and that of the baselines where they were made."""
+
+    budget: int
+    traffic: int
+    bound: PointBound
+    gap: float | None
+    method: str
+    status: str
+    layer_by_layer: NotRequired[int]
+    layer_by_layer_freeing: NotRequired[int]
+
+
+class SweepExtra(BoundExtra):
+    """What ``sweep`` found."""
+
+    points: list[SweepPoint]
+
+
+class SramEstimate(TypedDict):
+    """What a memory of ``capacity_bits`` takes; leakage and read energy relative to 1 Kb."""
+
+    capacity_bits: int
+    area_um2: float
+    relative_leakage: float
+    relative_read_energy: float
+    interpolated: bool
+    extrapolated: bool
+    cacti: NotRequired[dict[str, float]]
+
+
+class SramTable(TypedDict):
+    """Estimates, and where they come from."""
+
+    source: str
+    estimates: list[SramEstimate]
+
+
+class MemoryExtra(SweepExtra):
+    """What ``memory`` says beside the schedule at the smallest budget; ``points`` is the curve of budgets below."""
+
+    method: str
+    sram: SramTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from shorthaul.pebble.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
-from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
@@ -47,22 +47,23 @@ class Point:
     status: str
     baselines: tuple[int, int] | None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> SweepPoint:
         """Return the point as a JSON object."""
-        named = {} if self.baselines is None else dict(zip(views.BASELINES, self.baselines, strict=True))
-        return {
+        point: SweepPoint = {
             "budget": self.budget,
             "traffic": self.traffic,
             "bound": {"of": "traffic", "value": self.bound, "method": self.bound_method},
             "gap": gap(self.traffic, self.bound),
             "method": self.method,
             "status": self.status,
-            **named,
         }
+        if self.baselines is not None:
+            point["layer_by_layer"], point["layer_by_layer_freeing"] = self.baselines
+        return point
 
 
 @verb(MemoryOptions, CDAGS, PLANS)
-def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Plan]:
+def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Plan, MemoryExtra]:
     """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
 
     With a method's name, that method's own smallest budget. ``cost`` has ``budget`` beside the amounts of the schedule;
@@ -104,10 +105,13 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     )
 
 
-def _estimate(one: sram.Sram) -> dict[str, Any]:
+def _estimate(one: sram.Sram) -> SramEstimate:
     """Return an SRAM estimate as a JSON object, with what a ``cacti`` program says where there is one."""
     measured = sram.cacti(one.capacity_bits)
-    return views.sram_document(one) | ({} if measured is None else {"cacti": measured})
+    document = views.sram_document(one)
+    if measured is not None:
+        document["cacti"] = measured
+    return document
 
 
 def _smallest(cdag: Cdag, options: MemoryOptions, search: Search) -> tuple[int, Found, int]:
@@ -239,7 +243,7 @@ def parse_budgets(text: str, place: str) -> list[int]:
 
 
 @verb(SweepOptions, CDAGS, PLANS)
-def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
 
     The points are in ``extra["points"]``, each with its own bound. Raises :class:`InputError` for wrong budgets or a

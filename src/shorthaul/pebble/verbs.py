@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
-from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy import find_plan, lower_bound
@@ -54,7 +54,7 @@ def cases() -> tuple[Case[Cdag], ...]:
 
 
 @verb(PlanOptions, CDAGS, PLANS)
-def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
 
     Cost entries are in the unit of the weights. Raises
@@ -89,7 +89,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
 
 
 @verb(BoundOptions, CDAGS, PLANS)
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 
     Raises :class:`InfeasibleError` if a node cannot be computed within the budget.
@@ -115,7 +115,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]
 
 
 @verb(CheckOptions, CDAGS, PLANS)
-def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
+def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan, BoundExtra]:
     """Return what an independent replay of a plan finds: every violation, the cost, the peak.
 
     Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked.
@@ -167,7 +167,7 @@ def run(
     *,
     data: Sequence[float] | FloatArray | str | PathLike[str] | None = None,
     **keywords: Unpack[RunKeywords],
-) -> Result[Plan]:
+) -> Result[Plan, RunExtra]:
     """Execute a plan on numbers through a fast memory, and compare with the direct result.
 
     ``extra["run"]`` tells the kernel, the largest relative error and whether the results agree. A plan that breaks the
@@ -179,22 +179,30 @@ def run(
     """
     cdag, options, search, source = asked(workload, CDAGS, RunOptions, keywords)
     made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
+    result: Result[Plan, BoundExtra]
     if plan is None:
         result = _plan(source, options=made, search=search)
     else:
         rules = CheckOptions(budget=options.budget, recompute=True)
         result = check(source, plan, options=rules, search=search)
-    result = replace(result, provenance=provenance("pebble run", options=options, source=source, search=search))
-    if result.status is Status.INVALID or result.plan is None:
-        return result
+    extra = cast("RunExtra", result.extra)
+    made_by = provenance("pebble run", options=options, source=source, search=search)
+    ran = cast("Result[Plan, RunExtra]", replace(result, provenance=made_by))
+    if ran.status is Status.INVALID or ran.plan is None:
+        return ran
     numbers = _numbers(data, options, cdag, search)
     budget = None if plan is not None and options.budget is None else options.budget or cdag.least_budget()
-    done = execute(cdag, result.plan, budget, numbers)
+    done = execute(cdag, ran.plan, budget, numbers)
     if not done.agrees:
         raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
-    document = {"kernel": done.kernel, "error": done.error, "agrees": done.agrees, "outputs": len(done.outputs)}
-    figures = (*result.figures, views.of_execution(done.kernel, done.outputs, done.expected))
-    return replace(result, extra={**result.extra, "run": document}, figures=figures)
+    document: Execution = {
+        "kernel": done.kernel,
+        "error": done.error,
+        "agrees": done.agrees,
+        "outputs": len(done.outputs),
+    }
+    figures = (*ran.figures, views.of_execution(done.kernel, done.outputs, done.expected))
+    return replace(ran, extra={**extra, "run": document}, figures=figures)
 
 
 def _numbers(data: object, options: RunOptions, cdag: Cdag, search: Search) -> FloatArray:
@@ -225,7 +233,7 @@ def checked(cdag: Cdag, found: Plan, budget: int, *, recompute: bool) -> CheckRe
     return report
 
 
-def problem_document(cdag: Cdag, budget: int | None) -> dict[str, Any]:
+def problem_document(cdag: Cdag, budget: int | None) -> ProblemSize:
     """Return the size of the problem as a JSON object."""
     return {
         "nodes": cdag.n,
@@ -244,6 +252,6 @@ def cost_of(report: CheckReport) -> Cost:
     return report.cost
 
 
-def _extra(cdag: Cdag, budget: int, found: Found) -> dict[str, Any]:
+def _extra(cdag: Cdag, budget: int, found: Found) -> PlanExtra:
     operations = cdag.n - len(cdag.inputs())
     return {"method": found.method, "problem": problem_document(cdag, budget), "operations": operations}

@@ -13,7 +13,7 @@ from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
-from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.plan import Move, Plan, SramEstimate
 from shorthaul.pebble.sram import SOURCE, Sram
 
 FloatArray = npt.NDArray[np.float64]
@@ -119,7 +119,7 @@ def of_points(points: Sequence[tuple[int, int, float, tuple[int, int] | None]]) 
     return (Series("Search against traffic", "fast memory (weight)", "traffic (weight)", tuple(lines), log_x=True),)
 
 
-def sram_document(one: Sram) -> dict[str, float | int | bool]:
+def sram_document(one: Sram) -> SramEstimate:
     """Return an SRAM estimate as a JSON object."""
     return {
         "capacity_bits": one.capacity_bits,

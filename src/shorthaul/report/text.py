@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -38,6 +38,11 @@ def amount(value: float | None) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"
+
+
+def entries(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> list[list[Any]]:
+    """Return the entries ``names`` of every row, None where it has none."""
+    return [[row.get(name) for name in names] for row in rows]
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, file: TextIO, title: str = "") -> None:

@@ -26,7 +26,7 @@ from shorthaul.spatial.formats.files import array_from_bytes
 from shorthaul.spatial.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
-from shorthaul.spatial.plan import VertexTable
+from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.treefix_verb import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
 from shorthaul.spatial.verbs import KIND, place_on_machine
 
@@ -47,7 +47,7 @@ def lca(
     workload: Workload,
     queries: Pairs | str | PathLike[str] | None = None,
     **keywords: Unpack[LcaKeywords],
-) -> Result[VertexTable]:
+) -> Result[VertexTable, RunExtra]:
     """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
 
     The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).

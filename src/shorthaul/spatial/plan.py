@@ -1,10 +1,10 @@
-"""The plan: a layout, one processor of the grid for every vertex; and tables of what the algorithms computed."""
+"""The plan: a layout, a processor for every vertex; tables of what algorithms computed; what results say beside."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -33,3 +33,84 @@ class VertexTable:
     """What an algorithm computed: arrays by name, one entry per vertex (or query)."""
 
     arrays: Mapping[str, npt.NDArray[Any]]
+
+
+class BoundExtra(TypedDict):
+    """What ``bound`` and ``check`` say beside the bound: vertices, width and height of the grid."""
+
+    vertices: NotRequired[int]
+    grid: NotRequired[list[int]]
+
+
+class RelayedCost(TypedDict):
+    """The cost of one message per edge of the virtual tree, whose vertices have few children."""
+
+    energy_hops: int
+    energy_per_vertex: float
+    distance_hops: int
+    depth: int
+    nodes: int
+    bound: int
+
+
+class PlanExtra(TypedDict):
+    """What ``plan`` says beside the layout; ``baselines`` are the costs of other orders along the same curve."""
+
+    vertices: int
+    grid: list[int]
+    curve: str
+    energy_per_vertex: float
+    energy_per_edge: float
+    virtual_tree: RelayedCost
+    baselines: list[dict[str, float | str]]
+    creation: NotRequired[dict[str, Any]]
+
+
+class RunExtra(TypedDict):
+    """What ``treefix`` and ``lca`` say beside the cost of their messages."""
+
+    vertices: int
+    grid: list[int]
+    method: str
+    energy_per_vertex: float
+    messages: int
+    rounds: int
+    longest_message_hops: int
+    cycles: float
+    words_per_processor: NotRequired[int]
+    messages_per_processor: NotRequired[int]
+    predicted_cycles: NotRequired[dict[str, float]]
+    queries: NotRequired[int]
+    barriers: NotRequired[bool]
+
+
+class SweepPoint(TypedDict):
+    """One tree with one placement or one algorithm; ``distance_hops`` and ``link_load`` where they were counted."""
+
+    vertices: int
+    what: str
+    energy_hops: float
+    depth: float
+    distance_hops: NotRequired[float]
+    link_load: NotRequired[float]
+    energy_per_vertex: float
+    bound: float
+
+
+class GrowthFit(TypedDict):
+    """How energy and depth grow with the number of vertices."""
+
+    what: str
+    energy_exponent: float
+    energy_factor: float
+    energy_misfit: float
+    depth_per_doubling: float
+    depth_offset: float
+    depth_exponent: float
+
+
+class SweepExtra(TypedDict):
+    """What ``sweep`` found."""
+
+    points: list[SweepPoint]
+    fits: list[GrowthFit]

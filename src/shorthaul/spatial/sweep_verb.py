@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
+from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.provenance import provenance
@@ -20,6 +21,7 @@ from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions, TreefixOptions, TreeOptions
+from shorthaul.spatial.plan import GrowthFit, SweepExtra, SweepPoint
 from shorthaul.spatial.treefix_verb import treefix
 from shorthaul.spatial.verbs import KIND, place
 
@@ -83,7 +85,7 @@ def sizes_from_text(text: str) -> list[int]:
     reading=TreeOptions,
     workload=f"The tree: {TREES.accepted}; a built-in one without n is made at each of ``sizes``. Or a list of cases.",
 )
-def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None]:
+def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None, SweepExtra]:
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
 
     The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
@@ -97,8 +99,8 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
     orders = _names(options.orders, ORDERS, "--orders")
     curves = _names(options.curves, CURVES, "--curves")
     methods = _names(options.methods, METHODS, "--methods")
-    points: list[dict[str, Any]] = []
-    lines: dict[str, list[dict[str, Any]]] = {}
+    points: list[SweepPoint] = []
+    lines: dict[str, list[SweepPoint]] = {}
     for source in sources:
         tree = source.workload
         light_first = positions(tree, "light-first")
@@ -118,8 +120,10 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
                 what = f"treefix {direction}, {method}"
                 points.append(_point(tree.n, what, result.cost, result.bound.value))
                 lines.setdefault(what, []).append(points[-1])
-    fits: list[dict[str, float | str]] = [
-        {"what": what, **growth_fit(run)} for what, run in lines.items() if len({p["vertices"] for p in run}) > 1
+    fits = [
+        cast("GrowthFit", {"what": what, **growth_fit(run)})
+        for what, run in lines.items()
+        if len({p["vertices"] for p in run}) > 1
     ]
     curves_of = {what: [(p["vertices"], p["energy_per_vertex"]) for p in run] for what, run in lines.items()}
     return Result(
@@ -161,8 +165,10 @@ def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     return {name: round(float(value), 4) + 0.0 for name, value in figures.items()}
 
 
-def _point(n: int, what: str, cost: Any, bound: float) -> dict[str, Any]:
-    return {"vertices": n, "what": what, **cost, "energy_per_vertex": cost["energy_hops"] / n, "bound": bound}
+def _point(n: int, what: str, cost: Cost, bound: float) -> SweepPoint:
+    per_vertex = cost["energy_hops"] / n
+    point = {"vertices": n, "what": what, **cost, "energy_per_vertex": per_vertex, "bound": bound}
+    return cast("SweepPoint", point)
 
 
 def _names(text: str, known: Sequence[str], flag: str) -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import MachineOptions, TreefixOptions, TreeOptions
-from shorthaul.spatial.plan import VertexTable
+from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs import KIND, place_on_machine
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def treefix(
     *,
     operator: Operator | None = None,
     **keywords: Unpack[TreefixKeywords],
-) -> Result[VertexTable]:
+) -> Result[VertexTable, RunExtra]:
     """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
 
     The result's plan is a table of
@@ -235,12 +235,12 @@ def treefix_bound(stored: StoredTree, direction: str) -> Bound:
 
 
 def run_figures(
-    n: int, stored: StoredTree, computer: SpatialComputer, method: str, more: dict[str, Any]
-) -> dict[str, Any]:
+    n: int, stored: StoredTree, computer: SpatialComputer, method: str, more: Mapping[str, object]
+) -> RunExtra:
     """Return what a run adds to its result document."""
     energy = computer.cost()["energy_hops"]
     grid = [stored.grid.width, stored.grid.height]
-    return {
+    figures = {
         "vertices": n,
         "grid": grid,
         "method": method,
@@ -248,6 +248,7 @@ def run_figures(
         **computer.figures(),
         **more,
     }
+    return cast("RunExtra", figures)
 
 
 def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:

@@ -28,7 +28,7 @@ from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
 from shorthaul.spatial.options import PlacingOptions, PlanOptions, TreeOptions
-from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
 from shorthaul.spatial.workloads.cases import CASES
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def place_on_machine(tree: Tree, options: PlacingOptions, search: Search) -> Sto
 
 
 @verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions)
-def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout]:
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
 
     The cost is that of one message from every parent to each of its children. Raises :class:`InputError`,
@@ -132,6 +132,17 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout]
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
+    extra: PlanExtra = {
+        "vertices": tree.n,
+        "grid": [layout.grid.width, layout.grid.height],
+        "curve": curve,
+        "energy_per_vertex": cost["energy_hops"] / tree.n,
+        "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
+        "virtual_tree": virtual,
+        "baselines": baselines,
+    }
+    if options.create:
+        extra["creation"] = _creation(tree, layout, curve, light_first, search)
     return Result(
         KIND,
         Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
@@ -140,27 +151,18 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout]
         check=report,
         plan=layout,
         provenance=provenance("spatial plan", options=options, source=source, search=search),
-        extra={
-            "vertices": tree.n,
-            "grid": [layout.grid.width, layout.grid.height],
-            "curve": curve,
-            "energy_per_vertex": cost["energy_hops"] / tree.n,
-            "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
-            "virtual_tree": virtual,
-            "baselines": baselines,
-            **(_created(tree, layout, curve, light_first, search) if options.create else {}),
-        },
+        extra=extra,
         figures=views.layout_figures(
             numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
         ),
     )
 
 
-def _created(tree: Tree, layout: Layout, curve: str, light_first: Index, search: Search) -> dict[str, Any]:
+def _creation(tree: Tree, layout: Layout, curve: str, light_first: Index, search: Search) -> dict[str, Any]:
     from shorthaul.spatial.algorithms.creation_cost import creation
 
     start = curves.cells(curve, layout.grid, tree.n)
-    return {"creation": creation(tree, *start, layout.grid, light_first, search=search)}
+    return creation(tree, *start, layout.grid, light_first, search=search)
 
 
 def _row(name: str, cost: Cost, n: int) -> dict[str, float | str]:
@@ -182,7 +184,7 @@ def _baselines(
     return rows
 
 
-def _virtual(stored: StoredTree) -> dict[str, float]:
+def _virtual(stored: StoredTree) -> RelayedCost:
     virtual = stored.virtual()
     x, y = stored.x[virtual.host], stored.y[virtual.host]
     energy, longest = edge_energy(virtual.parent, x, y)
@@ -198,7 +200,7 @@ def _virtual(stored: StoredTree) -> dict[str, float]:
 
 
 @verb(PlacingOptions, TREES, LAYOUTS, reading=TreeOptions)
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout]:
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout, BoundExtra]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
     Of the placement only the grid matters. Raises :class:`InputError`, and
@@ -220,7 +222,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
 
 
 @verb(TreeOptions, TREES, LAYOUTS, workload="The tree as the other verbs take it; None: the one of the layout itself.")
-def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout]:
+def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout, BoundExtra]:
     """Return what a replay of a layout finds: every violation, and the cost as recounted.
 
     The status is

@@ -100,7 +100,7 @@ def load_map(loads: Counts, title: str) -> GridFigure:
     return GridFigure(title, tuple(map(tuple, coarse.tolist())), "messages over a link", (), note)
 
 
-def comparison(title: str, rows: Sequence[Mapping[str, float | str]]) -> Table:
+def comparison(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return rows of named numbers as a table."""
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return Table(title, columns, tuple(tuple(row.get(name) for name in columns) for row in rows))

@@ -1,8 +1,9 @@
-"""A schedule: which operators run together, on which tiles, in which order, and what stays in fast memory between."""
+"""A schedule: which operators run together, on which tiles, in which order, and what stays in fast memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +36,50 @@ class Plan:
     """Subgraphs, executed one after the other."""
 
     subgraphs: tuple[Subgraph, ...]
+
+
+class BoundExtra(TypedDict):
+    """What ``bound`` says beside the bound: the rule set."""
+
+    rules: str
+
+
+class PlanExtra(BoundExtra):
+    """What ``plan`` and ``check`` say beside the schedule: the rule set, and the operations of the whole graph."""
+
+    operations: float
+
+
+class Execution(TypedDict):
+    """An execution on arrays: elements moved, the peak of fast memory, and the largest relative error."""
+
+    loads: float
+    stores: float
+    peak: float
+    largest_error: float
+    outputs: list[int]
+
+
+class RunExtra(PlanExtra):
+    """What ``run`` says beside the schedule; ``run`` is None where the plan broke a rule and was not executed."""
+
+    run: Execution | None
+
+
+class SweepPoint(TypedDict):
+    """One machine: the amount swept under its own name, and what was found; None where nothing fits."""
+
+    capacity: NotRequired[float]
+    bandwidth: NotRequired[float]
+    latency: float | None
+    traffic: float | None
+    bound: float | None
+    gap: float | None
+    status: str
+
+
+class SweepExtra(BoundExtra):
+    """What ``sweep`` found, over ``capacity`` or ``bandwidth``."""
+
+    over: str
+    points: list[SweepPoint]

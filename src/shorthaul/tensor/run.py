@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.tensor.model import Operator, Problem, Rules
-from shorthaul.tensor.plan import Plan, Subgraph
+from shorthaul.tensor.plan import Execution, Plan, Subgraph
 
 Array = NDArray[np.float64]
 #: Rows from, rows to, columns from, columns to (ends excluded).
@@ -30,7 +30,7 @@ class Outcome:
     largest_error: float
     outputs: dict[int, Array]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Execution:
         """Return the outcome as a JSON object, without the arrays."""
         return {
             "loads": self.loads,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack, cast
 
 from shorthaul.core.amounts import gap
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
@@ -18,7 +18,7 @@ from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
-from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
 from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
@@ -55,7 +55,7 @@ def cases() -> tuple[Case[Problem], ...]:
 
 
 @verb(PlanOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
-def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan]:
+def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
 
     The cost is ``latency`` (time), ``traffic`` and
@@ -84,7 +84,7 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
 
 
 @verb(RuleOptions, PROBLEMS, PLANS)
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]:
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
 
     >>> from shorthaul.tensor.workloads.cases import example_3
@@ -103,7 +103,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan]
 
 
 @verb(RuleOptions, PROBLEMS, PLANS)
-def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan]:
+def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan, PlanExtra]:
     """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
 
     The status is ``invalid`` if a rule is broken.
@@ -126,8 +126,7 @@ def _result(
     options: RuleOptions,
     source: Source[Problem] | None,
     search: Search,
-    **extra: Any,
-) -> Result[Plan]:
+) -> Result[Plan, PlanExtra]:
     """Return the result of a verb that has a plan: its replay, beside the lower bound."""
     report = replayed.report()
     floor = lower_bound(problem, RULES[options.rules])
@@ -142,13 +141,13 @@ def _result(
         check=report,
         plan=plan,
         provenance=provenance(f"tensor {verb}", options=options, source=source, search=search),
-        extra={"rules": options.rules, "operations": problem.operations(), **extra},
+        extra={"rules": options.rules, "operations": problem.operations()},
         figures=figures(problem, plan, replayed),
     )
 
 
 @verb(RuleOptions, PROBLEMS, PLANS)
-def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> Result[Plan]:
+def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> Result[Plan, RunExtra]:
     """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
 
     The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
@@ -165,11 +164,12 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     rules = RULES[options.rules]
     replayed = replay(problem, plan, rules)
     outcome = None if replayed.violations else execute(problem, plan, rules, seed=search.seed).document()
-    return _result("run", problem, plan, replayed, options, source, search, run=outcome)
+    made = _result("run", problem, plan, replayed, options, source, search)
+    return replace(cast("Result[Plan, RunExtra]", made), extra={**made.extra, "run": outcome})
 
 
 @verb(SweepOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
-def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]:
+def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the best latency and its bound over a range of capacities, or of bandwidths.
 
     The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
@@ -193,7 +193,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan]
                 break
         _take_over(machines, found, rules)
         points = [
-            {options.over: amount, **_point(machine, rules, item)}
+            cast("SweepPoint", {options.over: amount, **_point(machine, rules, item)})
             for amount, machine, item in zip(amounts, machines, found, strict=False)
         ]
         return Result(
@@ -241,7 +241,7 @@ def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> No
                 found[target] = moved
 
 
-def _point(problem: Problem, rules: Rules, item: _Found) -> dict[str, Any]:
+def _point(problem: Problem, rules: Rules, item: _Found) -> SweepPoint:
     if item.replayed is None or item.replayed.cost is None:
         failure = Status.TIMEOUT if item.failure is None else item.failure
         return {"latency": None, "traffic": None, "bound": None, "gap": None, "status": failure.value}
@@ -276,8 +276,8 @@ def _amounts(problem: Problem, options: SweepOptions) -> list[float]:
     return sorted({float(value) for value in values})
 
 
-def _curve(options: SweepOptions, points: list[dict[str, Any]]) -> Series:
-    amounts = tuple(point[options.over] for point in points)
+def _curve(options: SweepOptions, points: list[SweepPoint]) -> Series:
+    amounts = tuple(float(point[options.over]) for point in points)  # type: ignore[literal-required]
     return Series(
         title=f"Latency over {options.over}",
         x_label=f"{options.over} (elements{' per unit of time' if options.over == 'bandwidth' else ''})",

@@ -12,6 +12,8 @@ if bound.bound is not None:
     print(value, proof)
 curve = shorthaul.affine.sweep("gemm", size="NI=9,NJ=9,NK=9", least=4, most=64, points=5, balance=8.0, unit="bytes")
 print(curve.extra["points"])
+tightness: float | None = None if bound.extra["upper"] is None else bound.extra["upper"]["tightness"]
+width: str = curve.extra["points"][0]["bound"]  # type: ignore[assignment]
 shorthaul.affine.bound("gemm", size=100)  # type: ignore[arg-type]
 shorthaul.affine.bound("gemm", profile="ioolb")  # type: ignore[arg-type]
 shorthaul.affine.bound("gemm", format="html")  # type: ignore[arg-type]

@@ -7,6 +7,9 @@ curve = shorthaul.pebble.sweep("dwt", budgets=[48, 64, 96], points=3, method="be
 bound = shorthaul.pebble.bound("dwt", budget=64, recompute=False, options=None)
 done = shorthaul.pebble.run("dwt", smallest, data=[1.0, 2.0], budget=64, method="auto", recompute=False)
 print(smallest, curve.extra["points"], bound.bound, done.plan)
+least: int = bound.extra["problem"]["least_budget"]
+areas: list[float] = [one["area_um2"] for one in smallest.extra["sram"]["estimates"]]
+curve.extra["sram"]  # type: ignore[typeddict-item]
 shorthaul.pebble.memory("dwt", budget=4)  # type: ignore[call-arg]
 shorthaul.pebble.memory("dwt", capacities=64)  # type: ignore[arg-type]
 shorthaul.pebble.sweep("dwt", budgets=48)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.affine.plan import UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.tuning import TIGHTNESS
 
@@ -25,10 +26,10 @@ HOW = (
 )
 
 
-def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> dict[str, Any]:
+def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> UpperDocument:
     """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound."""
     short = simple_bound(-upper.formula)
-    result: dict[str, Any] = {
+    result: UpperDocument = {
         "formula": str(upper.formula),
         "simple": None if short is None else {"formula": str(-short.formula), "where": list(short.where)},
         "leading": str(upper.leading),

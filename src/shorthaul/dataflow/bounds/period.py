@@ -14,6 +14,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
+from shorthaul.dataflow.plan import FrontBounds
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
@@ -166,7 +167,7 @@ class FrontBound:
         """The corner that no point can beat: period, footprint, core cost."""
         return self.period.value, self.footprint.value, self.core_cost.value
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> FrontBounds:
         """Return the bounds as JSON."""
         return {
             "period": self.period.document(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
 from shorthaul.dataflow.loading import prepared
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import PlanOptions, RunOptions
-from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.plan import ExecutedPoint, Plan, Point, RunExtra
 from shorthaul.dataflow.verbs import plan as find_plan
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def run(
     *,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[RunKeywords],
-) -> Result[Plan]:
+) -> Result[Plan, RunExtra]:
     """Execute the points of a plan (explored here without one) and compare every frame with the direct evaluation.
 
     The Sobel application filters images; other actors compute a fixed nonlinear function of what they read. The
@@ -66,7 +66,7 @@ def run(
     functions, initial = _actors(application, options)
     points = plan.front if isinstance(plan, Plan) else _points(application, machine, options, search)
     report = check_front(application, machine, points)
-    rows: list[dict[str, Any]] = []
+    rows: list[ExecutedPoint] = []
     picture: Frame | None = None
     if report.ok:
         for point in points:
@@ -116,7 +116,7 @@ def _executed(
     functions: Mapping[str, Function],
     initial: Frame,
     iterations: int,
-) -> tuple[dict[str, Any], Frame]:
+) -> tuple[ExecutedPoint, Frame]:
     done = execute(application, machine, point, functions, iterations=iterations, initial=initial)
     expected = direct(application, point.xi, functions, iterations=iterations, initial=initial)
     identical = all(
@@ -125,7 +125,7 @@ def _executed(
         for a, b in zip(frames, done.frames[actor], strict=True)
     )
     last = next(reversed(expected))
-    row = {
+    row: ExecutedPoint = {
         "period": point.period,
         "footprint_bytes": point.footprint_bytes,
         "core_cost": point.core_cost,
@@ -136,9 +136,12 @@ def _executed(
     return row, done.frames[last][-1]
 
 
-def _figures(rows: list[dict[str, Any]], picture: Frame | None) -> tuple[Figure, ...]:
+def _figures(rows: list[ExecutedPoint], picture: Frame | None) -> tuple[Figure, ...]:
     columns = ("period", "footprint_bytes", "core_cost", "frames", "identical")
-    body = tuple(tuple("yes" if row[c] is True else row[c] for c in columns) for row in rows)
+    body = tuple(
+        (row["period"], row["footprint_bytes"], row["core_cost"], row["frames"], "yes" if row["identical"] else "no")
+        for row in rows
+    )
     table = Table("Points executed", columns, body, note="identical: every frame equals the direct evaluation's")
     if picture is None or picture.ndim != 2:
         return (table,)
