@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from functools import cache
+from typing import Any
+
+import pytest
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.dependences import DataFlow, flow_dependences
@@ -10,6 +14,15 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.workloads import cases
+
+
+def quick(names: Iterable[Any], chosen: Container[Any]) -> list[Any]:
+    """Return test parameters: those ``chosen`` for the default run, all others for the slow one."""
+    return [item if item in chosen else pytest.param(*_values(item), marks=pytest.mark.slow) for item in names]
+
+
+def _values(item: Any) -> tuple[Any, ...]:
+    return item if isinstance(item, tuple) else (item,)
 
 
 @cache

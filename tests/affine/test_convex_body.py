@@ -31,6 +31,7 @@ def test_volumes(vectors: tuple[tuple[int, ...], ...], volume: Fraction) -> None
     assert hull_volume(vectors) == volume
 
 
+@pytest.mark.slow
 def test_seidel_only_where_asked_for() -> None:
     program, flow = kernel("seidel-2d"), flow_of("seidel-2d")
     plain = bound_of("seidel-2d")
@@ -42,7 +43,7 @@ def test_seidel_only_where_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("name", "choices"), [
-    ("seidel-2d", [{"TSTEPS": 6, "N": 10}, {"TSTEPS": 12, "N": 24}]),
+    pytest.param("seidel-2d", [{"TSTEPS": 6, "N": 10}, {"TSTEPS": 12, "N": 24}], marks=pytest.mark.slow),
     ("seidel-1d", [{"T": 30, "N": 30}, {"T": 5, "N": 80}]),
     ("lcs", [{"M": 12, "N": 12}, {"M": 60, "N": 60}]),
 ])  # fmt: skip

@@ -26,7 +26,7 @@ def test_without_effort_the_bound_is_0() -> None:
 
 
 def test_more_effort_gives_no_smaller_bound_and_all_of_it_the_whole() -> None:
-    program = kernel("cholesky")
+    program = kernel("trisolv")
     whole = lower_bound(program)
     values = [lower_bound(program, search=Search(effort=effort)).value(SIZES) for effort in (NOTHING, 0.2, 1, 20)]
     assert values == sorted(values)

@@ -183,3 +183,13 @@ def test_damaged_files_end_in_a_message() -> None:
             complaints.append(str(error))
     assert len(complaints) > 50
     assert all(complaints)
+
+
+@pytest.mark.parametrize("call", ["M%d M%d", "M%d + M%d"])
+def test_macros_that_double_one_another(call: str) -> None:
+    """2^40 expansions, of nothing or of a long sum: one error, at once."""
+    lines = [f"#define M{at} {call % (at + 1, at + 1)}" for at in range(40)]
+    text = "\n".join([*lines, "#define M40", FRAME % "a[0] = 1; M0"])
+    with pytest.raises(InputError, match="expands to too much") as caught:
+        program_from_text(text)
+    assert "line 44 column 11" in str(caught.value)

@@ -23,6 +23,7 @@ for (int t = 0; t < T; t++) {
 """
 
 
+@pytest.mark.slow
 def test_adi_where_a_row_fits_and_a_plane_does_not() -> None:
     bound = bound_of("adi")
     for n, steps in ((8, 3), (14, 4)):

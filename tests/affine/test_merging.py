@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sympy
+from tests.affine.derived import quick
 from tests.affine.test_few_values import checked
 
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
@@ -26,7 +27,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("two products", "complex numbers")))
 def test_leading_terms_and_the_oracle(name: str) -> None:
     body, factor = PROGRAMS[name]
     bound = checked(FRAME % (NAMES, body), ((2,), (3,)))

@@ -67,8 +67,8 @@ def compare(seed: int, most: int) -> int:
     return active
 
 
-def test_a_few_random_programs() -> None:
-    assert sum(compare(seed, 400) for seed in (1149, 1015)) > 20
+def test_a_random_program() -> None:
+    assert compare(1004, 120) > 5
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 import sympy
+from tests.affine.derived import quick
 from tests.affine.test_few_values import checked
 
 from shorthaul.affine.bounds.partition.isoperimetry import isoperimetric_constant
@@ -73,7 +74,7 @@ PROGRAMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("two fields on a line", "upwind in the plane")))
 def test_leading_terms_and_the_oracle(name: str) -> None:
     declared, body, leading, sizes = PROGRAMS[name]
     bound = checked(f"void f({declared}) {{\n#pragma scop\n{body}\n#pragma endscop\n}}\n", sizes)

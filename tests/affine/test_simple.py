@@ -9,6 +9,7 @@ from functools import cache
 import pytest
 import sympy
 from tests.affine import derived
+from tests.affine.derived import quick
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.frontend.scop import program_from_text
@@ -53,7 +54,10 @@ def holds(where: tuple[str, ...], sizes: dict[str, int]) -> bool:
     return all(eval(re.sub(r"(?<![<>])=(?!=)", "==", item), words, sizes) for item in where)
 
 
-@pytest.mark.parametrize("name", ["guarded", "jacobi-2d", "symm", "durbin", "floyd-warshall", "atax", "trisolv"])
+@pytest.mark.parametrize(
+    "name",
+    quick(("guarded", "jacobi-2d", "symm", "durbin", "floyd-warshall", "atax", "trisolv"), ("symm", "atax", "trisolv")),
+)
 def test_no_more_than_the_full_formula(name: str) -> None:
     bound = bound_of(name)
     simple = bound.simple
@@ -82,6 +86,7 @@ def test_floors_and_products_of_floors() -> None:
     assert simple_bound(-sympy.Max(N, M)) is None
 
 
+@pytest.mark.slow
 def test_long_formulas_are_named_by_their_length() -> None:
     made = affine_bound(program_from_text(GUARDED), upper=False).bound
     assert made is not None
@@ -94,7 +99,7 @@ def test_long_formulas_are_named_by_their_length() -> None:
     assert max(map(len, text.splitlines())) < 4_000
 
 
-@pytest.mark.parametrize("name", ["guarded", "jacobi-2d", "gramschmidt"])
+@pytest.mark.parametrize("name", quick(("guarded", "jacobi-2d", "gramschmidt"), ("gramschmidt",)))
 def test_upper_bounds_in_short(name: str) -> None:
     """The short form is at least the formula, at every size that it is for, and is printed first."""
     upper = upper_bound(guarded_bound().program) if name == "guarded" else derived.upper_of(name)

@@ -9,6 +9,7 @@ from tests.affine.derived import bound_of, flow_of
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.partition.stencil_levels import stencils
+from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
@@ -40,6 +41,14 @@ def test_seidel_by_skewed_levels() -> None:
 
 
 def test_red_black_sweeps_on_half_of_the_lattice() -> None:
+    (found,) = stencils(flow_dependences(program_from_text(RED_BLACK)))
+    assert found.constant == 2
+    assert found.statements == ("S0", "S1")
+    assert "along the edges (0, 1, -1), (0, 1, 1)" in found.shape.because
+
+
+@pytest.mark.slow
+def test_the_bound_of_red_black_sweeps() -> None:
     bound = lower_bound(program_from_text(RED_BLACK))
     assert str(bound.leading) == "sqrt(21)*n**2*t0/(3*sqrt(S))"
     assert "(0, 1, -1), (0, 1, 1)" in bound.proof.text()

@@ -65,7 +65,10 @@ def checked(upper: UpperBound, sizes: dict[str, int]) -> tuple[int, int]:
 
 @pytest.mark.parametrize(
     ("name", "given", "capacities"),
-    [("gramschmidt", {"M": 30, "N": 25}, (12, 20)), ("adi", {"TSTEPS": 4, "N": 48}, (30, 40))],
+    [
+        ("gramschmidt", {"M": 30, "N": 25}, (12, 20)),
+        pytest.param("adi", {"TSTEPS": 4, "N": 48}, (30, 40), marks=pytest.mark.slow),
+    ],
 )
 def test_turns_by_replay(name: str, given: dict[str, int], capacities: tuple[int, ...]) -> None:
     upper = upper_of(name)

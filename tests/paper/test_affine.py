@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 import sympy
-from tests.affine.derived import bound_of
+from tests.affine.derived import bound_of, quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.integer_sets.leading_term import S
@@ -73,6 +73,10 @@ FURTHER = {
 }
 
 
+#: Kernels whose two profiles are compared by default; the others take seconds each.
+QUICK = ("gemm", "atax", "cholesky", "syrk", "jacobi-1d", "trisolv", "durbin", "mvt")
+
+
 def ratio(found: sympy.Expr, published: sympy.Expr) -> float:
     """Return found / published where the sizes are equal and far above S, which is large."""
     quotient = found / published
@@ -80,17 +84,17 @@ def ratio(found: sympy.Expr, published: sympy.Expr) -> float:
     return float(quotient.subs(values).subs(S, 10**6))
 
 
-@pytest.mark.parametrize("name", POLYBENCH)
+@pytest.mark.parametrize("name", quick(POLYBENCH, QUICK))
 def test_iolb_is_at_least_table_1(name: str) -> None:
     assert ratio(bound_of(name, "iolb").leading, TABLE_1[name]) >= 1 - 1e-9
 
 
-@pytest.mark.parametrize("name", FURTHER)
+@pytest.mark.parametrize("name", quick(FURTHER, set(FURTHER) - {"adi", "heat-3d"}))
 def test_best_reaches_the_further_targets(name: str) -> None:
     assert ratio(bound_of(name, "best").leading, FURTHER[name]) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", POLYBENCH)
+@pytest.mark.parametrize("name", quick(POLYBENCH, QUICK))
 def test_best_is_at_least_iolb(name: str) -> None:
     assert ratio(bound_of(name, "best").leading, bound_of(name, "iolb").leading) >= 1 - 1e-9
 
@@ -109,6 +113,6 @@ def test_every_kernel_has_a_proof_in_every_form() -> None:
 
 
 def test_deterministic() -> None:
-    first, second = (lower_bound(kernel("cholesky")) for _ in range(2))
+    first, second = (lower_bound(kernel("trisolv")) for _ in range(2))
     assert first.formula == second.formula
     assert first.proof.text() == second.proof.text()

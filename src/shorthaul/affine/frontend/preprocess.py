@@ -24,7 +24,8 @@ _TOKEN = re.compile(
 )
 _COMMENT_OR_TEXT = re.compile(r"""/\*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""")
 _COMMENT = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
-_LARGEST_EXPANSION = 200_000
+#: Macros expanded, and tokens put in their place, in one file.
+_MOST_EXPANSIONS, _MOST_EXPANDED_TOKENS = 100_000, 1_000_000
 
 #: What PolyBench's headers define, for files that are read without them.
 _BUILT_IN = """
@@ -100,6 +101,7 @@ class _State:
         self.kept: list[Token] = []
         self.bounds: set[str] = set()
         self.seen: set[Path] = set()
+        self.expansions = self.expanded_tokens = 0
 
     def read(self, text: str, *, keep: bool, folder: Path | None = None) -> None:
         """Read one file; its tokens are kept only if it is the main file."""
@@ -241,12 +243,23 @@ class _State:
                     continue
                 position = position_after
                 body = self._substitute(token, macro, arguments, hidden, integers=integers)
+            self._count(token, len(body))
             placed = [Token(item.kind, item.text, token.line, token.column) for item in body]
             result.extend(self.expand(placed, hidden | {token.text}, integers=integers))
-            if len(result) > _LARGEST_EXPANSION:
-                cure = "write the macro without calls of itself"
-                raise InputError("expands without end", place=f"line {token.line}", value=token.text, cure=cure)
         return result
+
+    def _count(self, token: Token, length: int) -> None:
+        """Count one macro expanded; raise where they are too many, as with macros that double one another."""
+        self.expansions += 1
+        self.expanded_tokens += length
+        if self.expansions > _MOST_EXPANSIONS or self.expanded_tokens > _MOST_EXPANDED_TOKENS:
+            raise InputError(
+                "a macro expands to too much",
+                place=f"line {token.line} column {token.column}",
+                value=token.text,
+                allowed=f"{_MOST_EXPANSIONS:,} expansions, {_MOST_EXPANDED_TOKENS:,} tokens in one file",
+                cure="write out what the macro stands for",
+            )
 
     def _bound(self, token: Token) -> Token:
         """PolyBench writes a loop bound N as _PB_N."""
