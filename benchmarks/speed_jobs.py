@@ -471,17 +471,39 @@ def _bound_of_cholesky() -> Work:
     return _affine_bound("cholesky")
 
 
-@job("tensor: annealing, 1,000 moves")
-def _tensor_annealing() -> Work:
-    annealing = module("tensor.search.annealing", "tensor.annealing")
+def _tensor_moves(text: str, rules: str) -> Work:
+    sequence = module("tensor.search.sequence", "tensor.sequence")
+    neighbour = module("tensor.search.moves", "tensor.moves").neighbour
     groups = module("tensor.search.groups", "tensor.groups").Groups
-    text = "transformer-block:tokens=1024,width=512,heads=4,hidden=2048,layers=1,capacity=300000,bandwidth=40"
-    problem, rules = module("tensor").case(text).workload, module("tensor.model").SPEC
+    problem, named = module("tensor").case(text).workload, module("tensor.model").RULES[rules]
 
     def work() -> Done:
-        made = groups(problem, rules)
-        start = annealing.solution(made, tuple(1 << operator for operator in problem.topological_order))
-        found = annealing.anneal(made, start, random.Random(0), 1000, hottest=1e-2, coldest=1e-6, stop=lambda _: False)
-        return Done(round(found.latency, 3))
+        made, chance = groups(problem, named), random.Random(0)
+        current = tuple(1 << operator for operator in problem.topological_order)
+        latency = sequence.evaluate(made, current).latency
+        for _ in range(1000):
+            changed = neighbour(made, current, chance)
+            found = sequence.evaluate(made, changed) if changed else None
+            if found is not None and found.latency <= latency * 1.0005:
+                current, latency = changed, found.latency
+        return Done(round(latency, 3))
 
     return work
+
+
+_BLOCK = "transformer-block:tokens=1024,width=512,heads=4,hidden=2048,layers={},capacity=300000,bandwidth=40"
+
+
+@job("tensor: 1,000 moves, 34 operators, spec", same=False)
+def _tensor_block() -> Work:
+    return _tensor_moves(_BLOCK.format(1), "spec")
+
+
+@job("tensor: 1,000 moves, 136 operators, contest", same=False)
+def _tensor_blocks() -> Work:
+    return _tensor_moves(_BLOCK.format(4), "contest")
+
+
+@job("tensor: 1,000 moves, resnet, contest", same=False)
+def _tensor_resnet() -> Work:
+    return _tensor_moves("resnet", "contest")

@@ -31,7 +31,7 @@ def starved(seed, operators):
     return replace(problem, machine=Machine(capacity, float(rng.choice([0.01, 0.1, 0.5])), *native))
 
 
-def hunt(seed, rules, effort=0.2):
+def hunt(seed, rules, effort=0.05):
     """Return latency over bound of the best plan that a short search finds, None if it finds none."""
     problem = starved(seed, 7)
     groups = Groups(problem, rules)
@@ -49,9 +49,9 @@ def hunt(seed, rules, effort=0.2):
 
 @pytest.mark.parametrize("name", RULES)
 def test_no_search_beats_the_bound(name):
-    ratios = [ratio for seed in range(50) if (ratio := hunt(seed, RULES[name])) is not None]
-    assert len(ratios) > 40
-    assert sum(ratio < 1 + 1e-9 for ratio in ratios) > 10, "the bound is met now and then"
+    ratios = [ratio for seed in range(30) if (ratio := hunt(seed, RULES[name])) is not None]
+    assert len(ratios) > 24
+    assert sum(ratio < 1 + 1e-9 for ratio in ratios) > 6, "the bound is met now and then"
 
 
 @pytest.mark.parametrize("name", RULES)

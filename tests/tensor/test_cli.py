@@ -29,7 +29,9 @@ def plan_file(folder, **changes):
 
 
 def test_plan_writes_the_five_lists_and_nothing_else(folder):
-    document = shorthaul_json("tensor", "plan", "problem.json", "--rules", "contest", "-o", "out.json", cwd=folder)
+    document = shorthaul_json(
+        "tensor", "plan", "problem.json", "--rules", "contest", "--effort", "0.5", "-o", "out.json", cwd=folder
+    )
     plan = json.loads(folder.joinpath("out.json").read_text())
     assert set(plan) == {
         "subgraphs",

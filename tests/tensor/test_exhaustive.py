@@ -30,7 +30,7 @@ def compare(seed, rules, operators):
     best = best_latency(problem, rules, longest=len(problem.operators))
     assert lower_bound(problem, rules).value <= best * (1 + 1e-9)
     try:
-        plan = improve(problem, rules, Search(workers=1))
+        plan = improve(problem, rules, Search(effort=0.2, workers=1))
     except (InfeasibleError, NoPlanError):
         assert best == np.inf
         return True
@@ -42,11 +42,11 @@ def compare(seed, rules, operators):
 
 @pytest.mark.parametrize("name", RULES)
 def test_two_operators(name):
-    assert all(compare(seed, RULES[name], operators=2) for seed in range(8))
+    assert all(compare(seed, RULES[name], operators=2) for seed in range(4))
 
 
 def test_three_operators():
-    assert all(compare(seed, CONTEST, operators=3) for seed in range(100, 105))
+    assert all(compare(seed, CONTEST, operators=3) for seed in range(100, 103))
 
 
 @pytest.mark.slow

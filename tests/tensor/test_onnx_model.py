@@ -156,6 +156,6 @@ def test_from_the_command_line_to_a_plan(tmp_path: Path) -> None:
     problem = json.loads((tmp_path / "problem.json").read_text())
     assert problem["fast_memory_capacity"] == 5000
     assert problem["native_granularity"] == [16, 16]
-    planned = shorthaul_json("tensor", "plan", "problem.json", "--time-limit", "2", cwd=tmp_path)
+    planned = shorthaul_json("tensor", "plan", "problem.json", "--effort", "0.5", cwd=tmp_path)
     assert planned["check"]["ok"]
     assert planned["cost"]["latency"] >= planned["bound"]["value"]

@@ -30,7 +30,7 @@ def instance(number):
 
 
 def serial():
-    return Search(workers=1)
+    return Search(effort=0.2, workers=1)
 
 
 @needs_data
@@ -45,7 +45,7 @@ def test_one_operator_per_subgraph_as_published(number):
 @needs_data
 @pytest.mark.parametrize("number", BASELINE)
 def test_an_effort_of_one_beats_one_operator_per_subgraph(number):
-    found = shorthaul.tensor.plan(instance(number), rules="contest", search=Search(effort=1))
+    found = shorthaul.tensor.plan(instance(number), rules="contest", search=Search(effort=1, workers=1))
     assert found.check.ok
     assert found.cost["latency"] < BASELINE[number]
 
@@ -59,7 +59,7 @@ def test_plans_are_checked_bounded_and_never_above_one_operator_per_subgraph(rul
             alone = replay(problem, one_operator_per_subgraph(problem, RULES[rules]), RULES[rules])
         except (InfeasibleError, NoPlanError):
             continue
-        found = shorthaul.tensor.plan(problem, rules=rules, search=Search(workers=1))
+        found = shorthaul.tensor.plan(problem, rules=rules, search=serial())
         assert found.cost["latency"] <= alone.cost["latency"] * (1 + 1e-12)
         assert found.bound.value <= found.cost["latency"] * (1 + 1e-12)
         assert [subgraph.latency for subgraph in found.plan.subgraphs] == found.check.details["subgraph_latencies"]
@@ -78,7 +78,9 @@ def test_plans_are_no_worse_than_the_paper_s_best_strategies(build, paper):
 def test_the_same_seed_gives_the_same_plan(rules):
     (mlp,) = (case for case in CASES if case.name == "mlp-chain")
     problem = mlp.build(batch=256, width=128, hidden=256, layers=2, capacity=60_000, bandwidth=20)
-    first, second = (shorthaul.tensor.plan(problem, rules=rules, search=Search(seed=4, workers=1)) for _ in range(2))
+    first, second = (
+        shorthaul.tensor.plan(problem, rules=rules, search=Search(effort=0.4, seed=4, workers=1)) for _ in range(2)
+    )
     assert first.plan == second.plan
 
 

@@ -25,7 +25,7 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
     """Random walks through the search's moves; wherever the search sees a plan, the replay sees the same plan."""
     rules = RULES[name]
     seen = exact = retained = recomputed = 0
-    for seed in range(60):
+    for seed in range(30):
         problem = random_problem(np.random.default_rng(seed), operators=7)
         groups = Groups(problem, rules)
         random = Random(seed)
@@ -47,10 +47,10 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
             seen += 1
             retained += any(step.retained for step in steps)
             recomputed += sum(len(list(bits(step.operators))) for step in steps) > len(problem.operators)
-    assert seen > 300
+    assert seen > 150
     assert exact > seen / 2
-    assert retained > 50
-    assert recomputed > 25
+    assert retained > 25
+    assert recomputed > 10
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -62,14 +62,14 @@ def test_search_is_legal_and_not_above_one_operator_per_subgraph(name):
             alone = replay(problem, one_operator_per_subgraph(problem, rules), rules).cost["latency"]
         except (InfeasibleError, NoPlanError):
             continue
-        found = replay(problem, improve(problem, rules, Search(workers=1)), rules)
+        found = replay(problem, improve(problem, rules, Search(effort=0.2, workers=1)), rules)
         assert not found.violations
         assert lower_bound(problem, rules).value * (1 - 1e-9) <= found.cost["latency"] <= alone * (1 + 1e-9)
 
 
 def test_same_seed_same_plan_on_one_process_and_on_two():
     problem = random_problem(np.random.default_rng(5), operators=8)
-    plans = [improve(problem, CONTEST, Search(seed=3, workers=workers)) for workers in (1, 2, 1)]
+    plans = [improve(problem, CONTEST, Search(effort=1, seed=3, workers=workers)) for workers in (1, 2, 1)]
     assert plans[0] == plans[1] == plans[2]
 
 

@@ -12,7 +12,7 @@ from typing import Final
 VISITS_PER_EFFORT: Final = 250_000
 VISITS_PER_MOVE: Final = 3
 #: Profiles per effort whose best granularity is searched.
-GRANULARITIES_PER_EFFORT: Final = 45
+GRANULARITIES_PER_EFFORT: Final = 300
 
 #: Effort of the round before all others, which every plan gets, per operator and at least.
 FIRST_EFFORT_PER_OPERATOR: Final = 0.02

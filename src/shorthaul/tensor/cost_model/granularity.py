@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.cost_model.cost import StepCosts, peaks, step_costs
+from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.profile import Profile
-from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Serpentine, isolated_moves, moves_of, plain_moves
+from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Serpentine, moves_of
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
 
@@ -65,7 +65,8 @@ class Granularities:
         if profile.held >= self.machine.capacity and (profile.loads or profile.shared_loads or profile.stored):
             return None
         limits = self._limits(profile)
-        best = self._evaluate(profile, *self._largest_that_fit(profile, limits))
+        costs = Costs(profile, self.machine)
+        best = self._evaluate(profile, costs, *self._largest_that_fit(profile, costs, limits))
         if best is None:
             return None
         latency, choices = best
@@ -77,12 +78,12 @@ class Granularities:
                     continue
                 values = _line(centre[axis], limits[axis])
                 line = [values if i == axis else np.full(len(values), centre[i]) for i in range(3)]
-                found = self._evaluate(profile, *line)
+                found = self._evaluate(profile, costs, *line)
                 if found is not None:
                     centre = found[1][0]
                     if found[0] < latency:
                         latency, chosen = found[0], centre
-        return self._finish(profile, Granularity(*chosen))
+        return self._finish(profile, costs, Granularity(*chosen))
 
     def _limits(self, profile: Profile) -> tuple[int, int, int]:
         """Return the largest granularity that the rules allow and that makes a difference."""
@@ -91,7 +92,9 @@ class Granularities:
             return w, h, k
         return min(w, self.machine.native_width), min(h, self.machine.native_height), min(k, self.machine.native_width)
 
-    def _largest_that_fit(self, profile: Profile, limits: tuple[int, int, int]) -> tuple[Integers, Integers, Integers]:
+    def _largest_that_fit(
+        self, profile: Profile, costs: Costs, limits: tuple[int, int, int]
+    ) -> tuple[Integers, Integers, Integers]:
         """Return granularities on the border of what fits: for many widths and depths the largest heights, and so on.
 
         The working set grows convexly with the height of a tile: where the chord meets the capacity, the tile fits.
@@ -100,21 +103,21 @@ class Granularities:
         widths, heights = _cuts(profile.width, w_limit), _cuts(profile.height, h_limit)
         depths = _depths(profile.reductions, k_limit, self.machine.native_width)
         w, k = (grid.ravel() for grid in np.meshgrid(widths, depths, indexing="ij"))
-        found = [(w, fitting, k) for fitting in self._fitting(profile, w, k, h_limit, heights, is_height=True)]
+        found = [(w, fitting, k) for fitting in self._fitting(costs, w, k, h_limit, heights, is_height=True)]
         h, k = (grid.ravel() for grid in np.meshgrid(heights, depths, indexing="ij"))
-        found += [(fitting, h, k) for fitting in self._fitting(profile, h, k, w_limit, widths, is_height=False)]
+        found += [(fitting, h, k) for fitting in self._fitting(costs, h, k, w_limit, widths, is_height=False)]
         w, h, k = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         return w, h, k
 
     def _fitting(
-        self, profile: Profile, across: Integers, k: Integers, limit: int, even: Integers, *, is_height: bool
+        self, costs: Costs, across: Integers, k: Integers, limit: int, even: Integers, *, is_height: bool
     ) -> Iterator[Integers]:
         """Yield the largest length that fits, and the largest one that cuts the axis evenly."""
 
         def peak(length: int) -> NDArray[np.float64]:
             along = np.full_like(k, length)
             w, h = (across, along) if is_height else (along, across)
-            return peaks(profile, self.machine, w, h, k)
+            return costs.peaks(w, h, k)
 
         low, high = peak(1), peak(limit)
         room = np.maximum(self.machine.capacity - low, 0)
@@ -124,19 +127,18 @@ class Granularities:
             yield even[np.searchsorted(even, length, side="right") - 1]
 
     def _evaluate(
-        self, profile: Profile, w: Integers, h: Integers, k: Integers
+        self, profile: Profile, costs: Costs, w: Integers, h: Integers, k: Integers
     ) -> tuple[float, list[tuple[int, int, int]]] | None:
         """Return the best latency and the best granularities, best first; of equal ones the largest."""
-        costs = step_costs(profile, self.machine, w, h, k)
-        fits = (costs.peak <= self.machine.capacity) & self._allowed(profile, w, h, k)
-        steps = costs.rows * costs.columns * costs.steps
+        price, steps = costs.prices(w, h, k)
+        fits = np.isfinite(price) & self._allowed(profile, w, h, k)
         for most in _MOST_STEPS:
             if (fits & (steps <= most)).any():
                 fits &= steps <= most
                 break
         else:
             return None
-        latency = np.where(fits, self._total(costs), np.inf)
+        latency = np.where(fits, price, np.inf)
         ranked = np.lexsort((-(w * h * k), np.round(latency, 6)))[:_REFINED]
         chosen = [(int(w[i]), int(h[i]), int(k[i])) for i in ranked if np.isfinite(latency[i])]
         return float(latency[ranked[0]]), chosen
@@ -156,29 +158,21 @@ class Granularities:
             allowed &= (k >= reduction) | wide
         return allowed
 
-    @staticmethod
-    def _total(costs: StepCosts) -> NDArray[np.float64]:
-        by_rows = costs.total(plain_moves(costs.rows, costs.columns, by_columns=False))
-        by_columns = costs.total(plain_moves(costs.rows, costs.columns, by_columns=True))
-        return np.minimum(by_rows, by_columns)
-
-    def _finish(self, profile: Profile, size: Granularity) -> Execution:
+    def _finish(self, profile: Profile, costs: Costs, size: Granularity) -> Execution:
         """Return the execution with the best traversal order for one granularity."""
-        arrays = (np.array([value], dtype=np.int64) for value in (size.w, size.h, size.k))
-        costs = step_costs(profile, self.machine, *arrays)
-        rows, columns = int(costs.rows[0]), int(costs.columns[0])
-        isolated = float(costs.total(isolated_moves(costs.rows, costs.columns))[0])
+        steps = costs.at(size)
+        rows, columns = steps.rows, steps.columns
         if self.rules.prologues_are_whole:
             w = max(size.w, profile.left_prologue) if size.k < profile.left_prologue else size.w
             h = max(size.h, profile.right_prologue) if size.k < profile.right_prologue else size.h
             size = Granularity(w, h, size.k)
-        best = Execution(isolated, size, None)
+        best = Execution(steps.isolated(), size, None)
         if rows * columns == 1 or rows * columns > _MOST_TILES:
             return best
         clipped = profile.height % size.h or profile.width % size.w
         for serpentine in ALL if clipped and rows * columns <= 1 << 12 else PLAIN:
-            moves = moves_of(serpentine.order(rows, columns), rows, columns)[..., None]
-            latency = float(costs.total(moves)[0])
+            moves = moves_of(serpentine.order(rows, columns), rows, columns)
+            latency = steps.total(moves)
             if latency < best.latency * (1 - 1e-12):
                 best = Execution(latency, size, serpentine)
         return best

@@ -14,10 +14,14 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.cost_model.cost import ALONG_COLUMN, ALONG_ROW, JUMP, START
-
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+#: How a tile is entered: first of all, from a tile of another row and column, of the same row, of the same column.
+START: Final = 0
+JUMP: Final = 1
+ALONG_ROW: Final = 2
+ALONG_COLUMN: Final = 3
 
 
 class Serpentine(NamedTuple):
@@ -82,44 +86,3 @@ def moves_of(order: Integers, rows: int, columns: int) -> Floats:
     counts = np.zeros((4, 2, 2))
     np.add.at(counts, (move, (row == rows - 1).astype(int), (column == columns - 1).astype(int)), 1)
     return counts
-
-
-def isolated_moves(rows: Integers, columns: Integers) -> Floats:
-    """Count the moves of an order that reuses nothing between tiles, for arrays of grids."""
-    counts = np.zeros((4, 2, 2, len(rows)))
-    counts[START] = _tiles(rows, columns)
-    return counts
-
-
-def plain_moves(rows: Integers, columns: Integers, *, by_columns: bool) -> Floats:
-    """Count the moves of the plain serpentines, for arrays of grids; entry [m, i, j, g]."""
-    counts = np.zeros((4, 2, 2, len(rows)))
-    lines, tiles = (columns, rows) if by_columns else (rows, columns)
-    # Entry [line class, tile class, g]; a line is entered at its far end and at its near end in turn.
-    single = tiles == 1  # then the near end is the far end
-    inner = np.maximum(lines - 2, 0)  # lines 1 to lines - 2
-    far, near = (inner + 1) // 2, inner // 2
-    last_is_far = ((lines - 1) % 2 == 1) | single
-    entered = np.stack(
-        [
-            np.stack([np.where(single, 0, near), np.where(single, inner, far)]),
-            np.stack([~last_is_far & (lines > 1), last_is_far & (lines > 1)]).astype(np.int64),
-        ]
-    ).astype(float)
-    start_line = np.stack([lines > 1, lines == 1])
-    start_tile = np.stack([~single, single])
-    start = (start_line[:, None, :] & start_tile[None, :, :]).astype(float)
-    along = _tiles(lines, tiles) - entered - start
-    if by_columns:
-        entered, start, along = (counted.swapaxes(0, 1) for counted in (entered, start, along))
-    counts[START] = start
-    counts[ALONG_COLUMN if by_columns else ALONG_ROW] = along
-    counts[ALONG_ROW if by_columns else ALONG_COLUMN] = entered
-    return counts
-
-
-def _tiles(rows: Integers, columns: Integers) -> Floats:
-    """Return how many tiles there are of each class."""
-    by_row, by_column = np.stack([rows - 1, np.ones_like(rows)]), np.stack([columns - 1, np.ones_like(rows)])
-    tiles: Floats = (by_row[:, None, :] * by_column[None, :, :]).astype(float)
-    return tiles
