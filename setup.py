@@ -95,6 +95,7 @@ setup(
             "wraparound": False,
             "cdivision": True,
             "auto_pickle": False,
+            "infer_types": True,  # locals take the types of what is assigned to them
         },
     ),
     cmdclass={"build": Build, "build_ext": BuildKernels},

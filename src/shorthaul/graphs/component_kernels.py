@@ -22,10 +22,7 @@ def _first_of(above: cython.longlong[::1], node: cython.longlong) -> cython.long
 def _join(
     sources: cython.const_longlong[::1], targets: cython.const_longlong[::1], labels: cython.longlong[::1]
 ) -> cython.void:  # fmt: skip
-    one: cython.longlong
-    other: cython.longlong
     count: cython.longlong = 0
-    i: cython.Py_ssize_t
     for i in range(labels.shape[0]):
         labels[i] = i
     for i in range(sources.shape[0]):

@@ -46,7 +46,6 @@ def group_arcs(net: Network) -> cython.void:
     """Fill ``starts`` and ``arcs``."""
     n: cython.Py_ssize_t = net.level.shape[0]
     v: cython.Py_ssize_t
-    arc: cython.Py_ssize_t
     for v in range(n + 1):
         net.starts[v] = 0
     for arc in range(net.tails.shape[0]):
@@ -83,13 +82,8 @@ def push_phase(
 ) -> cython.longlong:  # fmt: skip
     """Push a blocking flow, or at least ``enough``, along shortest paths; return how much, 0 if the flow is maximum."""
     flow: cython.longlong = 0
-    least: cython.longlong
     node: cython.longlong = source
-    arc: cython.longlong
-    found: cython.longlong
     length: cython.Py_ssize_t = 0
-    first: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     if not _sets_levels(net, source, sink):
         return 0
     for i in range(net.level.shape[0]):
@@ -135,8 +129,6 @@ def push_phase(
 @cython.exceptval(check=False)
 def _sets_levels(net: Network, source: cython.longlong, sink: cython.longlong) -> cython.bint:
     """Set the levels, as far as the sink; True if it is reached."""
-    node: cython.longlong
-    arc: cython.longlong
     i: cython.Py_ssize_t
     first: cython.Py_ssize_t = 0
     last: cython.Py_ssize_t = 1
@@ -170,7 +162,6 @@ def max_flow(
     Arc 2 i + 1 is the reverse of arc 2 i. ``capacities`` hold the residual capacities afterwards.
     """
     net = Network(n, tails, heads, capacities)
-    flow: cython.longlong
     with cython.nogil:
         group_arcs(net)
         flow = flow_of(net, source, sink, enough)

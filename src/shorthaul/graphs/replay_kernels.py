@@ -14,7 +14,6 @@ def push(
 ) -> cython.Py_ssize_t:
     """Add (key, node) to the binary max-heap of ``size`` rows; return the new size."""
     at: cython.Py_ssize_t = size
-    above: cython.Py_ssize_t
     while at > 0:
         above = (at - 1) >> 1
         if heap[above, 0] >= key:
@@ -33,9 +32,6 @@ def push(
 def pop(heap: cython.longlong[:, ::1], size: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Remove the row of the largest key; return the new size."""
     at: cython.Py_ssize_t = 0
-    below: cython.Py_ssize_t
-    key: cython.longlong
-    node: cython.longlong
     size -= 1
     key = heap[size, 0]
     node = heap[size, 1]
@@ -91,7 +87,6 @@ def belady(
     operation v does not fit into ``capacity``.
     """
     room = Replay(starts.shape[0] - 1, operands.shape[0], order.shape[0])
-    outcome: cython.longlong
     with cython.nogil:
         outcome = _belady(room, order, starts, operands, capacity, weights, loads)
     return int(outcome)
@@ -111,13 +106,9 @@ def _belady(
 ) -> cython.longlong:
     operations: cython.Py_ssize_t = order.shape[0]
     never: cython.longlong = operations + 1
-    time: cython.Py_ssize_t
     slot: cython.Py_ssize_t
     size: cython.Py_ssize_t = 0
     used: cython.longlong = 0
-    top: cython.longlong
-    u: cython.longlong
-    v: cython.longlong
     for time in range(operations - 1, -1, -1):
         v = order[time]
         room.after[v] = room.coming[v]

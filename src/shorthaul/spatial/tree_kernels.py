@@ -11,7 +11,6 @@ Index = npt.NDArray[np.int32]
 
 def first_wrong_parent(parent: cython.const_int[::1]) -> tuple[int, bool]:
     """Return the first vertex whose parent is no vertex (-1: none), and whether every parent precedes its children."""
-    wrong: cython.longlong
     ordered: cython.bint
     with cython.nogil:
         wrong = _first_wrong_parent(parent)
@@ -24,7 +23,6 @@ def first_wrong_parent(parent: cython.const_int[::1]) -> tuple[int, bool]:
 @cython.exceptval(check=False)
 def _first_wrong_parent(parent: cython.const_int[::1]) -> cython.longlong:
     n: cython.Py_ssize_t = parent.shape[0]
-    v: cython.Py_ssize_t
     for v in range(n):
         if parent[v] >= n or parent[v] < -1:
             return v
@@ -35,7 +33,6 @@ def _first_wrong_parent(parent: cython.const_int[::1]) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def _is_ordered(parent: cython.const_int[::1]) -> cython.bint:
-    v: cython.Py_ssize_t
     for v in range(parent.shape[0]):
         if parent[v] >= v:
             return False
@@ -46,7 +43,6 @@ def depths(parent: cython.const_int[::1]) -> tuple[Index, int]:
     """Return the number of edges to the root of every vertex, and a vertex on a cycle (-1 if there is none)."""
     depth: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)
     mark: cython.int[::1] = np.full(parent.shape[0], -1, np.int32)
-    culprit: cython.longlong
     with cython.nogil:
         culprit = _set_depths(parent, depth, mark)
     return np.asarray(depth), int(culprit)
@@ -56,8 +52,6 @@ def depths(parent: cython.const_int[::1]) -> tuple[Index, int]:
 @cython.nogil
 @cython.exceptval(check=False)
 def _set_depths(parent: cython.const_int[::1], depth: cython.int[::1], mark: cython.int[::1]) -> cython.longlong:
-    v: cython.Py_ssize_t
-    u: cython.Py_ssize_t
     level: cython.int
     for v in range(parent.shape[0]):
         level = -1
@@ -91,9 +85,6 @@ def sorted_by(keys: cython.const_int[::1], largest: cython.Py_ssize_t) -> Index:
 @cython.nogil
 @cython.exceptval(check=False)
 def _sort(keys: cython.const_int[::1], starts: cython.int[::1], order: cython.int[::1]) -> cython.void:
-    v: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    at: cython.int
     for v in range(keys.shape[0]):
         starts[keys[v] + 1] += 1
     for k in range(starts.shape[0] - 1):
@@ -124,10 +115,6 @@ def _group_children(
     parent: cython.const_int[::1], sequence: cython.const_int[::1], starts: cython.int[::1], kids: cython.int[::1]
 ) -> cython.void:
     n: cython.Py_ssize_t = parent.shape[0]
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
-    p: cython.Py_ssize_t
-    at: cython.int
     for v in range(n):
         starts[(parent[v] if parent[v] >= 0 else n) + 1] += 1
     for p in range(n + 1):
@@ -158,8 +145,6 @@ def subtree_sizes(parent: cython.const_int[::1], parents_first: cython.const_int
 def _add_sizes(
     parent: cython.const_int[::1], parents_first: cython.const_int[::1], sizes: cython.int[::1]
 ) -> cython.void:
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     for i in range(parent.shape[0] - 1, -1, -1):
         v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
@@ -190,9 +175,7 @@ def _set_preorder(
     position: cython.int[::1],
 ) -> cython.void:
     n: cython.Py_ssize_t = kids.shape[0]
-    i: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     free: cython.int = 0
     for i in range(starts[n], starts[n + 1]):
         position[kids[i]] = free
@@ -227,9 +210,7 @@ def _set_breadth_first(
 ) -> cython.void:
     n: cython.Py_ssize_t = kids.shape[0]
     head: cython.Py_ssize_t = 0
-    level: cython.Py_ssize_t
     tail: cython.Py_ssize_t = 0
-    i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     v: cython.Py_ssize_t
     for i in range(starts[n], starts[n + 1]):
@@ -262,7 +243,6 @@ def heavy_children(parent: cython.const_int[::1], sizes: cython.const_int[::1]) 
 @cython.nogil
 @cython.exceptval(check=False)
 def _set_heavy(parent: cython.const_int[::1], sizes: cython.const_int[::1], heavy: cython.int[::1]) -> cython.void:
-    v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for v in range(parent.shape[0]):
         p = parent[v]
@@ -291,7 +271,6 @@ def _rank(
     rank: cython.int[::1],
     layer: cython.int[::1],
 ) -> cython.void:
-    i: cython.Py_ssize_t
     v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for i in range(parent.shape[0]):

@@ -45,9 +45,7 @@ def spread_ranks(edges: Edges, rank: cython.longlong[::1], given: cython.uchar[:
 @cython.nogil
 @cython.exceptval(check=False)
 def _spread(edges: Edges, rank: cython.longlong[::1], given: cython.uchar[::1]) -> cython.void:
-    v: cython.Py_ssize_t
     slot: cython.Py_ssize_t
-    best: cython.longlong
     for v in range(rank.shape[0] - 1, edges.inputs - 1, -1):
         if given[v] or edges.user_starts[v] == edges.user_starts[v + 1]:
             continue
@@ -99,7 +97,6 @@ def ready_order(edges: Edges, by_rank: cython.const_longlong[::1], order: cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _order(edges: Edges, ready: Ready, order: cython.longlong[::1]) -> cython.void:
-    at: cython.Py_ssize_t
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     slot: cython.Py_ssize_t
@@ -127,7 +124,6 @@ def _order(edges: Edges, ready: Ready, order: cython.longlong[::1]) -> cython.vo
 def _push(ready: Ready, key: cython.longlong) -> cython.void:
     """Add ``key`` to the binary min-heap."""
     at: cython.Py_ssize_t = ready.size
-    above: cython.Py_ssize_t
     ready.size += 1
     while at > 0:
         above = (at - 1) >> 1
@@ -144,7 +140,6 @@ def _push(ready: Ready, key: cython.longlong) -> cython.void:
 def _pop(ready: Ready) -> cython.longlong:
     """Remove the least entry of the heap and return it."""
     least: cython.longlong = ready.heap[0]
-    key: cython.longlong
     at: cython.Py_ssize_t = 0
     below: cython.Py_ssize_t = 1
     ready.size -= 1

@@ -29,7 +29,6 @@ class Heap:
     def push(self, key: cython.double, item: cython.longlong) -> cython.void:
         """Add a pair."""
         at: cython.Py_ssize_t = self.size
-        above: cython.Py_ssize_t
         if at == self.keys.shape[0]:
             with cython.gil:
                 self._grow()
@@ -114,7 +113,6 @@ def sorted_pairs(
     """Return the pairs of keys and items as a heap of at most ``most`` at a time gives them back, for tests."""
     heap = Heap()
     pairs: list[tuple[float, int]] = []
-    i: cython.Py_ssize_t
     for i in range(keys.shape[0] + most):
         if heap.size > 0 and (i >= keys.shape[0] or heap.size == most):
             pairs.append((heap.keys[0], heap.items[0]))

@@ -21,7 +21,6 @@ class Random:
     @cython.exceptval(check=False)
     def word(self) -> cython.ulonglong:
         """Return 64 random bits."""
-        bits: cython.ulonglong
         self.state = wrapped_sum(self.state, 0x9E37_79B9_7F4A_7C15)
         bits = self.state
         bits = wrapped_product(bits ^ (bits >> 30), 0xBF58_476D_1CE4_E5B9)

@@ -66,8 +66,6 @@ def _evaluate(
     objectives: cython.double[:, ::1],
 ) -> cython.void:
     """Fill the objectives of an individual that was decoded."""
-    a: cython.Py_ssize_t
-    c: cython.Py_ssize_t
     footprint: cython.longlong = 0
     cost: cython.double = 0.0
     if period < 0:
@@ -96,9 +94,7 @@ def _evaluate(
 @cython.exceptval(check=False)
 def _decode(problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule) -> cython.longlong:
     """Algorithm 4: return the period found, or NO_MEMORY or NO_SCHEDULE (a deadlock, or no period suffices)."""
-    c: cython.Py_ssize_t
     _: cython.Py_ssize_t
-    period: cython.longlong
     if not _list_actors(problem, rules, mapping, schedule):
         return NO_SCHEDULE
     find_consumers(problem, rules, mapping)
@@ -127,9 +123,6 @@ def _list_actors(problem: Problem, rules: Rules, mapping: Mapping, schedule: Sch
     """Fill ``sequence`` with the live actors: among the ready ones the least rank first; False if some never are."""
     live: cython.Py_ssize_t = 0
     ready: cython.Py_ssize_t = 0
-    a: cython.longlong
-    c: cython.longlong
-    reader: cython.longlong
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
     for a in range(mapping.live.shape[0]):
@@ -179,8 +172,6 @@ def _push(schedule: Schedule, count: cython.Py_ssize_t, value: cython.longlong) 
 def _drop_least(schedule: Schedule, count: cython.Py_ssize_t) -> cython.Py_ssize_t:
     """Take the first number off the heap of ``count``; return the new count."""
     place: cython.Py_ssize_t = 0
-    child: cython.Py_ssize_t
-    value: cython.longlong
     count -= 1
     value = schedule.heap[count]
     while 2 * place + 1 < count:
@@ -204,8 +195,6 @@ def _least_period(problem: Problem, rules: Rules, mapping: Mapping, schedule: Sc
     ceiling: cython.longlong = 1
     step: cython.longlong = 1
     found: cython.longlong = -1
-    tried: cython.longlong
-    i: cython.Py_ssize_t
     for i in range(mapping.load.shape[0]):
         failed = max(failed, mapping.load[i] - 1)
     for i in range(mapping.live.shape[0]):
@@ -238,11 +227,7 @@ def _fill_needs(
     problem: Problem, rules: Rules, mapping: Mapping, schedule: Schedule, period: cython.longlong
 ) -> cython.void:
     """Fill the tokens that every buffer must hold: from the start of a write to the end of the last read of it."""
-    c: cython.longlong
     e: cython.longlong
-    reader: cython.longlong
-    writer: cython.longlong
-    held: cython.longlong
     for c in range(mapping.root.shape[0]):
         schedule.need[c] = max(1, problem.delay[c]) if mapping.root[c] == c else 0
     for e in range(mapping.root.shape[0]):
@@ -260,7 +245,6 @@ def _fill_needs(
 @cython.exceptval(check=False)
 def _fits(problem: Problem, mapping: Mapping, schedule: Schedule) -> cython.bint:
     """True if the buffers fit their memories."""
-    c: cython.Py_ssize_t
     for c in range(mapping.used.shape[0]):
         mapping.used[c] = 0
     for c in range(mapping.root.shape[0]):

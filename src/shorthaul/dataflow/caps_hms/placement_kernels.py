@@ -62,10 +62,6 @@ def schedules(
     Beyond the printed algorithm the tokens of channels with a delay are respected too, and with ``compact`` a writer
     waits for readers that are placed already, so that the buffer needs no more than its initial tokens.
     """
-    i: cython.Py_ssize_t
-    a: cython.longlong
-    earliest: cython.longlong
-    latest: cython.longlong
     for i in range(schedule.busy.shape[0]):
         schedule.busy[i] = 0
     for i in range(schedule.tried.shape[0]):
@@ -93,9 +89,6 @@ def _earliest_by_reads(
     channels: cython.Py_ssize_t = mapping.root.shape[0]
     earliest: cython.longlong = 0
     k: cython.Py_ssize_t
-    e: cython.longlong
-    c: cython.longlong
-    begin: cython.longlong
     for k in range(mapping.reads.starts[a], mapping.reads.starts[a + 1]):
         e = mapping.reads.members[k]
         c = mapping.root[e]
@@ -121,9 +114,6 @@ def _latest_by_writes(
     latest: cython.longlong = NEVER
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    e: cython.longlong
-    c: cython.longlong
-    begin: cython.longlong
     for k in range(mapping.writes.starts[a], mapping.writes.starts[a + 1]):
         c = mapping.writes.members[k]
         for j in range(mapping.readers.starts[c], mapping.readers.starts[c + 1]):
@@ -149,8 +139,6 @@ def _earliest_by_places(
     """Return from when on actor ``a`` finds the places that readers placed already leave."""
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
-    e: cython.longlong
-    c: cython.longlong
     for k in range(mapping.writes.starts[a], mapping.writes.starts[a + 1]):
         c = mapping.writes.members[k]
         for j in range(mapping.readers.starts[c], mapping.readers.starts[c + 1]):
@@ -210,7 +198,6 @@ def _place(
     free: cython.longlong = 0
     steps: cython.longlong = 0
     k: cython.longlong = first - 1
-    step: cython.longlong
     # the core and the blocks in turn, until all have been free since the last move
     while free <= stop - first:
         if k < first:
@@ -251,8 +238,6 @@ def _wait(
     count: cython.longlong = schedule.busy[r]
     low: cython.longlong = 0
     high: cython.longlong = count
-    middle: cython.longlong
-    place: cython.longlong
     turned: cython.longlong = 0
     if length == 0 or count == 0:
         return 0
@@ -300,8 +285,6 @@ def _occupy(schedule: Schedule, r: cython.longlong, low: cython.longlong, high: 
     count: cython.longlong = schedule.busy[r]
     place: cython.longlong = 0
     above: cython.longlong = count
-    middle: cython.longlong
-    i: cython.longlong
     joins_before: cython.bint
     joins_after: cython.bint
     while place < above:  # the first interval that starts at ``low`` or later

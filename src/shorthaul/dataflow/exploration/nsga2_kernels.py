@@ -44,7 +44,6 @@ def _compare(
 ) -> cython.longlong:
     """Return 0 if the points are equal, 1 if the first dominates the second, 2 the other way round, 3 otherwise."""
     outcome: cython.longlong = 0
-    k: cython.Py_ssize_t
     for k in range(points.shape[1]):
         if points[i, k] < others[j, k]:
             outcome |= 1
@@ -77,9 +76,6 @@ def _rank(ranking: Ranking) -> cython.void:
     n: cython.Py_ssize_t = ranking.rank.shape[0]
     left: cython.Py_ssize_t = n
     front: cython.longlong = 0
-    outcome: cython.longlong
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     for i in range(n):
         ranking.rank[i] = -1
         ranking.crowd[i] = 0.0
@@ -114,13 +110,6 @@ def _rank(ranking: Ranking) -> cython.void:
 @cython.exceptval(check=False)
 def _crowd(ranking: Ranking, front: cython.longlong) -> cython.void:
     """Fill the crowding distances of a front: in every objective, how far apart a point's neighbours are."""
-    i: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    first: cython.longlong
-    last: cython.longlong
-    here: cython.longlong
-    before: cython.longlong
-    span: cython.double
     for k in range(ranking.points.shape[1]):
         first = -1
         last = -1
@@ -198,7 +187,6 @@ def vary(variation: Variation) -> None:
 
     ``draws`` holds 16 + 3 * genes uniform numbers per child; which gene evolves is not decided here.
     """
-    child: cython.Py_ssize_t
     with cython.nogil:
         for child in range(variation.draws.shape[0]):
             _recombine(variation, variation.parents, variation.children, child)
@@ -219,13 +207,6 @@ def _recombine(
     channels: cython.Py_ssize_t = parents.decision.shape[1]
     actors: cython.Py_ssize_t = parents.binding.shape[1]
     genes: cython.Py_ssize_t = 1 + multicasts + channels + actors
-    mother: cython.Py_ssize_t
-    father: cython.Py_ssize_t
-    parent: cython.Py_ssize_t
-    gene: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    rate: cython.double
-    value: cython.double
     mutate: cython.bint
     mother = _tournament(variation.draws[child, 0], variation.draws[child, 1], variation.rank, variation.crowd)
     father = mother
@@ -268,8 +249,6 @@ def _move_core(variation: Variation, children: Genotypes, child: cython.Py_ssize
     actors: cython.Py_ssize_t = children.binding.shape[1]
     source: cython.longlong = children.binding[child, cython.cast(cython.longlong, variation.draws[child, 7] * actors)]
     other: cython.Py_ssize_t = cython.cast(cython.longlong, variation.draws[child, 8] * actors)
-    target: cython.longlong
-    a: cython.Py_ssize_t
     k: cython.Py_ssize_t
     if variation.draws[child, 9] < 0.5:
         target = children.binding[child, other]
@@ -290,7 +269,6 @@ def _decide_alike(variation: Variation, children: Genotypes, child: cython.Py_ss
     channels: cython.Py_ssize_t = children.decision.shape[1]
     first: cython.Py_ssize_t = cython.cast(cython.longlong, variation.draws[child, 7] * channels)
     span: cython.Py_ssize_t = 1 + cython.cast(cython.longlong, variation.draws[child, 9] * channels * 0.25)
-    c: cython.Py_ssize_t
     for c in range(first, min(first + span, channels)):
         children.decision[child, c] = cython.cast(cython.longlong, variation.draws[child, 8] * 5)
 
@@ -302,7 +280,6 @@ def entering(
     entered: cython.uchar[::1],
 ) -> None:
     """Fill which of the archived points stay and which candidates enter the archive."""
-    i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(points.shape[0]):
             kept[i] = True
@@ -319,8 +296,6 @@ def _enters(
     points: cython.const_double[:, ::1], candidates: cython.const_double[:, ::1], i: cython.Py_ssize_t
 ) -> cython.bint:
     """True if no archived point is as good as candidate ``i``, and no other candidate better or the same before it."""
-    j: cython.Py_ssize_t
-    outcome: cython.longlong
     if candidates[i, 0] == INF:
         return False
     for j in range(points.shape[0]):
@@ -343,7 +318,6 @@ def _discard(
     kept: cython.uchar[::1],
 ) -> cython.void:
     """Mark the archived points that candidate ``i`` dominates as not kept."""
-    j: cython.Py_ssize_t
     for j in range(points.shape[0]):
         if _compare(candidates, i, points, j) == 1:
             kept[j] = False

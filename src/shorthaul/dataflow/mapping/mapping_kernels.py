@@ -190,9 +190,6 @@ def take_genotype(
     problem: Problem, mapping: Mapping, genotypes: Genotypes, number: cython.Py_ssize_t
 ) -> cython.void:  # fmt: skip
     """Copy an individual's genotype into ``mapping``, and merge its channels into buffers."""
-    a: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    m: cython.Py_ssize_t
     mapping.compact = genotypes.compact[number] != 0
     for m in range(mapping.xi.shape[0]):
         mapping.xi[m] = genotypes.xi[number, m]
@@ -219,9 +216,6 @@ def take_genotype(
 @cython.exceptval(check=False)
 def _merge_channels(problem: Problem, mapping: Mapping) -> cython.void:
     """Fill ``live`` and ``root``."""
-    a: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    root: cython.longlong
     for a in range(mapping.live.shape[0]):
         mapping.live[a] = problem.multicast_of[a] < 0 or mapping.xi[problem.multicast_of[a]] == 0
     for c in range(mapping.root.shape[0]):
@@ -237,8 +231,6 @@ def _merge_channels(problem: Problem, mapping: Mapping) -> cython.void:
 def _group(groups: Groups, key: cython.const_longlong[::1], kept: cython.uchar[::1]) -> cython.void:
     """Group the ``kept`` channels by their keys."""
     total: cython.longlong = 0
-    g: cython.Py_ssize_t
-    e: cython.Py_ssize_t
     count: cython.Py_ssize_t = groups.starts.shape[0] - 1
     for g in range(count + 1):
         groups.starts[g] = 0
@@ -262,10 +254,7 @@ def _group(groups: Groups, key: cython.const_longlong[::1], kept: cython.uchar[:
 @cython.exceptval(check=False)
 def find_consumers(problem: Problem, rules: Rules, mapping: Mapping) -> cython.void:
     """Fill the core that CONS means for each buffer: its first reader's, or the first on the most common tile."""
-    e: cython.Py_ssize_t
     tile: cython.Py_ssize_t
-    root: cython.longlong
-    core: cython.longlong
     for e in range(mapping.root.shape[0]):
         mapping.consumer[e] = -1
     for e in range(mapping.root.shape[0]):
@@ -296,10 +285,6 @@ def bind_channels(problem: Problem, mapping: Mapping) -> cython.bint:
     cores: cython.longlong = problem.core_tile.shape[0]
     last: cython.longlong = problem.limits.shape[0] - 1
     c: cython.Py_ssize_t
-    need: cython.longlong
-    core: cython.longlong
-    tile: cython.longlong
-    chosen: cython.longlong
     decision: cython.longlong
     for c in range(last + 1):
         mapping.used[c] = 0
@@ -333,7 +318,6 @@ def _route(
     cores: cython.longlong = problem.core_tile.shape[0]
     tiles: cython.longlong = problem.ticks.shape[1] - 1
     here: cython.longlong = problem.core_tile[core]
-    there: cython.longlong
     mapping.crossings[task] = 0
     if memory == core:
         return
@@ -352,8 +336,6 @@ def _route(
 @cython.exceptval(check=False)
 def lay_out(problem: Problem, mapping: Mapping) -> cython.void:
     """Fill routes and durations of all accesses, the layout of every firing, and every resource's load."""
-    a: cython.Py_ssize_t
-    h: cython.Py_ssize_t
     blocks: cython.longlong = 0
     for h in range(mapping.load.shape[0]):
         mapping.load[h] = 0
@@ -399,8 +381,6 @@ def _lay_out_accesses(
     crossings: cython.longlong
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    e: cython.longlong
-    task: cython.longlong
     for k in range(groups.starts[a], groups.starts[a + 1]):
         e = groups.members[k]
         task = first_task + e
@@ -430,8 +410,6 @@ def _add_blocks(
 ) -> cython.longlong:
     """Add what a task of actor ``a`` holds of each interconnect to its blocks; return the number of blocks."""
     i: cython.Py_ssize_t
-    h: cython.longlong
-    last: cython.longlong
     for i in range(mapping.crossings[task]):
         h = mapping.crossed[task, i]
         last = mapping.last_block[h]

@@ -23,7 +23,6 @@ def _place(graph: Graph, room: Selection, node: cython.longlong, at: cython.long
     begin: cython.longlong = graph.first[f]
     middle: cython.longlong = graph.execution[f]
     end: cython.longlong = graph.stop[f] - 1
-    k: cython.longlong
     room.moved[node] = at
     if graph.kind[node] == READ:
         room.moved[begin] = min(room.moved[begin], at)
@@ -54,7 +53,6 @@ def _exchange(
     before: cython.longlong = room.moved[i] - lag
     after: cython.longlong = room.moved[j] + lag
     k: cython.Py_ssize_t
-    by: cython.longlong
     how: cython.double = random.real()
     if (graph.kind[i] == READ or graph.kind[i] == WRITE) and (graph.kind[j] == READ or graph.kind[j] == WRITE):
         if how < 0.6:
@@ -75,9 +73,6 @@ def _scatter(graph: Graph, room: Selection, random: Random, period: cython.longl
     """Move a random access within its firing, or a random firing, with its pauses or without."""
     how: cython.double = random.real()
     at: cython.longlong = cython.cast(cython.longlong, random.real() * period)
-    node: cython.longlong
-    f: cython.longlong
-    span: cython.longlong
     k: cython.Py_ssize_t
     if how < 0.5 and graph.accesses.shape[0] > 0:
         node = graph.accesses[random.below(graph.accesses.shape[0])]
@@ -101,9 +96,7 @@ def _scatter(graph: Graph, room: Selection, random: Random, period: cython.longl
 @cython.exceptval(check=False)
 def _rebase(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
     """Take whole periods off units of firings, so that their first one begins in the first period."""
-    f: cython.Py_ssize_t
     k: cython.Py_ssize_t
-    by: cython.longlong
     for f in range(graph.first.shape[0] - 1, -1, -1):  # the leaders last: the others look at them
         by = floor_division(room.moved[graph.first[graph.leader[f]]], period) * period
         for k in range(graph.first[f], graph.stop[f]):
@@ -115,9 +108,6 @@ def _rebase(graph: Graph, room: Selection, period: cython.longlong) -> cython.vo
 @cython.exceptval(check=False)
 def _accept(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
     """Make ``moved`` the schedule at hand, and note its critical arcs."""
-    k: cython.Py_ssize_t
-    i: cython.longlong
-    j: cython.longlong
     _rebase(graph, room, period)
     for k in range(room.moved.shape[0]):
         room.time[k] = room.moved[k]
@@ -168,10 +158,6 @@ def _anneal(
 ) -> cython.longlong:
     least: cython.longlong = period
     tight: cython.Py_ssize_t = 0
-    number: cython.longlong
-    limit: cython.longlong
-    found: cython.longlong
-    heat: cython.double
     copy(best, room.time)
     for number in range(-1, moves):
         copy(room.time, room.moved)

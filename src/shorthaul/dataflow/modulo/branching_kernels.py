@@ -60,8 +60,6 @@ def _push(
     tree: Tree, at: Differences, t: cython.Py_ssize_t, side: cython.Py_ssize_t, ticks: cython.longlong
 ) -> cython.void:  # fmt: skip
     """Put a branch on the stack that asks for ``ticks`` on one side of turn t."""
-    u: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     at.steps += at.least.shape[0] * at.least.shape[0]
     for u in range(at.least.shape[0]):
         for v in range(at.least.shape[0]):
@@ -80,8 +78,6 @@ def _push(
 @cython.exceptval(check=False)
 def _pop(tree: Tree, at: Differences) -> cython.bint:
     """Take a branch off the stack and ask for what it does; False if that contradicts the matrix of its parent."""
-    u: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     tree.top -= 1
     at.steps += at.least.shape[0] * at.least.shape[0]
     for u in range(at.least.shape[0]):
@@ -101,11 +97,6 @@ def _split(tree: Tree, at: Differences) -> cython.bint:
     split: cython.longlong = 0
     upper: cython.bint = False
     score: cython.double = 0.0
-    value: cython.double
-    middle: cython.longlong
-    below: cython.longlong
-    above: cython.longlong
-    t: cython.Py_ssize_t
     for t in range(at.decided.shape[0]):
         if at.decided[t]:
             continue
@@ -161,7 +152,6 @@ def branch(
 @cython.exceptval(check=False)
 def _visit(tree: Tree, at: Differences, on: Resources, time: cython.longlong[::1]) -> cython.longlong:
     """Take the branch on top; return what then holds for the search."""
-    k: cython.Py_ssize_t
     if tree.top == 0:
         return _EXHAUSTED
     if tree.top + 1 >= tree.matrices.shape[0]:

@@ -101,11 +101,8 @@ class Resources:
 @cython.exceptval(check=False)
 def tighten(differences: Differences, i: cython.longlong, j: cython.longlong, ticks: cython.longlong) -> cython.bint:
     """Ask for time[j] - time[i] >= ticks and close the matrix again; False if that contradicts it."""
-    u: cython.Py_ssize_t
     v: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
-    start: cython.longlong
     if differences.least[i, j] >= ticks:
         return True
     if ticks + differences.least[j, i] > 0:
@@ -148,9 +145,6 @@ def find_options(differences: Differences, t: cython.Py_ssize_t) -> cython.void:
 def _decide_forced(differences: Differences) -> cython.longlong:
     """Decide every k with one value left; return CONTRADICTION, else 1 if the matrix changed and 0 if not."""
     changed: cython.longlong = 0
-    t: cython.Py_ssize_t
-    first: cython.longlong
-    second: cython.longlong
     differences.steps += 4 * differences.decided.shape[0]
     for t in range(differences.decided.shape[0]):
         if differences.decided[t]:
@@ -181,11 +175,6 @@ def _decide_forced(differences: Differences) -> cython.longlong:
 def _lay_out(differences: Differences, on: Resources, r: cython.Py_ssize_t) -> cython.void:
     """Fill where the tasks on a resource lie relative to one another."""
     count: cython.Py_ssize_t = on.starts[r + 1] - on.starts[r]
-    x: cython.Py_ssize_t
-    y: cython.Py_ssize_t
-    i: cython.longlong
-    j: cython.longlong
-    turn: cython.longlong
     differences.steps += 8 * count * count
     for x in range(count):
         i = on.members[on.starts[r] + x]
@@ -213,12 +202,7 @@ def _next_sum(
     Equal parts stand side by side. Returns ``wanted`` where ``sums`` is too small, NEVER where there is no such d.
     """
     left: cython.longlong = 0
-    best: cython.longlong
-    value: cython.longlong
     n: cython.Py_ssize_t = 1
-    kept: cython.Py_ssize_t
-    c: cython.Py_ssize_t
-    k: cython.Py_ssize_t
     same: cython.Py_ssize_t
     _: cython.Py_ssize_t
     for c in range(count):
@@ -261,7 +245,6 @@ def next_sum(
     Equal parts stand side by side. Returns ``wanted`` where ``room`` sums are too few, NEVER where there is no such d.
     """
     on = Resources(np.array([0, parts.shape[0]]), parts, room)
-    c: cython.Py_ssize_t
     for c in range(parts.shape[0]):
         on.parts[c] = parts[c]
     return int(_next_sum(on, wanted, idle, parts.shape[0]))
@@ -282,8 +265,6 @@ def _least_start(
     total: cython.longlong = on.length[x]
     turn: cython.longlong = on.shift[x, y]
     free: cython.Py_ssize_t = 0
-    start: cython.longlong
-    z: cython.Py_ssize_t
     if idle < 0:
         for z in range(count):
             if on.lead[y, z] >= on.shift[x, z] - turn:
@@ -308,11 +289,7 @@ def _keep_apart(
     """Keep tasks on one resource as far apart as what can lie between them allows; return as ``_decide_forced``."""
     changed: cython.longlong = 0
     count: cython.Py_ssize_t = on.starts[r + 1] - on.starts[r]
-    x: cython.Py_ssize_t
-    y: cython.Py_ssize_t
     start: cython.longlong
-    i: cython.longlong
-    j: cython.longlong
     for x in range(count):  # idle time is little where it is less than a quarter of any task
         if idle * 4 >= differences.duration[on.members[on.starts[r] + x]]:
             idle = -1
@@ -342,14 +319,10 @@ def _is_overloaded(differences: Differences, on: Resources, r: cython.Py_ssize_t
     """True if the tasks confined to a window between two turns of some task do not fit in there."""
     count: cython.Py_ssize_t = on.starts[r + 1] - on.starts[r]
     n: cython.Py_ssize_t
-    x: cython.Py_ssize_t
     y: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
     place: cython.Py_ssize_t
-    length: cython.longlong
-    end: cython.longlong
-    total: cython.longlong
     for x in range(count):
         n = 0
         for y in range(count):
@@ -380,9 +353,6 @@ def _is_overloaded(differences: Differences, on: Resources, r: cython.Py_ssize_t
 def _propagate_resources(differences: Differences, on: Resources) -> cython.longlong:
     """Draw conclusions from what lies between the tasks on every resource; return as ``_decide_forced``."""
     changed: cython.longlong = 0
-    result: cython.longlong
-    idle: cython.longlong
-    r: cython.Py_ssize_t
     k: cython.Py_ssize_t
     for r in range(on.starts.shape[0] - 1):
         idle = differences.period

@@ -129,9 +129,6 @@ def _add_arc(
 @cython.exceptval(check=False)
 def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.void:
     """Fill the arcs of the selection that ``moved`` induces."""
-    f: cython.Py_ssize_t
-    k: cython.Py_ssize_t
-    last: cython.longlong
     room.steps += 4 * room.arcs
     room.arcs = 0
     for f in range(graph.first.shape[0]):
@@ -153,8 +150,6 @@ def select(graph: Graph, room: Selection, period: cython.longlong) -> cython.voi
 def _chain(graph: Graph, room: Selection, last: cython.longlong, target: cython.longlong) -> cython.longlong:
     """Add arcs from ``last`` to the accesses between, one after the other, and to ``target``; return that."""
     count: cython.Py_ssize_t = 0
-    place: cython.Py_ssize_t
-    node: cython.longlong
     for node in range(last + 1, target):
         place = count
         while place > 0 and room.moved[node] < room.moved[room.order[place - 1]]:
@@ -194,9 +189,6 @@ def _cycle_of_accesses(
 ) -> cython.void:
     """Add the arcs between successors on an interconnect, the last before the first a period on."""
     count: cython.Py_ssize_t = stop - first
-    k: cython.Py_ssize_t
-    i: cython.longlong
-    j: cython.longlong
     for k in range(count):
         _insert(room, k, graph.on[first + k], period)
     for k in range(count):
@@ -213,9 +205,6 @@ def _cycle_of_firings(
 ) -> cython.void:
     """Add the arcs between successors on a core, which firings hold from begin to end."""
     count: cython.Py_ssize_t = stop - first
-    k: cython.Py_ssize_t
-    i: cython.longlong
-    j: cython.longlong
     for k in range(count):
         _insert(room, k, graph.first[graph.at_core[first + k]], period)
     for k in range(count):
@@ -229,9 +218,7 @@ def _cycle_of_firings(
 @cython.exceptval(check=False)
 def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
     """Raise ``tried`` until all arcs hold; return 0, or the length of a cycle (filled with arcs) that never will."""
-    k: cython.Py_ssize_t
     passes: cython.Py_ssize_t = 0
-    least: cython.longlong
     changed: cython.bint
     for k in range(room.into.shape[0]):
         room.into[k] = -1
@@ -258,10 +245,7 @@ def _raise_times(room: Selection, period: cython.longlong) -> cython.Py_ssize_t:
 @cython.exceptval(check=False)
 def _find_cycle(room: Selection) -> cython.Py_ssize_t:
     """Fill ``cycle`` with arcs that made one another's ends late; return how many, 0 if there is no such cycle."""
-    root: cython.Py_ssize_t
     length: cython.Py_ssize_t = 0
-    u: cython.longlong
-    v: cython.longlong
     for root in range(room.seen.shape[0]):
         room.seen[root] = -1
     for root in range(room.seen.shape[0]):
@@ -291,10 +275,6 @@ def least_period(room: Selection, low: cython.longlong, most: cython.longlong) -
     larger one.
     """
     period: cython.longlong = low
-    k: cython.Py_ssize_t
-    length: cython.Py_ssize_t
-    ticks: cython.longlong
-    periods: cython.longlong
     room.criticals = 0
     _try_moved(room)
     if _raise_times(room, most):
@@ -321,7 +301,6 @@ def least_period(room: Selection, low: cython.longlong, most: cython.longlong) -
 @cython.nogil
 @cython.exceptval(check=False)
 def _try_moved(room: Selection) -> cython.void:
-    k: cython.Py_ssize_t
     for k in range(room.moved.shape[0]):
         room.tried[k] = room.moved[k]
 
@@ -331,7 +310,6 @@ def _try_moved(room: Selection) -> cython.void:
 @cython.exceptval(check=False)
 def copy(source: cython.const_longlong[::1], target: cython.longlong[::1]) -> cython.void:
     """Fill ``target`` with the times in ``source``."""
-    k: cython.Py_ssize_t
     for k in range(source.shape[0]):
         target[k] = source[k]
 
@@ -348,7 +326,6 @@ def evaluate(
 
     Fills ``time`` with a schedule of it.
     """
-    least: cython.longlong
     with cython.nogil:
         copy(time, room.moved)
         select(graph, room, period)

@@ -57,7 +57,6 @@ class Wavefront:
 @cython.exceptval(check=False)
 def _count_edges(cut: Wavefront) -> cython.longlong:
     edges: cython.longlong = 0
-    i: cython.Py_ssize_t
     e: cython.Py_ssize_t
     for i in range(cut.part.shape[0]):
         cut.inside[cut.part[i]] = i
@@ -84,7 +83,6 @@ def _link(cut: Wavefront) -> cython.void:
     """Connect every node i of the part, whose value is node ``size`` + i, the source, and the sink."""
     size: cython.longlong = cut.part.shape[0]
     arc: cython.longlong = 0
-    p: cython.longlong
     i: cython.Py_ssize_t
     e: cython.Py_ssize_t
     for i in range(size):
@@ -114,8 +112,6 @@ def _begin(
     size: cython.longlong = cut.part.shape[0]
     nodes: cython.longlong = 4 * cut.edges  # where the arcs of the nodes begin
     own: cython.longlong = cut.inside[node]
-    v: cython.longlong
-    p: cython.longlong
     arc: cython.Py_ssize_t
     i: cython.Py_ssize_t
     e: cython.Py_ssize_t

@@ -67,12 +67,8 @@ def _play(
     occupancy: cython.longlong[::1],
     wrong: cython.uchar[::1],
 ) -> cython.void:
-    move: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    kind: cython.uchar
-    before: cython.uchar
     found: cython.uchar
-    node: cython.longlong
     held: cython.longlong = 0
     for move in range(kinds.shape[0]):
         kind = kinds[move]

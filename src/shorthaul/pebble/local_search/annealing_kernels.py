@@ -30,8 +30,6 @@ def _run(state: State, random: Random) -> tuple[cython.longlong, cython.longlong
     first: cython.longlong = random.below(count)
     length: cython.longlong = 1
     kind: cython.double = random.real()
-    before: cython.longlong
-    reader: cython.longlong
     if kind < 0.3:  # a node and what only it needs
         while first > 0:
             before = state.order[first - 1]
@@ -77,7 +75,6 @@ def _target(
     node: cython.longlong = state.order[first + random.below(length)]
     kind: cython.double = random.real()
     target: cython.longlong = first
-    far: cython.longlong
     if kind < 0.25:  # a short way
         target = first + random.below(13) - 6
     elif kind < 0.4:
@@ -128,8 +125,6 @@ def _try_move(state: State, mover: Mover, cooling: Cooling) -> cython.longlong:
     stretch: tuple[cython.longlong, cython.longlong] = _propose(state, mover, cooling.random)
     low: cython.longlong = stretch[0]
     high: cython.longlong = stretch[1]
-    limit: cython.longlong
-    outcome: tuple[cython.longlong, cython.longlong]
     time: cython.Py_ssize_t
     if high == 0:
         return 0
@@ -151,7 +146,6 @@ def anneal(state: State, mover: Mover, cooling: Cooling, most_work: cython.longl
 
     ``mover`` moves runs of the order of ``state`` itself.
     """
-    change: cython.longlong
     with cython.nogil:
         change = _anneal(state, mover, cooling, most_work)
     return int(change)
@@ -165,7 +159,6 @@ def _anneal(
 ) -> cython.longlong:  # fmt: skip
     total: cython.longlong = 0
     first: cython.longlong = cooling.work
-    before: cython.longlong
     while goes_on(cooling) and cooling.work < first + most_work:
         before = state.work
         total += _try_move(state, mover, cooling)

@@ -145,7 +145,6 @@ def put_old(state: State, value: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def drop_old(state: State, value: cython.longlong) -> cython.void:
     """Take ``value`` out of the fast memory of the schedule."""
-    last: cython.longlong
     place: cython.longlong = state.place_old[value]
     state.size_old -= 1
     last = state.red_old[state.size_old]
@@ -178,7 +177,6 @@ def put_new(state: State, value: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def drop_new(state: State, value: cython.longlong) -> cython.void:
     """Take ``value`` out of the fast memory of the trial."""
-    last: cython.longlong
     place: cython.longlong = state.place_new[value]
     state.size_new -= 1
     last = state.red_new[state.size_new]
@@ -214,7 +212,6 @@ def is_saved_new(state: State, value: cython.longlong) -> cython.bint:
 def next_use(state: State, value: cython.longlong, time: cython.longlong) -> cython.longlong:
     """Return the first step of the trial after ``time`` that reads ``value``."""
     nearest: cython.longlong = NEVER
-    use: cython.longlong
     edge: cython.Py_ssize_t
     state.work += state.child_starts[value + 1] - state.child_starts[value]
     for edge in range(state.child_starts[value], state.child_starts[value + 1]):
@@ -247,7 +244,6 @@ def old_step(state: State, time: cython.longlong) -> cython.longlong:
     cost: cython.longlong = 0
     entry: cython.longlong = state.head[time]
     here: cython.longlong = state.order[time]
-    value: cython.longlong
     edge: cython.Py_ssize_t
     state.work += 4 + state.starts[here + 1] - state.starts[here]
     while entry >= 0:
@@ -285,9 +281,6 @@ def old_step(state: State, time: cython.longlong) -> cython.longlong:
 def farthest_used(state: State, penalty: cython.double, time: cython.longlong) -> cython.longlong:
     """Return the value in the trial's fast memory whose next use is farthest; not saved ones count as nearer."""
     victim: cython.longlong = -1
-    other: cython.longlong
-    upcoming: cython.longlong
-    far: cython.double
     farthest: cython.double = -1.0
     is_dirty: cython.bint = False
     dirty: cython.bint
@@ -326,7 +319,6 @@ def make_room(
     first: cython.longlong = state.victim_count
     count: cython.longlong = first
     kept: cython.longlong = first
-    victim: cython.longlong
     place: cython.Py_ssize_t
     while state.room < need:
         victim = farthest_used(state, penalty, time)
@@ -366,9 +358,6 @@ def new_step(state: State, penalty: cython.double, time: cython.longlong) -> cyt
     """Take one step of the trial; return the weight loaded and stored."""
     here: cython.longlong = state.changed[time]
     cost: cython.longlong = 0
-    need: cython.longlong
-    parent: cython.longlong
-    upcoming: cython.longlong
     before: cython.bint
     after: cython.bint
     edge: cython.Py_ssize_t
@@ -478,9 +467,6 @@ def accept(state: State, stop: cython.longlong, end: cython.longlong) -> cython.
     place: cython.Py_ssize_t
     row: cython.Py_ssize_t
     victim: cython.Py_ssize_t = 0
-    entry: cython.longlong
-    following: cython.longlong
-    value: cython.longlong
     for time in range(state.begin, stop):
         state.order[time] = state.changed[time]
         state.position[state.changed[time]] = time

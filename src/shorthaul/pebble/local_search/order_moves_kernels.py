@@ -132,7 +132,6 @@ def _moves_earlier(
 ) -> cython.bint:
     place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
     stay: cython.longlong = first + length
     waiting: cython.longlong = 0
     for place in range(first, first + length):
@@ -167,7 +166,6 @@ def _moves_later(
 ) -> cython.bint:
     place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
     put: cython.longlong = first
     waiting: cython.longlong = 0
     moves: cython.bint

@@ -127,9 +127,6 @@ def _moves(annealing: Annealing, mover: Mover, graph: Graph, random: Random) -> 
     count: cython.longlong = annealing.count
     first: cython.longlong = random.below(count)
     length: cython.longlong = 1
-    kind: cython.double
-    node: cython.longlong
-    target: cython.longlong
     while first + length < count and length < 12 and random.real() < 0.4:
         length += 1
     kind = random.real()
@@ -195,8 +192,6 @@ def anneal(annealing: Annealing, cooling: Cooling, most_work: cython.longlong) -
 def _anneal(annealing: Annealing, cooling: Cooling, most_work: cython.longlong) -> cython.void:
     first: cython.longlong = cooling.work
     before: cython.longlong = annealing.replay.work
-    limit: cython.longlong
-    cost: cython.longlong
     if annealing.cost == _ANY:
         _accept(annealing, annealing.mover, excess(annealing.replay, cooling.penalty, _ANY))
     while goes_on(cooling) and cooling.work < first + most_work:

@@ -103,7 +103,6 @@ def _put(replay: Replay, value: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _drop(replay: Replay, value: cython.longlong) -> cython.void:
     """Let ``value`` not be red any more."""
-    last: cython.longlong
     replay.size -= 1
     last = replay.red[replay.size]
     replay.red[replay.place[value]] = last
@@ -116,7 +115,6 @@ def _drop(replay: Replay, value: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _look_ahead(replay: Replay, graph: Graph, frame: Frame) -> cython.void:
     """Find when values are read next, and take what is in fast memory at first."""
-    node: cython.longlong
     time: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     total: cython.longlong = 0
@@ -150,8 +148,6 @@ def _look_ahead(replay: Replay, graph: Graph, frame: Frame) -> cython.void:
 def _farthest_used(replay: Replay, time: cython.longlong, penalty: cython.double) -> cython.longlong:
     """Return the red value whose next use is farthest, those not in slow memory count as nearer; -1 if all are read."""
     victim: cython.longlong = -1
-    other: cython.longlong
-    far: cython.double
     farthest: cython.double = -1.0
     is_dirty: cython.bint = False
     dirty: cython.bint
@@ -184,7 +180,6 @@ def _makes_room(
     """Let values give way until ``need`` fits; False if that is impossible."""
     count: cython.longlong = 0
     place: cython.Py_ssize_t
-    victim: cython.longlong
     while replay.room < need:
         victim = _farthest_used(replay, time, penalty)
         if victim < 0:
@@ -225,9 +220,6 @@ def _excess(
 ) -> cython.longlong:  # fmt: skip
     time: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
-    need: cython.longlong
     reads: cython.longlong = 0
     replay.cost = 0
     _look_ahead(replay, graph, frame)
@@ -295,9 +287,7 @@ def _find_reads(
     parents: cython.const_longlong[::1],
     upcoming: cython.longlong[::1],
 ) -> cython.void:
-    time: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
     for time in range(order.shape[0] - 1, first - 1, -1):
         node = order[time]
         upcoming[node] = NEVER

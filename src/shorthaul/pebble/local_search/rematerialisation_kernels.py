@@ -70,11 +70,7 @@ def _compute_again(
     budget: cython.longlong,
 ) -> cython.void:
     held: cython.longlong = 0
-    kind: cython.uchar
-    v: cython.longlong
     absent: cython.longlong
-    missing: cython.longlong
-    i: cython.Py_ssize_t
     e: cython.Py_ssize_t
     for v in range(weights.shape[0]):
         moves.saved[v] = starts[v] == starts[v + 1]
@@ -138,7 +134,6 @@ def _find_needed(
     loaded: cython.uchar[::1],
     keep: cython.uchar[::1],
 ) -> cython.void:
-    i: cython.Py_ssize_t
     for i in range(kinds.shape[0] - 1, -1, -1):
         keep[i] = True
         if kinds[i] == _LOAD:

@@ -23,7 +23,6 @@ _DELETE = cython.declare(cython.uchar, 3)
 
 def set_up(state: State) -> int:
     """Note what the order and the lists of the schedule imply; return what it moves beside its outputs."""
-    cost: cython.longlong
     with cython.nogil:
         cost = _set_up(state)
     return int(cost)
@@ -35,7 +34,6 @@ def set_up(state: State) -> int:
 def _set_up(state: State) -> cython.longlong:
     cost: cython.longlong = 0
     known: cython.longlong = 0
-    time: cython.Py_ssize_t
     place: cython.Py_ssize_t
     row: cython.Py_ssize_t
     state.point_size_old[0] = 0
@@ -92,10 +90,6 @@ def _write(moves: _Moves, kind: cython.uchar, node: cython.longlong) -> cython.v
 @cython.nogil
 @cython.exceptval(check=False)
 def _write_moves(state: State, moves: _Moves) -> cython.void:
-    here: cython.longlong
-    entry: cython.longlong
-    value: cython.longlong
-    time: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     begin_trial(state, 0)
     for time in range(state.order.shape[0]):

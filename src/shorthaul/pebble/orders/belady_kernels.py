@@ -28,7 +28,6 @@ class Heap:
 def push(heap: Heap, key: cython.longlong) -> cython.void:
     """Add ``key``."""
     at: cython.Py_ssize_t = heap.size
-    above: cython.Py_ssize_t
     heap.size = at + 1
     while at > 0:
         above = (at - 1) >> 1
@@ -138,7 +137,6 @@ class Replay:
 @cython.exceptval(check=False)
 def _reads(order: cython.const_longlong[::1], starts: cython.const_longlong[::1]) -> cython.Py_ssize_t:
     count: cython.Py_ssize_t = 0
-    place: cython.Py_ssize_t
     for place in range(order.shape[0]):
         count += starts[order[place] + 1] - starts[order[place]]
     return count
@@ -149,11 +147,7 @@ def _reads(order: cython.const_longlong[::1], starts: cython.const_longlong[::1]
 @cython.exceptval(check=False)
 def _note_reads(replay: Replay) -> cython.void:
     """Fill ``made`` and ``read``: a value that is computed again before it is read again is not read, ``NEVER``."""
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    time: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
     place = replay.read.shape[0]
     for time in range(replay.order.shape[0] - 1, -1, -1):
         node = replay.order[time]
@@ -207,8 +201,6 @@ def _offer(replay: Replay, node: cython.longlong) -> cython.void:
 def _farthest(replay: Replay, heap: Heap, is_saved: cython.uchar) -> cython.longlong:
     """Return when the value on top of the heap is read, -1 if there is none; what no longer counts is removed."""
     n: cython.longlong = replay.weights.shape[0]
-    use: cython.longlong
-    node: cython.longlong
     while heap.size > 0:
         use = heap.keys[0] // n
         node = n - 1 - heap.keys[0] % n
@@ -230,11 +222,7 @@ def _make_room(replay: Replay, need: cython.longlong) -> cython.void:
     """Store and delete values until there is room for ``need``."""
     n: cython.longlong = replay.weights.shape[0]
     chosen: cython.Py_ssize_t = 0
-    place: cython.Py_ssize_t
     freed: cython.longlong = replay.room
-    clean: cython.longlong
-    dirty: cython.longlong
-    victim: cython.longlong
     time: cython.longlong = replay.time
     while freed < need:
         clean = _farthest(replay, replay.clean, True)
@@ -275,7 +263,6 @@ def _compute(replay: Replay) -> cython.void:
     node: cython.longlong = replay.order[replay.time]
     need: cython.longlong = replay.weights[node]
     edge: cython.Py_ssize_t
-    parent: cython.longlong
     for edge in range(replay.starts[node], replay.starts[node + 1]):
         parent = replay.parents[edge]
         replay.pinned[parent] = True

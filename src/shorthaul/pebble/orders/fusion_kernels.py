@@ -45,9 +45,6 @@ def _measure(
     largest: cython.longlong[::1],
 ) -> cython.void:
     """Set the size of the subtree that each node alone reads, 0 for inputs, and its largest operand among those."""
-    place: cython.Py_ssize_t
-    node: cython.longlong
-    child: cython.longlong
     for place in range(order.shape[0]):
         node = order[place]
         if starts[node] == starts[node + 1]:
@@ -73,9 +70,6 @@ def _join(
     with_largest: cython.bint,
     head: cython.longlong[::1],
 ) -> cython.void:
-    place: cython.Py_ssize_t
-    node: cython.longlong
-    child: cython.longlong
     for place in range(order.shape[0] - 1, -1, -1):
         node = order[place]
         if 0 < size[node] <= most and child_starts[node + 1] - child_starts[node] == 1:

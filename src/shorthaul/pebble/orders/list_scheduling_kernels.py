@@ -64,7 +64,6 @@ def work_of(run: Run) -> int:
 @cython.exceptval(check=False)
 def _complete(run: Run) -> cython.void:
     """Append what is not computed, in the base order."""
-    place: cython.Py_ssize_t
     for place in range(run.first, run.order.shape[0]):
         if not run.state.done[run.state.order[place]]:
             run.order[run.count] = run.state.order[place]
@@ -85,10 +84,6 @@ def _put(run: Run, node: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _compute_next(run: Run, state: State) -> cython.void:
     """Compute what needs no load, or else the best goal with its ancestors."""
-    goal: cython.longlong
-    node: cython.longlong
-    count: cython.longlong
-    number: cython.longlong
     while state.done[state.order[run.first]]:
         run.first += 1
     node = _free_node(run, state)
@@ -111,7 +106,6 @@ def _compute_next(run: Run, state: State) -> cython.void:
 @cython.exceptval(check=False)
 def _free_node(run: Run, state: State) -> cython.longlong:
     """Return a node that can be computed without a load, -1 if there is none, or no room for it."""
-    node: cython.longlong
     last: cython.longlong = run.first + state.rules.window
     while state.shrinking.size > 0:
         state.shrinking.size -= 1
@@ -149,7 +143,6 @@ def _better(
     state: State, best: tuple[cython.double, cython.longlong], goal: cython.longlong, last: cython.longlong
 ) -> tuple[cython.double, cython.longlong]:
     """Return the better of ``best`` (score, node) and ``goal``, which must not come after ``last``."""
-    score: cython.double
     if state.rank[goal] <= last:
         score = look_ahead(state, goal)
         if score > best[0]:
@@ -165,10 +158,6 @@ def _best_by_score(
 ) -> tuple[cython.double, cython.longlong]:
     """Return the best of ``best`` and of what the values that most nodes wait for alone lead to."""
     kept: cython.Py_ssize_t = 0
-    value: cython.longlong
-    goal: cython.longlong
-    key: cython.double
-    item: cython.longlong
     while kept < state.rules.by_score and state.wanted.size > 0:
         key = state.wanted.keys[0]
         item = state.wanted.items[0]
@@ -201,7 +190,6 @@ def _best_by_recency(
     """Return the best of ``best`` and of what the values wanted last lead to."""
     tried: cython.longlong = 0
     place: cython.Py_ssize_t = state.recent.size - 1
-    goal: cython.longlong
     while tried < state.rules.by_recency and place >= 0:
         goal = goal_of(state, state.recent.items[place])
         if goal < 0 and place == state.recent.size - 1:
@@ -220,7 +208,6 @@ def _best_by_recency(
 def goal_of(state: State, wanted: cython.longlong) -> cython.longlong:
     """Return the node to compute so that ``wanted`` is in fast memory and used; -1 if nothing wants it any more."""
     edge: cython.Py_ssize_t
-    child: cython.longlong
     if state.solo[wanted] <= 0 or state.red[wanted]:
         return -1
     if not state.done[wanted]:
@@ -239,8 +226,6 @@ def demand(state: State, node: cython.longlong, most: cython.longlong) -> cython
     """Write ``node`` and its ancestors not computed to ``queue``, operands first; return how many, or -1 above most."""
     top: cython.longlong = 0
     count: cython.longlong = 0
-    here: cython.longlong
-    parent: cython.longlong
     edge: cython.Py_ssize_t
     is_ready: cython.bint
     state.stamp += 1
@@ -280,11 +265,7 @@ def look_ahead(state: State, node: cython.longlong) -> cython.double:
     stamp: cython.longlong = state.stamp
     most: cython.longlong = min(MOST_AHEAD * longest, state.queue.shape[0] - 1)
     first: cython.longlong = 0
-    gain: cython.longlong
     loads: cython.longlong = 0
-    held: cython.longlong
-    here: cython.longlong
-    number: cython.longlong
     stop: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     if count < 0:
@@ -336,7 +317,6 @@ def _growth(state: State, node: cython.longlong, stamp: cython.longlong) -> cyth
     """Return by how much the memory grows when the look-ahead computes ``node``."""
     held: cython.longlong = state.weights[node] if state.left[node] > 0 else 0
     edge: cython.Py_ssize_t
-    parent: cython.longlong
     state.work += state.starts[node + 1] - state.starts[node]
     for edge in range(state.starts[node], state.starts[node + 1]):
         parent = state.parents[edge]

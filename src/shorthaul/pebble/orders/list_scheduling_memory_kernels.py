@@ -157,7 +157,6 @@ class State:
 def _count(state: State) -> cython.void:
     """Set what each node waits for at the start."""
     node: cython.longlong
-    parent: cython.longlong
     edge: cython.Py_ssize_t
     for node in range(state.weights.shape[0]):
         state.cursor[node] = state.child_starts[node]
@@ -195,8 +194,6 @@ def want(state: State, node: cython.longlong) -> cython.void:
 def enter(state: State, node: cython.longlong) -> cython.void:
     """Put ``node`` into fast memory: its children wait for one parent less."""
     edge: cython.Py_ssize_t
-    child: cython.longlong
-    other: cython.longlong
     state.red[node] = True
     state.residents[state.resident] = node
     state.place[node] = state.resident
@@ -229,7 +226,6 @@ def enter(state: State, node: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def leave(state: State, node: cython.longlong) -> cython.void:
     """Take ``node`` out of fast memory without telling its children."""
-    other: cython.longlong
     state.red[node] = False
     state.resident -= 1
     other = state.residents[state.resident]
@@ -246,7 +242,6 @@ def leave(state: State, node: cython.longlong) -> cython.void:
 def evict(state: State, node: cython.longlong) -> cython.void:
     """Drop ``node``, storing it if need be: its children wait for one parent more."""
     edge: cython.Py_ssize_t
-    child: cython.longlong
     leave(state, node)
     state.saved[node] = True
     state.work += state.child_starts[node + 1] - state.cursor[node]
@@ -272,7 +267,6 @@ def use_distance(state: State, node: cython.longlong) -> cython.double:
     edge: cython.Py_ssize_t = state.cursor[node]
     last: cython.Py_ssize_t = state.child_starts[node + 1]
     look: cython.Py_ssize_t
-    child: cython.longlong
     least: cython.longlong = FAR
     rank: cython.longlong = FAR
     while edge < last and state.done[state.children[edge]]:
@@ -294,9 +288,6 @@ def use_distance(state: State, node: cython.longlong) -> cython.double:
 def victim_of(state: State) -> cython.longlong:
     """Return the value whose next use seems farthest, of all or of some drawn at random; -1 if all are pinned."""
     best: cython.longlong = -1
-    other: cython.longlong
-    number: cython.longlong
-    score: cython.double
     best_score: cython.double = -1.0
     for number in range(min(SAMPLE, state.resident)):
         other = state.residents[number if state.resident <= SAMPLE else state.random.below(state.resident)]
@@ -323,9 +314,6 @@ def compute(state: State, node: cython.longlong) -> cython.void:
     """Compute ``node``, all of whose parents are computed: load those absent, evict what has to give way."""
     need: cython.longlong = state.weights[node]
     edge: cython.Py_ssize_t
-    parent: cython.longlong
-    child: cython.longlong
-    before: cython.longlong
     state.clock += 1
     for edge in range(state.starts[node], state.starts[node + 1]):
         parent = state.parents[edge]

@@ -80,7 +80,6 @@ class Sharing:
 @cython.nogil
 @cython.exceptval(check=False)
 def _start(sharing: Sharing) -> cython.void:
-    module: cython.Py_ssize_t
     for module in range(sharing.missing.shape[0]):
         if sharing.missing[module] == 0:
             sharing.ready.push(0, module)
@@ -104,8 +103,6 @@ def _take(sharing: Sharing) -> cython.void:
     score: cython.double = -sharing.ready.keys[0]
     place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    other: cython.longlong
-    node: cython.longlong
     sharing.ready.pop()
     if sharing.done[module] or sharing.score[module] != score:
         return
@@ -152,7 +149,6 @@ def _remember(sharing: Sharing, node: cython.longlong) -> cython.void:
 def _credit(sharing: Sharing, node: cython.longlong, more: cython.longlong) -> cython.void:
     """Let the modules that read ``node`` share so much more with what is recent."""
     edge: cython.Py_ssize_t
-    module: cython.longlong
     if sharing.reader_starts[node + 1] - sharing.reader_starts[node] > MOST_READERS:
         return
     for edge in range(sharing.reader_starts[node], sharing.reader_starts[node + 1]):

@@ -20,7 +20,6 @@ def depth_first_order(
     The parents of a node are visited by descending ``rank``; equal ranks in the order given.
     """
     n: cython.Py_ssize_t = starts.shape[0] - 1
-    count: cython.Py_ssize_t
     state = np.zeros(n, np.uint8)
     order = np.empty(n, np.int64)
     stack = np.empty(n + parents.shape[0] + 1, np.int64)
@@ -45,13 +44,10 @@ def _depth_first(
     stack: cython.longlong[::1],
 ) -> cython.Py_ssize_t:
     count: cython.Py_ssize_t = 0
-    root: cython.Py_ssize_t
     top: cython.Py_ssize_t
     first: cython.Py_ssize_t
     spot: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
     for root in range(roots.shape[0]):
         top = 0
         stack[0] = roots[root]
@@ -110,11 +106,8 @@ def _recent_first(
     stack: cython.longlong[::1],
 ) -> cython.void:
     count: cython.Py_ssize_t = 0
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     top: cython.Py_ssize_t
-    node: cython.longlong
-    child: cython.longlong
     for place in range(inputs.shape[0]):
         top = 0
         stack[0] = inputs[place]
@@ -160,18 +153,10 @@ def _register_need(
     need: cython.longlong[::1],
     by_slack: cython.longlong[::1],
 ) -> cython.void:
-    place: cython.Py_ssize_t
     i: cython.Py_ssize_t
     spot: cython.Py_ssize_t
     gap: cython.Py_ssize_t
     count: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
-    other: cython.longlong
-    slack: cython.longlong
-    ahead: cython.longlong
-    held: cython.longlong
-    peak: cython.longlong
     for place in range(order.shape[0]):
         node = order[place]
         count = starts[node + 1] - starts[node]
@@ -221,10 +206,7 @@ def _levels(
     before: cython.const_longlong[::1],
     level: cython.longlong[::1],
 ) -> cython.void:
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
-    most: cython.longlong
     for place in range(order.shape[0]):
         node = order[place]
         most = 0

@@ -93,9 +93,6 @@ class Exchange:
 @cython.nogil
 @cython.exceptval(check=False)
 def _count(exchange: Exchange, reads: Reads) -> cython.void:
-    group: cython.longlong
-    tile: cython.longlong
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
     for place in range(exchange.members.shape[0]):
         group = exchange.members[place]
@@ -125,11 +122,6 @@ def _try_move(exchange: Exchange, reads: Reads, random: Random) -> cython.void:
     """Move a group to a tile that reads a class that it reads, or let it change places with a group there."""
     group: cython.longlong = exchange.members[random.below(exchange.members.shape[0])]
     first: cython.longlong = reads.starts[group]
-    value: cython.longlong
-    other: cython.longlong
-    source: cython.longlong
-    target: cython.longlong
-    more: cython.longlong
     is_swap: cython.bint
     if first == reads.starts[group + 1]:
         return
@@ -215,7 +207,6 @@ def _heat(exchange: Exchange) -> cython.double:
 @cython.exceptval(check=False)
 def _write_best(exchange: Exchange) -> cython.void:
     """Write the best assignment: the present one, with what has moved since taken back."""
-    place: cython.Py_ssize_t
     if exchange.moves < 0:
         return
     for place in range(exchange.tile.shape[0]):
@@ -234,7 +225,6 @@ def _move(
     """Move ``group`` in the counts of readers by tile and class; return by how much more weight the tiles read."""
     more: cython.longlong = 0
     place: cython.Py_ssize_t
-    value: cython.longlong
     for place in range(reads.starts[group], reads.starts[group + 1]):
         value = reads.classes[place]
         if exchange.count[target, value] == 0:

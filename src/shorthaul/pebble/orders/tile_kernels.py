@@ -133,7 +133,6 @@ class Growth:
 @cython.exceptval(check=False)
 def _count(growth: Growth, reads: Reads) -> cython.void:
     """Set what each group misses at the start."""
-    group: cython.Py_ssize_t
     place: cython.Py_ssize_t
     for group in range(growth.waiting.shape[0]):
         growth.is_open[group] = growth.is_target[group] and growth.waiting[group] == 0
@@ -159,7 +158,6 @@ def advance(growth: Growth, work: cython.longlong) -> bool:
 def _grow(growth: Growth, reads: Reads) -> cython.void:
     """Start a tile, or let it grow by a group or a class, or close it."""
     group: cython.longlong = growth.order[growth.place]
-    value: cython.longlong
     growth.work += 1
     if not growth.is_growing:
         if growth.tile[group] >= 0 or not growth.is_target[group]:
@@ -192,7 +190,6 @@ def _grow(growth: Growth, reads: Reads) -> cython.void:
 @cython.exceptval(check=False)
 def _ready_group(growth: Growth) -> cython.longlong:
     """Return a group that reads nothing new, -1 if there is none."""
-    group: cython.longlong
     while growth.ready.size > 0:
         growth.ready.size -= 1
         group = growth.ready.items[growth.ready.size]
@@ -206,8 +203,6 @@ def _ready_group(growth: Growth) -> cython.longlong:
 @cython.exceptval(check=False)
 def _best_class(growth: Growth, reads: Reads) -> cython.longlong:
     """Return the class that completes most groups per weight, -1 if none completes any."""
-    value: cython.longlong
-    ratio: cython.double
     while growth.whole.size > 0:
         value = growth.whole.items[0]
         ratio = -growth.solo[value] / cython.cast(cython.double, reads.weights[value])
@@ -222,7 +217,6 @@ def _best_class(growth: Growth, reads: Reads) -> cython.longlong:
 @cython.exceptval(check=False)
 def _best_group(growth: Growth, reads: Reads, value: cython.longlong) -> cython.longlong:
     """Return the group that misses least, -1 if none is touched or if taking class ``value`` gives more per weight."""
-    group: cython.longlong
     while growth.singly and growth.single.size > 0:
         group = growth.single.items[0]
         if growth.is_open[group] and growth.missing[group] == growth.single.keys[0]:
@@ -250,7 +244,6 @@ def _wait_alone(growth: Growth, reads: Reads, group: cython.longlong, more: cyth
 def _take(growth: Growth, reads: Reads, value: cython.longlong) -> cython.void:
     """Let the tile read class ``value``: its readers miss one class less."""
     edge: cython.Py_ssize_t
-    group: cython.longlong
     growth.inside[value] = growth.tiles
     growth.taken[growth.classes_taken] = value
     growth.classes_taken += 1
@@ -276,8 +269,6 @@ def _take(growth: Growth, reads: Reads, value: cython.longlong) -> cython.void:
 def _put(growth: Growth, reads: Reads, group: cython.longlong) -> cython.void:
     """Put ``group`` into the tile, which reads all that it reads from now on, and its own value."""
     edge: cython.Py_ssize_t
-    child: cython.longlong
-    value: cython.longlong
     growth.tile[group] = growth.tiles
     growth.turn[group] = growth.turns
     growth.turns += 1
@@ -309,8 +300,6 @@ def _close(growth: Growth, reads: Reads) -> cython.void:
     """End the tile: what it read is absent again."""
     place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    value: cython.longlong
-    group: cython.longlong
     for place in range(growth.classes_taken):
         value = growth.taken[place]
         growth.solo[value] = 0
@@ -351,10 +340,7 @@ def _levels(
     backwards: cython.bint,
     level: cython.longlong[::1],
 ) -> cython.void:
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
     for place in range(order.shape[0]):
         node = order[order.shape[0] - 1 - place] if backwards else order[place]
         for edge in range(starts[node], starts[node + 1]):
@@ -387,10 +373,7 @@ def _lower(
     parents: cython.const_longlong[::1],
     values: cython.longlong[::1],
 ) -> cython.void:
-    place: cython.Py_ssize_t
     edge: cython.Py_ssize_t
-    node: cython.longlong
-    parent: cython.longlong
     for place in range(order.shape[0] - 1, -1, -1):
         node = order[place]
         for edge in range(starts[node], starts[node + 1]):

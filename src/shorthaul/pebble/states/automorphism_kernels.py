@@ -52,13 +52,8 @@ def _mixed(value: cython.ulonglong) -> cython.ulonglong:
 @cython.exceptval(check=False)
 def _recolour(graph: Refinement, colours: cython.const_ulonglong[::1]) -> cython.longlong:
     """Write fresh colours by those of node, parents and children; return how many differ."""
-    above: cython.ulonglong
-    below: cython.ulonglong
-    colour: cython.ulonglong
     count: cython.longlong = 0
-    slot: cython.longlong
     mask: cython.longlong = graph.seen.shape[0] - 1
-    v: cython.Py_ssize_t
     i: cython.Py_ssize_t
     for i in range(graph.seen.shape[0]):
         graph.seen[i] = 0
@@ -90,7 +85,6 @@ def _refine(graph: Refinement, colours: cython.ulonglong[::1]) -> cython.longlon
     classes: cython.longlong = 0
     rounds: cython.longlong = 1
     count: cython.longlong = _recolour(graph, colours)
-    v: cython.Py_ssize_t
     while count != classes:
         classes = count
         for v in range(colours.shape[0]):
@@ -105,7 +99,6 @@ def refine(graph: Refinement, colours: cython.ulonglong[::1]) -> int:
 
     A colour depends on the graph and the colours given alone, not on the numbers of the nodes.
     """
-    rounds: cython.longlong
     with cython.nogil:
         rounds = _refine(graph, colours)
     return int(rounds)
@@ -147,7 +140,6 @@ def _compared(
     words: cython.longlong = group.words
     begin: cython.longlong = part * words
     bits: cython.longlong
-    i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     for k in range(words):
         group.image[begin + k] = 0
@@ -177,7 +169,6 @@ def first_of_orbits(
     What follows computing a node is then, but for names, what follows computing one that is kept.
     """
     kept: cython.longlong
-    number: cython.Py_ssize_t
     part: cython.Py_ssize_t
     i: cython.Py_ssize_t
     for number in range(group.rows.shape[0]):
@@ -204,7 +195,6 @@ def make_small(group: Group, sets: cython.ulonglong[::1], first: cython.longlong
     steps: cython.longlong = 0
     number: cython.longlong = 0
     unchanged: cython.longlong = 0
-    order: cython.longlong
     part: cython.Py_ssize_t
     k: cython.Py_ssize_t
     while unchanged < group.images.shape[0]:
@@ -231,7 +221,6 @@ def make_small(group: Group, sets: cython.ulonglong[::1], first: cython.longlong
 
 def turn(group: Group, state: cython.ulonglong[::1]) -> list[int]:
     """Make one state small; return the numbers of the automorphisms that were applied to it."""
-    steps: cython.longlong
     with cython.nogil:
         steps = make_small(group, state, 0)
     return [group.trail[i] for i in range(steps)]

@@ -55,8 +55,6 @@ def insert(states: States) -> cython.bint:
     row: cython.longlong = states.filled
     width: cython.longlong = states.width
     mask: cython.longlong = states.table.shape[0] - 1
-    other: cython.longlong
-    slot: cython.longlong
     k: cython.Py_ssize_t
     slot = cython.cast(cython.longlong, _hash(states.sets, row * width, width) >> 1) & mask
     while states.table[slot] >= 0:
@@ -86,7 +84,6 @@ def group_hashes(
     sets: cython.const_ulonglong[::1], width: cython.longlong, words: cython.longlong, hashes: cython.ulonglong[::1]
 ) -> None:
     """Write a hash of what is computed per state, the first ``words`` of its ``width``."""
-    i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(hashes.shape[0]):
             hashes[i] = _hash(sets, i * width, words)
@@ -129,7 +126,6 @@ def undominated(
     A state becomes another by letting values go, at their charge, or storing them; loads are free. Returns how often
     two were compared.
     """
-    work: cython.longlong
     with cython.nogil:
         work = _undominated(states, order, keep)
     return int(work)
@@ -143,9 +139,7 @@ def _undominated(
 ) -> cython.longlong:  # fmt: skip
     count: cython.longlong = 0
     work: cython.longlong = 0
-    row: cython.longlong
     before: cython.longlong = 0
-    i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     for i in range(order.shape[0]):
         row = order[i]
@@ -172,7 +166,6 @@ def _becomes(states: Comparison, other: cython.longlong, row: cython.longlong) -
     ours: cython.longlong = 3 * words * row
     theirs: cython.longlong = 3 * words * other
     slack: cython.longlong = states.numbers[row, COST] - states.numbers[other, COST]
-    rest: cython.ulonglong
     half: cython.Py_ssize_t
     k: cython.Py_ssize_t
     if not within(states.sets, theirs, states.sets, ours, words):
@@ -195,7 +188,6 @@ def release_charges(
     charges: cython.longlong[::1],
 ) -> None:
     """Write what letting every red value of each state go would be charged, shape (states,)."""
-    i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(charges.shape[0]):
             charges[i] = _release_charge(sets, 3 * words * i, weights, words)
@@ -211,7 +203,6 @@ def _release_charge(
     words: cython.longlong,
 ) -> cython.longlong:
     charge: cython.longlong = 0
-    word: cython.ulonglong
     half: cython.Py_ssize_t
     k: cython.Py_ssize_t
     for half in range(1, 3):

@@ -94,7 +94,6 @@ def enumerate_steps(
 
     ``table`` becomes their hash table.
     """
-    count: cython.longlong
     with cython.nogil:
         count = _enumerate(problem, table, sets, step_first, nodes, targets)
     return int(count)
@@ -117,7 +116,6 @@ def _enumerate(
     count: cython.longlong = 1
     steps: cython.longlong = 0
     at: cython.longlong = 0
-    v: cython.Py_ssize_t
     table.keys[slot] = done
     table.ranks[slot] = 0
     while at < count:
@@ -152,7 +150,6 @@ def find_live(
 ) -> None:
     """Write the values that are read after each set, and where their entries begin."""
     entries: cython.longlong = 0
-    d: cython.Py_ssize_t
     with cython.nogil:
         for d in range(sets.shape[0]):
             live_first[d] = entries
@@ -166,7 +163,6 @@ def find_live(
 @cython.exceptval(check=False)
 def _live_after(problem: Problem, done: cython.ulonglong) -> cython.ulonglong:
     live: cython.ulonglong = 0
-    u: cython.Py_ssize_t
     for u in range(problem.weights.shape[0]):
         if done & bit(u) and problem.children[u] & complement(done):
             live |= bit(u)

@@ -48,10 +48,6 @@ def _is_safe(e: Expansion, node: cython.longlong) -> cython.bint:
     freed: cython.longlong = 0
     charge: cython.longlong = 0
     dying: cython.longlong = 0
-    p: cython.longlong
-    least: cython.longlong
-    word: cython.ulonglong
-    rest: cython.ulonglong
     is_read: cython.bint
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -100,9 +96,6 @@ def _open(e: Expansion) -> cython.void:
     """Begin with the state whose turn it is: find the nodes to compute next."""
     words: cython.longlong = e.graph.words
     first: cython.longlong = e.position * 3 * words
-    v: cython.longlong
-    word: cython.ulonglong
-    rest: cython.ulonglong
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
     e.is_open = True
@@ -143,7 +136,6 @@ def _compute(e: Expansion, v: cython.longlong) -> cython.void:
     """Make the state after computing v, before anything but what is not read any more leaves."""
     words: cython.longlong = e.graph.words
     first: cython.longlong = e.position * 3 * words
-    p: cython.longlong
     alive: cython.ulonglong = 0
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
@@ -182,7 +174,6 @@ def _compute(e: Expansion, v: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _may_lead_on(e: Expansion, v: cython.longlong) -> cython.bint:
     """False if tables or potential say that no plan below the limit goes on from there."""
-    rank: cython.longlong
     e.largest = 0
     e.held = 0
     e.slack = min(e.limit - 1 - e.cost, _MOST_SLACK)
@@ -207,9 +198,6 @@ def _list_candidates(e: Expansion, v: cython.longlong) -> cython.bint:
     """List the values that may be let go, those first that make a plan least dearer; False if they are too few."""
     words: cython.longlong = e.graph.words
     red: cython.longlong = (3 * e.position + 1) * words
-    a: cython.longlong
-    rise: cython.longlong
-    word: cython.ulonglong
     k: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -250,8 +238,6 @@ def _cover(e: Expansion, number: cython.longlong) -> cython.void:
     """Find the readers of a candidate that are not computed yet, with all their descendants."""
     words: cython.longlong = e.graph.words
     a: cython.longlong = e.candidates[number]
-    v: cython.longlong
-    word: cython.ulonglong
     k: cython.Py_ssize_t
     j: cython.Py_ssize_t
     if e.is_covered[number]:
@@ -282,8 +268,6 @@ def _may_wait(e: Expansion, one: cython.longlong, other: cython.longlong) -> cyt
     b: cython.longlong = e.candidates[other] * words
     same: cython.bint = True
     readers: cython.longlong = 0
-    rest_a: cython.ulonglong
-    rest_b: cython.ulonglong
     k: cython.Py_ssize_t
     if e.sizes[one] != e.sizes[other] or e.digits[one] > e.digits[other]:
         return False
@@ -305,7 +289,6 @@ def _may_wait(e: Expansion, one: cython.longlong, other: cython.longlong) -> cyt
 def _find_leaders(e: Expansion, b: cython.longlong) -> cython.void:
     """Find the candidates that leave before candidate ``b`` in some optimal continuation; equals leave by index."""
     words: cython.longlong = e.graph.words
-    a: cython.longlong
     if e.has_leaders[b]:
         return
     e.has_leaders[b] = True
@@ -321,7 +304,6 @@ def _find_leaders(e: Expansion, b: cython.longlong) -> cython.void:
 @cython.exceptval(check=False)
 def _is_minimal(e: Expansion, depth: cython.longlong, weight: cython.longlong) -> cython.bint:
     words: cython.longlong = e.graph.words
-    b: cython.longlong
     d: cython.Py_ssize_t
     for d in range(depth):
         if weight - e.sizes[e.chosen[d]] >= e.excess:
@@ -349,7 +331,6 @@ def _enter(
     words: cython.longlong = e.graph.words
     row: cython.longlong = e.states.filled
     first: cython.longlong = 3 * words * row
-    a: cython.longlong
     k: cython.Py_ssize_t
     d: cython.Py_ssize_t
     for k in range(3 * words):
@@ -443,8 +424,6 @@ def _release(e: Expansion) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def _expand(e: Expansion, stop: cython.longlong) -> cython.bint:
-    outcome: cython.longlong
-    v: cython.longlong
     while e.position < stop and e.work <= _MOST_WORK:
         if not e.is_open:
             _open(e)

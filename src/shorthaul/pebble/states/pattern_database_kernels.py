@@ -45,8 +45,6 @@ def slot_of(
 
 def enter_all(table: SetTable, keys: cython.const_ulonglong[::1], ranks: cython.const_longlong[::1]) -> None:
     """Enter computed sets with their ranks into an empty hash table."""
-    slot: cython.longlong
-    i: cython.Py_ssize_t
     with cython.nogil:
         for i in range(keys.shape[0]):
             slot = slot_of(table, 0, table.keys.shape[0], keys[i])
@@ -108,7 +106,6 @@ class Part:
 
 def enumerate_sets(part: Part, most_entries: cython.longlong) -> int:
     """Write the sets that can have been computed, small ones first; return how many, -1 if they are too many."""
-    count: cython.longlong
     with cython.nogil:
         count = _enumerate(part, most_entries)
     return int(count)
@@ -120,12 +117,10 @@ def enumerate_sets(part: Part, most_entries: cython.longlong) -> int:
 def _enumerate(part: Part, most_entries: cython.longlong) -> cython.longlong:
     slots: cython.longlong = part.table.keys.shape[0]
     done: cython.ulonglong = 0
-    slot: cython.longlong
     states: cython.longlong
     entries: cython.longlong = 0
     count: cython.longlong = 1
     rank: cython.longlong = 0
-    v: cython.Py_ssize_t
     for v in range(part.parents.shape[0]):
         if part.given[v]:
             done |= bit(v)
@@ -167,7 +162,6 @@ def tabulate(part: Part, count: cython.longlong, budget: cython.longlong, costs:
     Letting a value go is charged as in :mod:`layered_search_kernels`; what is computed finds its operands, and room
     for them, itself and what it reads outside.
     """
-    rank: cython.longlong
     with cython.nogil:
         for rank in range(count - 1, -1, -1):
             _tabulate(part, rank, budget, costs)
@@ -185,10 +179,8 @@ def _tabulate(
     ready: cython.longlong = 0
     held: cython.longlong = 0
     best: cython.longlong
-    a: cython.longlong
     index: cython.Py_ssize_t
     i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     for v in range(part.parents.shape[0]):
         part.digits[v] = 0
         if part.steps[rank, v] > 0:
@@ -237,8 +229,6 @@ def _after(
     after: cython.longlong = part.following[number]
     target: cython.longlong = part.offsets[after] + 2 * part.steps[after, v]
     occupied: cython.longlong = held + part.weights[v] + part.outside[v]
-    a: cython.longlong
-    digit: cython.longlong
     i: cython.Py_ssize_t
     for i in range(alive):
         a = part.live[i]
@@ -367,10 +357,8 @@ def _locate(
     begin: cython.longlong = parts.first[number]
     end: cython.longlong = parts.first[number + 1]
     mask: cython.ulonglong = parts.given[number]
-    at: cython.longlong
     entry: cython.longlong
     step: cython.longlong
-    v: cython.longlong
     j: cython.Py_ssize_t
     for j in range(begin, end):
         v = parts.members[j]
@@ -411,9 +399,7 @@ def relocate(
     count: cython.longlong,
 ) -> cython.longlong:
     """Find the shares of a state that differs from the source in ``node`` and ``operands``; return the largest sum."""
-    v: cython.longlong
     part: cython.Py_ssize_t
-    row: cython.Py_ssize_t
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     for part in range(lookup.patterns.count):
@@ -435,7 +421,6 @@ def relocate(
 @cython.exceptval(check=False)
 def _largest(lookup: Lookup) -> cython.longlong:
     most: cython.longlong = 0
-    row: cython.Py_ssize_t
     for row in range(lookup.sums.shape[0]):
         most = max(most, lookup.sums[row])
     return most
@@ -449,10 +434,8 @@ def let_go(lookup: Lookup, node: cython.longlong, digit: cython.longlong) -> cyt
 
     Return the largest sum.
     """
-    part: cython.longlong
     step: cython.longlong
     change: cython.longlong
-    row: cython.Py_ssize_t
     i: cython.Py_ssize_t
     for i in range(lookup.patterns.parts.node_first[node], lookup.patterns.parts.node_first[node + 1]):
         part = lookup.patterns.parts.node_parts[i]

@@ -99,14 +99,9 @@ def _priced(work: Prices, at: cython.longlong, step: cython.longlong, flow: cyth
     first: cython.longlong = work.lattice.live_first[at]
     old: cython.longlong = first
     shift: cython.longlong = work.lattice.live_first[target] - first
-    end: cython.longlong
-    u: cython.longlong
     kind: cython.longlong
     alive: cython.bint
     is_out: cython.bint
-    saved: cython.double
-    change: cython.double
-    other: cython.double
     gain: cython.double = 0.0
     k: cython.Py_ssize_t
     for k in range(work.problem.touched_first[v], work.problem.touched_first[v + 1]):
@@ -175,11 +170,8 @@ def _lost(work: Prices, at: cython.longlong, step: cython.longlong, is_whole: cy
     found: cython.longlong = 0
     inside: cython.longlong = 0  # values before this number are taken
     taken: cython.longlong = 0
-    size: cython.longlong
     least: cython.longlong
-    most: cython.longlong
     total: cython.double = 0.0
-    rest: cython.double
     i: cython.Py_ssize_t
     for i in range(work.lattice.live_first[at + 1] - first):
         if work.drops[i] > 0:
@@ -241,7 +233,6 @@ def _look_ahead(
     begin: cython.longlong = work.lattice.step_first[at]
     end: cython.longlong = work.lattice.step_first[at + 1]
     least: cython.double = _INF
-    gain: cython.double
     total: cython.double = 0.0
     step: cython.Py_ssize_t
     if at == work.lattice.count - 1:
@@ -273,10 +264,7 @@ def _enter_drops(work: Prices, at: cython.longlong, step: cython.longlong, flow:
     weight: cython.double
     equal: cython.double = 0.0
     share: cython.double = 0.0
-    part: cython.double
     kind: cython.longlong
-    new: cython.longlong
-    old: cython.longlong
     i: cython.Py_ssize_t
     for i in range(count):
         if work.drops[i] > 0:
@@ -308,7 +296,6 @@ def follow(work: Prices, temperature: cython.double) -> None:
 @cython.nogil
 @cython.exceptval(check=False)
 def _follow(work: Prices, temperature: cython.double) -> cython.void:
-    part: cython.double
     at: cython.Py_ssize_t
     step: cython.Py_ssize_t
     for at in range(work.gradient.shape[1]):
@@ -339,7 +326,6 @@ def climb(
     means: cython.double = 1 - _MEAN**number
     squares: cython.double = 1 - _SQUARE**number
     kind: cython.Py_ssize_t
-    entry: cython.Py_ssize_t
     with cython.nogil:
         for kind in range(2):
             for entry in range(work.prices.shape[1]):
@@ -372,7 +358,6 @@ def look_back(work: Prices, behind: cython.double[::1]) -> None:
     """Write what the way to each set takes from the potential of the start at least; ``behind`` is infinite before."""
     at: cython.Py_ssize_t
     step: cython.Py_ssize_t
-    target: cython.longlong
     with cython.nogil:
         behind[0] = 0.0
         for at in range(work.lattice.count - 1):
@@ -433,7 +418,6 @@ def held_by(
 ) -> cython.longlong:
     """Return the potential of a state, and write the price of each red value into ``own`` (shape (n,))."""
     total: cython.longlong = potential.ahead[rank]
-    u: cython.longlong
     entry: cython.Py_ssize_t
     for entry in range(potential.live_first[rank], potential.live_first[rank + 1]):
         u = potential.live[entry]

@@ -141,7 +141,6 @@ def _slot(p: Positions, red: cython.ulonglong, saved: cython.ulonglong) -> cytho
     """Return the slot of a position, or the free one where it goes."""
     mask: cython.longlong = p.table.shape[0] - 1
     value: cython.ulonglong = red ^ wrapped_product(saved, 0x9E37_79B9_7F4A_7C15)
-    slot: cython.longlong
     value = wrapped_product(value, 0xFF51_AFD7_ED55_8CCD)
     value ^= value >> 31
     slot = cython.cast(cython.longlong, value >> 1) & mask
@@ -164,7 +163,6 @@ def _to_come(
     must: cython.ulonglong = game.outputs & complement(saved)
     matter: cython.ulonglong = must
     cost: cython.longlong = _weight_of(game, must)
-    v: cython.Py_ssize_t
     for v in range(game.weights.shape[0] - 1, -1, -1):  # nodes are in topological order
         if must & bit(v):
             if game.inputs & bit(v):
@@ -189,9 +187,6 @@ def _add(
 ) -> cython.void:
     """Enter a position unless it is known at no greater cost or cannot lead to a plan below the limit."""
     row: cython.longlong = p.filled
-    whole: cython.longlong
-    matter: cython.ulonglong
-    slot: cython.longlong
     whole, matter = _to_come(p.game, red, saved)
     whole += cost
     if whole >= p.limit:
@@ -221,9 +216,6 @@ def _opens(p: Positions, v: cython.longlong) -> cython.bint:
     red: cython.ulonglong = p.red[p.row]
     saved: cython.ulonglong = p.saved[p.row]
     parents: cython.ulonglong = p.game.parents[v]
-    rest: cython.ulonglong
-    loaded: cython.longlong
-    spare: cython.longlong
     if (p.game.inputs | red | complement(p.matter)) & bit(v) or parents & complement(red | saved):
         return False
     if outputs & saved & bit(v):
@@ -250,7 +242,6 @@ def _opens(p: Positions, v: cython.longlong) -> cython.bint:
 @cython.exceptval(check=False)
 def _begins_to_store(p: Positions) -> cython.bint:
     """Take the chosen values as what leaves; False if fewer would do."""
-    a: cython.longlong
     d: cython.Py_ssize_t
     p.gone = 0
     for d in range(p.depth):
@@ -271,8 +262,6 @@ def _release(p: Positions, v: cython.longlong, most_work: cython.longlong) -> cy
 
     Each of its unsaved values is stored or given up.
     """
-    red: cython.ulonglong
-    saved: cython.ulonglong
     while p.work < most_work and p.filled < p.red.shape[0]:
         p.work += 1
         if p.is_storing:
@@ -305,7 +294,6 @@ def _release(p: Positions, v: cython.longlong, most_work: cython.longlong) -> cy
 @cython.exceptval(check=False)
 def _take_next(p: Positions) -> cython.void:
     """Take the position of the least estimate, if there is room for what follows."""
-    row: cython.longlong
     while p.bucket < p.limit and p.buckets[p.bucket] < 0:
         p.bucket += 1
     if p.bucket >= p.limit:

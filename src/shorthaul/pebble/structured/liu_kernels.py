@@ -68,10 +68,6 @@ def _order(pieces: Pieces, tree: Tree, v: cython.longlong) -> cython.Py_ssize_t:
     base: cython.Py_ssize_t = pieces.hills.size
     count: cython.Py_ssize_t = 0
     edge: cython.Py_ssize_t
-    i: cython.Py_ssize_t
-    at: cython.longlong
-    node: cython.longlong
-    now: cython.longlong
     held: cython.longlong = 0
     for edge in range(tree.parent_starts[v], tree.parent_starts[v + 1]):
         node = tree.parents[edge]
@@ -163,9 +159,6 @@ class Moves:
 
 def emit(moves: Moves, pieces: Pieces, tree: Tree) -> None:
     """Write the moves."""
-    position: cython.Py_ssize_t
-    last: cython.longlong
-    node: cython.longlong
     with cython.nogil:
         for position in range(tree.order.shape[0]):
             last = tree.order[position]
@@ -184,7 +177,6 @@ def emit(moves: Moves, pieces: Pieces, tree: Tree) -> None:
 @cython.exceptval(check=False)
 def _compute(moves: Moves, pieces: Pieces, node: cython.longlong) -> cython.void:
     edge: cython.Py_ssize_t
-    parent: cython.longlong
     for edge in range(moves.all_starts[node], moves.all_starts[node + 1]):
         parent = moves.all_parents[edge]
         if pieces.cut[parent] or moves.all_starts[parent] == moves.all_starts[parent + 1]:

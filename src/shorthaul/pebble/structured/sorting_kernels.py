@@ -28,7 +28,6 @@ class Sorter:
     @cython.exceptval(check=False)
     def number(self, count: cython.Py_ssize_t) -> cython.void:
         """Let ``places`` be 0, 1, ..., ``count`` - 1."""
-        i: cython.Py_ssize_t
         for i in range(count):
             self.places[i] = i
 
@@ -38,10 +37,7 @@ class Sorter:
     def sort(self, count: cython.Py_ssize_t) -> cython.void:
         """Sort the first ``count`` places by ascending key; equal ones keep their order (merge sort)."""
         first: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
-        at: cython.Py_ssize_t
         width: cython.Py_ssize_t = RUN
-        place: cython.longlong
         while first < count:
             for i in range(first + 1, min(count, first + RUN)):
                 place = self.places[i]
@@ -67,7 +63,6 @@ class Sorter:
         """Merge two sorted stretches into ``spare``."""
         i: cython.Py_ssize_t = first
         j: cython.Py_ssize_t = middle
-        at: cython.Py_ssize_t
         for at in range(first, last):
             if j == last or (i < middle and self.keys[self.places[i]] <= self.keys[self.places[j]]):
                 self.spare[at] = self.places[i]

@@ -113,7 +113,6 @@ class States:
     @cython.exceptval(check=False)
     def add(self, cost: cython.longlong, choice: cython.longlong, profile: Profile) -> cython.void:
         """Append a state."""
-        i: cython.Py_ssize_t
         for i in range(profile.size):
             self.hills.push(profile.hills[i])
             self.valleys.push(profile.valleys[i])
@@ -253,7 +252,6 @@ def _advance(cuts: Cuts, tree: Tree, now: States, following: States) -> cython.v
 @cython.exceptval(check=False)
 def _begin_merge(cuts: Cuts, parent: cython.longlong, now: States) -> cython.void:
     """Queue every state with the cheapest one of the parent."""
-    i: cython.Py_ssize_t
     for i in range(now.costs.size):
         cuts.queue[i] = i
         cuts.heads[i] = cuts.starts[parent]
@@ -277,9 +275,6 @@ def _next_pair(cuts: Cuts, parent: cython.longlong, now: States) -> cython.void:
     at: cython.Py_ssize_t = 0
     below: cython.Py_ssize_t = 1
     i: cython.longlong = cuts.queue[0]
-    other: cython.longlong
-    cost: cython.longlong
-    least: cython.longlong
     cuts.heads[i] += 1
     if cuts.heads[i] == cuts.starts[parent + 1]:
         cuts.merged -= 1
@@ -312,11 +307,7 @@ def _merges(
     cuts: Cuts, tree: Tree, v: cython.longlong, parent: cython.longlong, now: States, following: States
 ) -> cython.bint:
     """Merge the next pair of states; False if there are no more."""
-    i: cython.longlong
-    head: cython.longlong
-    cost: cython.longlong
     held: cython.longlong = 0
-    other: cython.Py_ssize_t
     if cuts.merged == 0:
         return False
     i = cuts.queue[0]
@@ -380,10 +371,6 @@ def _interleave(cuts: Cuts, a: States, i: cython.longlong, b: States, j: cython.
 @cython.exceptval(check=False)
 def _is_dominated(cuts: Cuts, states: States, first: cython.Py_ssize_t) -> cython.bint:
     """True if one of the states from ``first`` on can stand in for ``profile`` wherever that fits."""
-    state: cython.Py_ssize_t
-    at: cython.longlong
-    stop: cython.longlong
-    i: cython.Py_ssize_t
     for state in range(first, states.costs.size):
         at = states.starts.items[state]
         stop = states.starts.items[state + 1]
@@ -406,8 +393,6 @@ def _is_dominated(cuts: Cuts, states: States, first: cython.Py_ssize_t) -> cytho
 def _computes(cuts: Cuts, tree: Tree, v: cython.longlong, now: States) -> cython.bint:
     """Compute ``v`` on top of the next state of its operands; False if no further one is of use."""
     i: cython.longlong = cuts.merged
-    edge: cython.longlong
-    step: cython.Py_ssize_t
     own: cython.Py_ssize_t = cuts.starts[cuts.position]
     made: cython.Py_ssize_t = cuts.states.costs.size - own
     cuts.merged += 1
@@ -474,10 +459,8 @@ def chosen_cuts(cuts: Cuts, tree: Tree) -> IntArray:
 def _choose_cuts(
     cuts: Cuts, tree: Tree, cut: cython.longlong[::1], state_of: cython.longlong[::1]
 ) -> cython.void:  # fmt: skip
-    position: cython.Py_ssize_t
     step: cython.Py_ssize_t
     first: cython.Py_ssize_t
-    v: cython.longlong
     for position in range(tree.order.shape[0] - 1, -1, -1):
         v = tree.order[position]
         if tree.is_root[v]:

@@ -135,8 +135,6 @@ def work_of(functions: StepFunctions, v: cython.longlong) -> cython.longlong:
 @cython.exceptval(check=False)
 def _advance(functions: StepFunctions, v: cython.longlong, largest: cython.longlong) -> cython.void:
     """Find the step of node ``v`` that holds the present budget, and go on below it."""
-    cost: cython.longlong
-    least: cython.longlong
     last: cython.Py_ssize_t = functions.own_costs.size - 1
     if functions.budget < 0:
         functions.budget = largest
@@ -171,7 +169,6 @@ def _lowest(functions: StepFunctions, v: cython.longlong) -> cython.longlong:
     """Return a budget below which ``v`` cannot be computed."""
     lowest: cython.longlong = functions.needs[v]
     edge: cython.Py_ssize_t
-    parent: cython.longlong
     for edge in range(functions.parent_starts[v], functions.parent_starts[v + 1]):
         parent = functions.parents[edge]
         if functions.starts[parent] == functions.stops[parent]:
@@ -187,7 +184,6 @@ def step_at(functions: StepFunctions, v: cython.longlong, budget: cython.longlon
     """Return the index of the step of ``v`` that holds ``budget``, -1 below the first."""
     low: cython.longlong = functions.starts[v]
     high: cython.longlong = functions.stops[v]
-    middle: cython.longlong
     while low < high:
         middle = (low + high) >> 1
         if functions.bounds.items[middle] <= budget:
@@ -227,13 +223,6 @@ def _keep_subsets(
 ) -> cython.void:  # fmt: skip
     """Find for each set of parents the least cost of keeping them all, in the best order (shortest paths)."""
     total: cython.longlong = 1 << count
-    kept: cython.longlong
-    following: cython.longlong
-    i: cython.Py_ssize_t
-    parent: cython.longlong
-    segment: cython.longlong
-    price: cython.longlong
-    bound: cython.longlong
     for kept in range(total):
         functions.cost[kept] = INFINITE
         functions.least[kept] = need
@@ -272,13 +261,8 @@ def _best_subset(
     best: cython.longlong = INFINITE
     best_least: cython.longlong = INFINITE
     best_kept: cython.longlong = -1
-    kept: cython.longlong
     i: cython.Py_ssize_t
     at: cython.Py_ssize_t = count
-    parent: cython.longlong
-    segment: cython.longlong
-    price: cython.longlong
-    bound: cython.longlong
     for kept in range(cython.cast(cython.longlong, 1) << count):
         price = functions.cost[kept]
         bound = functions.least[kept]
@@ -324,10 +308,7 @@ def _best_labels(
     Labels (weight held, cost) grow parent by parent; dominated ones are dropped, and the costliest above a limit.
     """
     width: cython.Py_ssize_t = _width(count)
-    step: cython.Py_ssize_t
-    at: cython.Py_ssize_t
     label: cython.longlong = 0
-    parent: cython.longlong
     for step in range(count):
         parent = functions.parents[first + step]
         functions.by_excess.keys[step] = functions.weights[parent] - functions.bounds.items[functions.stops[parent] - 1]
@@ -368,10 +349,8 @@ def _offers(
 ) -> cython.Py_ssize_t:  # fmt: skip
     """Write what follows from every label if ``parent`` is spilled, and if it is kept; return how many."""
     made: cython.Py_ssize_t = 0
-    label: cython.longlong
     at: cython.Py_ssize_t
     full: cython.longlong = step_at(functions, parent, budget)
-    segment: cython.longlong
     for label in range(functions.sizes[step]):
         at = step * width + label
         if full >= 0:
@@ -399,9 +378,6 @@ def _keep_labels(
     functions: StepFunctions, step: cython.Py_ssize_t, width: cython.Py_ssize_t, offers: cython.Py_ssize_t
 ) -> cython.void:
     """Let the offers be the labels of the next step, less those dominated, by cost, then by what they hold."""
-    i: cython.Py_ssize_t
-    at: cython.Py_ssize_t
-    offer: cython.longlong
     kept: cython.Py_ssize_t = 0
     lightest: cython.longlong = INFINITE
     for i in range(offers):

@@ -63,7 +63,6 @@ class Emission:
 
 def emit(emission: Emission, functions: StepFunctions, work: cython.longlong) -> bool:
     """Write moves for about so many steps more; True at the end."""
-    root: cython.longlong
     with cython.nogil:
         while work > 0 and (emission.top > 0 or emission.root < emission.roots.shape[0]):
             if emission.top == 0:
@@ -114,7 +113,6 @@ def _evaluate(
     count: cython.Py_ssize_t = functions.parent_starts[v + 1] - functions.parent_starts[v]
     kept: cython.Py_ssize_t = 0
     i: cython.Py_ssize_t
-    node: cython.longlong
     left: cython.longlong = room
     choose(functions, v, room)
     while functions.choice[kept] >= 0:

@@ -32,8 +32,6 @@ def _split(
 ) -> cython.void:
     left: cython.Py_ssize_t = first.shape[0]
     turn: cython.int = 0
-    q: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     while left > 0:
         for v in range(load.shape[0]):
             load[v] = 0
@@ -77,8 +75,6 @@ def _is_crowded(packing: Packing, center: cython.Py_ssize_t) -> cython.bint:
     """True if a kept centre lies too close to this one, or its square has no room left."""
     column: cython.Py_ssize_t = packing.x[center] // packing.apart
     row: cython.Py_ssize_t = packing.y[center] // packing.apart
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     other: cython.Py_ssize_t
     if packing.kept[row, column, 1] >= 0:
@@ -117,7 +113,6 @@ def packed_queries(
 
     Every end of a chosen query is that far from every end of another.
     """
-    count: cython.longlong
     with cython.nogil:
         count = _pack(packing, first, second, reach, radius)
     return int(count)
@@ -134,7 +129,6 @@ def _pack(
     radius: cython.longlong,
 ) -> cython.longlong:
     count: cython.longlong = 0
-    q: cython.Py_ssize_t
     for q in range(first.shape[0]):
         if reach[q] < radius or _is_crowded(packing, first[q]) or _is_crowded(packing, second[q]):
             continue

@@ -34,8 +34,6 @@ def _set_earlier(
     holder: cython.int[::1],
     earlier: cython.int[::1],
 ) -> cython.void:
-    v: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
     for v in range(x.shape[0]):
         cell = y[v] * width + x[v]
         earlier[v] = holder[cell]
@@ -96,10 +94,8 @@ def _tally(
     when: cython.longlong[::1],
     travelled: cython.longlong[::1],
 ) -> cython.void:
-    i: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    hops: cython.int
     for i in range(sender.shape[0]):
         a = sender[i]
         b = receiver[i]
@@ -118,11 +114,6 @@ def _tally(
 @cython.exceptval(check=False)
 def _mark(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1]) -> cython.void:
     """Mark where the routes begin and end: along the row of the sender, then along the column of the receiver."""
-    i: cython.Py_ssize_t
-    a: cython.int
-    b: cython.int
-    c: cython.int
-    d: cython.int
     way: cython.int
     for i in range(sender.shape[0]):
         a = log.x[sender[i]]
@@ -141,7 +132,6 @@ def _mark(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::
 
 def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
     """Return the largest load that the marks of ``tally`` stand for."""
-    most: cython.int
     with cython.nogil:
         most = _largest_load(loads)
     return int(most)
@@ -151,8 +141,6 @@ def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:
 @cython.nogil
 @cython.exceptval(check=False)
 def _largest_load(loads: cython.const_int[:, :, :, ::1]) -> cython.int:
-    row: cython.Py_ssize_t
-    column: cython.Py_ssize_t
     way: cython.Py_ssize_t
     run: cython.int
     most: cython.int = 0
@@ -227,8 +215,6 @@ def _fold_subtrees(
     result: cython.longlong[:, ::1],
     code: cython.int,
 ) -> cython.void:
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     for i in range(parent.shape[0] - 1, -1, -1):
         v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
@@ -257,8 +243,6 @@ def _fold_paths(
     result: cython.longlong[:, ::1],
     code: cython.int,
 ) -> cython.void:
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     for i in range(parent.shape[0]):
         v = parents_first[i] if parents_first.shape[0] > 0 else i
         if parent[v] >= 0:
@@ -290,8 +274,6 @@ class Paths:
 @cython.exceptval(check=False)
 def _find_paths(paths: Paths, parents_first: cython.const_int[::1]) -> cython.void:
     n: cython.Py_ssize_t = paths.parent.shape[0]
-    i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for i in range(n - 1, -1, -1):
         v = parents_first[i] if parents_first.shape[0] > 0 else i
@@ -328,7 +310,6 @@ def lowest_common_ancestors(
 def _climb(
     paths: Paths, first: cython.const_int[::1], second: cython.const_int[::1], answer: cython.int[::1]
 ) -> cython.void:
-    i: cython.Py_ssize_t
     u: cython.Py_ssize_t
     v: cython.Py_ssize_t
     for i in range(first.shape[0]):

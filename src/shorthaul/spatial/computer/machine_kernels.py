@@ -88,7 +88,6 @@ def _distance(traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t) -> c
 def _deliver_in_order(
     traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
 ) -> cython.void:
-    i: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
     for i in range(sender.shape[0]):
@@ -105,7 +104,6 @@ def _deliver_in_order(
 def _deliver(
     traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
 ) -> cython.void:
-    i: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
     for i in range(sender.shape[0]):
@@ -127,7 +125,6 @@ def count_ports(
     traffic: Traffic, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
 ) -> int:
     """Add the messages to ``sent`` and ``received``; return the most that one processor sent or received now."""
-    most: cython.int
     with cython.nogil:
         most = _count_ports(traffic, sender, receiver, host)
     return int(most)
@@ -141,7 +138,6 @@ def _count_ports(
 ) -> cython.int:
     most: cython.int = 0
     way: cython.int
-    i: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for way in range(2):
         for i in range(sender.shape[0]):
@@ -208,7 +204,6 @@ def fold_up(
 def _fold_up(
     sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
 ) -> cython.void:
-    i: cython.Py_ssize_t
     for i in range(sender.shape[0]):
         _operate(code, values, receiver[i], sender[i], receiver[i])
 
@@ -227,6 +222,5 @@ def fold_down(
 def _fold_down(
     sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
 ) -> cython.void:
-    i: cython.Py_ssize_t
     for i in range(sender.shape[0]):
         _operate(code, values, sender[i], receiver[i], receiver[i])

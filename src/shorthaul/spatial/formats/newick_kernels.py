@@ -57,7 +57,6 @@ class Reader:
 
 def parse(reader: Reader, count: cython.Py_ssize_t) -> tuple[int, int, int]:
     """Read at least ``count`` bytes more, if there are; return (problem, its offset, number of vertices so far)."""
-    problem: cython.int
     stop: cython.Py_ssize_t = min(reader.offset + count, reader.text.shape[0])
     with cython.nogil:
         problem = _parse(reader, stop)
@@ -71,7 +70,6 @@ def parse(reader: Reader, count: cython.Py_ssize_t) -> tuple[int, int, int]:
 @cython.exceptval(check=False)
 def _parse(reader: Reader, stop: cython.Py_ssize_t) -> cython.int:
     problem: cython.int = FINE
-    c: cython.uchar
     while reader.offset < stop and problem == FINE:
         c = reader.text[reader.offset]
         if c == 32 or 9 <= c <= 13:
@@ -182,9 +180,7 @@ def _end_tree(reader: Reader) -> cython.int:
 def _read_length(reader: Reader) -> cython.int:
     """Read a colon and the number behind it."""
     i: cython.Py_ssize_t = reader.offset + 1
-    begin: cython.Py_ssize_t
     size: cython.Py_ssize_t = reader.text.shape[0]
-    c: cython.uchar
     while i < size and (reader.text[i] == 32 or 9 <= reader.text[i] <= 13):
         i += 1
     begin = i
@@ -234,7 +230,6 @@ def _read_name(reader: Reader, c: cython.uchar) -> cython.int:
 @cython.nogil
 @cython.exceptval(check=False)
 def _finish(reader: Reader) -> cython.int:
-    v: cython.Py_ssize_t
     if reader.opened >= 0:
         reader.offset = reader.name[reader.opened, 0]
         return UNCLOSED

@@ -125,10 +125,6 @@ def _anneal(
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
     degree: cython.longlong
-    place: cython.longlong
-    cell: cython.longlong
-    worse: cython.longlong
-    bits: cython.ulonglong
     while placement.reads < end:
         placement.reads += MOVE
         bits = random.word()

@@ -17,7 +17,6 @@ def edge_energy(
     parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]
 ) -> tuple[int, int]:  # fmt: skip
     """Return the summed and the largest Manhattan distance over all edges (v, parent[v])."""
-    energy: tuple[cython.longlong, cython.longlong]
     with cython.nogil:
         energy = _edge_energy(parent, x, y)
     return int(energy[0]), int(energy[1])
@@ -32,7 +31,6 @@ def _edge_energy(
     total: cython.longlong = 0
     longest: cython.longlong = 0
     hops: cython.longlong
-    v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for v in range(parent.shape[0]):
         p = parent[v]
@@ -59,7 +57,6 @@ def distance_counts(
 def _count_distances(
     parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], counts: cython.longlong[::1]
 ) -> cython.void:
-    v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for v in range(parent.shape[0]):
         p = parent[v]
@@ -122,7 +119,6 @@ def add_routes(routes: Routes, source: cython.const_int[::1], target: cython.con
 @cython.nogil
 @cython.exceptval(check=False)
 def _add_routes(routes: Routes, source: cython.const_int[::1], target: cython.const_int[::1]) -> cython.void:
-    i: cython.Py_ssize_t
     for i in range(source.shape[0]):
         if source[i] >= 0 and target[i] >= 0:
             _add_route(routes, source[i], target[i])
@@ -142,14 +138,12 @@ def add_node_routes(
 def _add_node_routes(
     routes: Routes, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
 ) -> cython.void:
-    i: cython.Py_ssize_t
     for i in range(sender.shape[0]):
         _add_route(routes, host[sender[i]], host[receiver[i]])
 
 
 def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> int:
     """Turn load changes into loads, in place, and return the largest."""
-    largest: cython.int
     with cython.nogil:
         largest = _sum_routes(width, height, changes)
     return int(largest)
@@ -161,8 +155,6 @@ def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cyt
 def _sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> cython.int:
     largest: cython.int = 0
     side: cython.Py_ssize_t
-    row: cython.Py_ssize_t
-    cell: cython.Py_ssize_t
     for side in range(4):
         for row in range(height):
             if side < 2:

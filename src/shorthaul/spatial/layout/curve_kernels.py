@@ -24,7 +24,6 @@ def hilbert(count: cython.longlong) -> tuple[Index, Index]:
 def _hilbert(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cython.void:
     side: cython.int = 1
     block: cython.longlong = 1
-    i: cython.longlong
     upward: cython.bint = True  # the second square stands above the first, not to its right
     while block < count:
         for i in range(block, min(2 * block, count)):
@@ -57,7 +56,6 @@ def _z_order(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> 
     side: cython.int = 1
     block: cython.longlong = 1
     place: cython.longlong
-    i: cython.longlong
     while block < count:
         for place in range(1, 4):
             for i in range(place * block, min((place + 1) * block, count)):
@@ -85,7 +83,6 @@ def _peano(count: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> cy
     place: cython.longlong
     column: cython.int
     row: cython.int
-    i: cython.longlong
     while block < count:
         for place in range(1, 9):
             column = place // 3
@@ -119,14 +116,6 @@ def _h_index(side: cython.longlong, x: cython.int[::1], y: cython.int[::1]) -> c
     bits: cython.int = 0
     bit: cython.int
     i: cython.longlong
-    px: cython.longlong
-    py: cython.longlong
-    qx: cython.longlong
-    qy: cython.longlong
-    rx: cython.longlong
-    ry: cython.longlong
-    mx: cython.longlong
-    my: cython.longlong
     while (cython.cast(cython.longlong, 1) << bits) < side * side:
         bits += 1
     for i in range(x.shape[0]):
@@ -222,7 +211,6 @@ def _line(
     ax: cython.longlong,
     ay: cython.longlong,
 ) -> cython.void:
-    step: cython.longlong
     for step in range(min(abs(ax + ay), walk.x.shape[0] - walk.count)):
         walk.x[walk.count] = cx + step * _sign(ax)
         walk.y[walk.count] = cy + step * _sign(ay)

@@ -48,7 +48,6 @@ def transform(starts: cython.const_int[::1], kids: cython.const_int[::1]) -> tup
 def _transform(tree: Growing, starts: cython.const_int[::1]) -> cython.void:
     n: cython.Py_ssize_t = tree.kids.shape[0]
     i: cython.Py_ssize_t
-    v: cython.Py_ssize_t
     for i in range(starts[n], starts[n + 1]):
         tree.parent[tree.kids[i]] = -1
         tree.slot[tree.kids[i]] = 0

@@ -78,7 +78,6 @@ def _hang(
     least: cython.longlong = 1
     begin: cython.Py_ssize_t = 0
     top: cython.Py_ssize_t = 0
-    v: cython.Py_ssize_t
     p: cython.Py_ssize_t
     for v in range(n):
         balance += degree[v] - 1
