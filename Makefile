@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test checked keywords wheel lint docs bench speed clean
+.PHONY: demo kernels test test-lowest lock locked checked keywords wheel lint docs bench speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -39,6 +39,29 @@ checked: .venv/ready-dev
 	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -n 2 --dist worksteal \
 		-W error::pytest.PytestUnraisableExceptionWarning $$(find tests -name 'test_kernels*.py') tests/packaging/test_checked.py
 
+# The dependencies at the lowest versions that pyproject.toml allows.
+.venv-lowest/ready: requirements/lowest.txt
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+test-lowest: kernels .venv-lowest/ready
+	PYTHONPATH=src .venv-lowest/bin/python -m pytest -n 2 --dist worksteal
+
+# All of .venv from the lock file, every package by its hash.
+locked: requirements/dev.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch .venv/ready-core .venv/ready-dev
+
+LOWEST := pyproject.toml requirements/tests.in --extra sklearn --extra onnx --extra cluster --resolution lowest-direct
+lock: | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
+	$(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --upgrade \
+		pyproject.toml --extra dev --output-file requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --no-header --python-version 3.11 --only-binary :all: --upgrade \
+		$(LOWEST) --output-file requirements/lowest.txt
+
 keywords: kernels
 	$(BIN)/python scripts/write_keywords.py
 
@@ -60,5 +83,5 @@ speed: kernels
 	$(BIN)/python benchmarks/speed.py --against $(AGAINST)
 
 clean:
-	rm -rf .venv build dist site out
+	rm -rf .venv .venv-lowest build dist site out
 	find src tests -name '*.so' -delete
