@@ -88,3 +88,25 @@ def test_no_public_function_takes_or_returns_anything(module: str, name: str) ->
     annotations = [str(p.annotation) for p in signature.parameters.values()] + [str(signature.return_annotation)]
     assert not [text for text in annotations if re.search(r"\bAny\b", text) or "_empty" in text]
     assert not [p for p in signature.parameters.values() if p.kind is inspect.Parameter.VAR_KEYWORD]
+
+
+FUNCTIONS = [pair for pair in PUBLIC if inspect.isfunction(getattr(importlib.import_module(pair[0]), pair[1]))]
+
+
+@pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=[".".join(pair) for pair in FUNCTIONS])
+def test_public_functions_have_the_sections_of_numpy(module: str, name: str) -> None:
+    """What goes in, what comes out, what is raised, and an example that the tests run."""
+    function = getattr(importlib.import_module(module), name)
+    document = inspect.getdoc(function) or ""
+    titles = re.findall(r"^(\w+)\n-{4,}$", document, re.MULTILINE)
+    assert titles == [title for title in ("Parameters", "Returns", "Raises", "Examples") if title in titles]
+    assert ":class:" not in document.partition("\nParameters\n")[0]
+    signature = inspect.signature(function)
+    wanted = {"Examples"} | ({"Parameters"} if signature.parameters else set())
+    wanted |= {"Returns"} if str(signature.return_annotation) != "None" else set()
+    wanted |= {"Raises"} if "raise " in inspect.getsource(function) or hasattr(function, "__verb__") else set()
+    assert wanted <= set(titles)
+    section = document.partition("\nParameters\n")[2].partition("\n\n")[0]
+    for parameter in signature.parameters:
+        assert re.search(rf"^\w*(, )?{parameter}\b.* : \S", section, re.MULTILINE), parameter
+    assert "\n>>> " in document

@@ -44,8 +44,29 @@ class DataFlow:
 def flow_dependences(program: Program) -> DataFlow:
     """Return the exact data-flow graph of ``program`` (Feautrier's array data-flow analysis, as isl does it).
 
-    isl is asked once per read reference: several references of one stencil statement to the same array would
-    otherwise merge into one relation that is no function.
+    isl is asked once per read reference: several references of one stencil statement to the same array would otherwise
+    merge into one relation that is no function.
+
+    Parameters
+    ----------
+    program : Program
+        The program.
+
+    Returns
+    -------
+    DataFlow
+        For every read the statement instance that wrote the value, or the input it comes from.
+
+    Raises
+    ------
+    OutOfEffortError
+        If the search it is charged to ends before.
+
+    Examples
+    --------
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> sorted(flow_dependences(kernel("matvec")).inputs)
+    ['A', 'x']
     """
     schedule, writes = program.schedule(), program.writes()
     plain = all(_is_plain(item.schedule) and _is_plain(item.write.relation) for item in program.statements)

@@ -71,9 +71,21 @@ MODEL = (
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 
-    The bound's ``details`` hold ``formula``, ``leading``, ``inputs``,
-    ``operations``, ``oi_limit`` as text; ``value`` is None in the document where no sizes are given.
+    The bound's ``details`` hold ``formula``, ``leading``, ``inputs``, ``operations``, ``oi_limit`` as text; ``value``
+    is None in the document where no sizes are given.
 
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The bound on ``loads_words``, its proof, and in ``extra`` the derived order that comes near it.
+
+    Raises
+    ------
+    InputError
+        If the C source or a keyword is wrong: file, place, value and cure.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import case
     >>> result = bound(case("matvec").workload, size="M=100,N=100,S=8")
     >>> result.bound.of
@@ -223,8 +235,23 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
     ``size`` must give every parameter and S. Cost: ``loads_words``.
-    Raises :class:`InputError` for missing sizes, :class:`InfeasibleError` if an operation does not fit into S.
 
+    Returns
+    -------
+    Result[Plan, PlanExtra]
+        The order as plan, its ``loads_words``, the bound, and in ``extra`` how the order was made.
+
+    Raises
+    ------
+    InputError
+        If the C source is wrong, or a size is missing.
+    InfeasibleError
+        If the operands of one operation do not fit into S.
+    NoPlanError
+        If the search ends before there is an order.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import case
     >>> result = plan(case("matmul").workload, size="M=6,N=6,K=6,S=16")
     >>> result.check.ok
@@ -335,6 +362,18 @@ def check(
 
     The status is ``invalid`` if anything is violated.
 
+    Returns
+    -------
+    Result[Plan, CheckExtra]
+        The violations found; with a plan also its cost as replayed and the bound.
+
+    Raises
+    ------
+    InputError
+        If the C source, the plan or a keyword is wrong.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import case
     >>> check(case("seidel-1d").workload, size="T=2,N=5,S=5").check.ok
     True
@@ -401,11 +440,23 @@ def _replayed(
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
 
-    ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the
-    derived order's formula says; None where no operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``),
-    and the operational intensities ``oi_limit`` and ``oi_reached`` that follow, per word or per byte (``unit``); with
-    ``balance`` also the shares of the machine's peak, ``peak_limit`` and ``peak_reached``.
+    ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the derived order's formula says; None where no
+    operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``), and the operational intensities ``oi_limit``
+    and ``oi_reached`` that follow, per word or per byte (``unit``); with ``balance`` also the shares of the machine's
+    peak, ``peak_limit`` and ``peak_reached``.
 
+    Returns
+    -------
+    Result[Plan, SweepExtra]
+        In ``extra["points"]`` one entry per S.
+
+    Raises
+    ------
+    InputError
+        If the C source or a keyword is wrong, or a size is missing.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import case
     >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
     5
@@ -491,6 +542,18 @@ def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
 def cdag(workload: Workload, **keywords: Unpack[CdagKeywords]) -> CdagDocument:
     """Return the concrete CDAG at ``size`` as a ``shorthaul/cdag`` document, weights in bytes.
 
+    Returns
+    -------
+    CdagDocument
+        Nodes with their weights, and edges: a workload of the pebble engine.
+
+    Raises
+    ------
+    InputError
+        If a size is missing, or the graph would have too many nodes.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import case
     >>> len(cdag(case("matvec").workload, size="M=2,N=2")["nodes"])
     12

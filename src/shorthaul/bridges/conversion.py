@@ -35,7 +35,33 @@ def convert(
 
     ``accelerator`` is the machine of a problem made from an ONNX model; ``network`` may ask for a streaming network of
     an ONNX model or a problem of the tensor engine.
-    Raises :class:`InputError` if no road leads from one suffix to the other, or the source is broken.
+
+    Parameters
+    ----------
+    source : str | PathLike[str]
+        The file to read; its suffix says the format.
+    target : str | PathLike[str]
+        The file to write; its suffix says the format.
+    accelerator : AcceleratorOptions | None
+        The machine of a problem made from an ONNX model.
+    network : NetworkOptions | None
+        What a streaming network is made with, from an ONNX model or a problem of the tensor engine.
+
+    Returns
+    -------
+    str
+        What was converted, in words.
+
+    Raises
+    ------
+    InputError
+        If no road leads from one suffix to the other, or the source is broken.
+
+    Examples
+    --------
+    >>> convert("model.onnx", "model.png")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: model.onnx: no such file
     """
     for name, path in (("source", source), ("target", target)):
         if not isinstance(path, str | PathLike):

@@ -239,13 +239,12 @@ def _annotation(field: dataclasses.Field[Any]) -> str:
 
 
 def _docstring(made: Verb, described: Mapping[str, str]) -> str:
-    """Return the function's docstring with a section of its parameters before the examples."""
-    text, examples, rest = inspect.cleandoc(made.function.__doc__ or "").partition("\n>>> ")
+    """Return the function's docstring with a section of its parameters before what it returns."""
+    text, returns, rest = inspect.cleandoc(made.function.__doc__ or "").partition("\n\nReturns\n-------\n")
     entries = [(item.name, str(item.annotation), described.get(item.name, "")) for item in made.explicit]
     for word in made.keywords():
         default = "" if word.default is None or word.default is False else f", default {word.default!r}"
         entries.append((word.name, word.annotation + default, word.help))
     filled = textwrap.TextWrapper(100, initial_indent="    ", subsequent_indent="    ").fill
     listed = "\n".join(f"{name} : {kind}\n{filled(meaning)}" for name, kind, meaning in entries)
-    tail = f"\n\nExamples\n--------\n>>> {rest}" if examples else ""
-    return f"{text.rstrip()}\n\nParameters\n----------\n{listed}{tail}\n"
+    return f"{text}\n\nParameters\n----------\n{listed}{returns}{rest}\n"

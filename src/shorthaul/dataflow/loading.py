@@ -22,12 +22,44 @@ Workload = Problem | Application
 
 
 def case(text: str) -> Source[Problem]:
-    """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``)."""
+    """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``).
+
+    Parameters
+    ----------
+    text : str
+        The path of a file, or the name of a built-in case with its parameters.
+
+    Returns
+    -------
+    Source[Problem]
+        The problem and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong, or no case has that name.
+
+    Examples
+    --------
+    >>> len(case("fig7").workload.application.actors)
+    5
+    """
     return resolve(text, CASES, load_problem)
 
 
 def cases() -> tuple[Case[Problem], ...]:
-    """Return the built-in applications."""
+    """Return the built-in applications.
+
+    Returns
+    -------
+    tuple[Case[Problem], ...]
+        The cases by name, with their parameters.
+
+    Examples
+    --------
+    >>> "sobel" in [case.name for case in cases()]
+    True
+    """
     return CASES
 
 

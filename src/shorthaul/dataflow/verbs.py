@@ -87,9 +87,24 @@ def plan(
 ) -> Result[Plan, PlanExtra]:
     """Explore mappings and schedules; return the Pareto front of period, footprint and core cost.
 
-    Every point has been replayed by the checker and carries the bound on its own period. Raises :class:`InputError`,
-    :class:`InfeasibleError` (no buffer placement fits) and :class:`NoPlanError`.
+    Every point has been replayed by the checker and carries the bound on its own period.
 
+    Returns
+    -------
+    Result[Plan, PlanExtra]
+        The points as plan, the least of each cost, and in ``extra`` bounds on the front.
+
+    Raises
+    ------
+    InputError
+        If the network, the platform or a keyword is wrong.
+    InfeasibleError
+        If no placement of the buffers fits.
+    NoPlanError
+        If nothing is found before the search ends.
+
+    Examples
+    --------
     >>> from shorthaul.dataflow.workloads.generators import sobel
     >>> result = plan(sobel(), generations=5, population=10)
     >>> min(point.core_cost for point in result.plan.front)
@@ -202,9 +217,20 @@ def schedule(
 ) -> Result[Plan]:
     """Schedule one mapping; the result's plan holds one point, its bound says what limits the period.
 
-    Raises :class:`InputError` for a mapping that makes no sense and
-    :class:`InfeasibleError` for buffers that fit no memory.
+    Returns
+    -------
+    Result[Plan]
+        One point, its costs, and the bound on its period.
 
+    Raises
+    ------
+    InputError
+        If the network, the platform or the mapping is wrong.
+    InfeasibleError
+        If a buffer fits no memory.
+
+    Examples
+    --------
     >>> from shorthaul.dataflow.workloads.generators import figure7
     >>> schedule(figure7(), order="topological").cost["period"]
     10
@@ -267,6 +293,18 @@ def bound(
 ) -> Result[Plan, BoundExtra]:
     """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
 
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The bound on the period; bounds on the other costs and the front in ``extra``.
+
+    Raises
+    ------
+    InputError
+        If the network, the platform or the mapping is wrong.
+
+    Examples
+    --------
     >>> from shorthaul.dataflow.workloads.generators import figure7
     >>> bound(figure7()).bound.method
     'resource load'
@@ -311,7 +349,25 @@ def check(
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[CheckKeywords],
 ) -> Result[Plan]:
-    """Replay points; the status is ``invalid`` if one of them breaks a rule."""
+    """Replay points; the status is ``invalid`` if one of them breaks a rule.
+
+    Returns
+    -------
+    Result[Plan]
+        The violations, and the costs as the replay counts them.
+
+    Raises
+    ------
+    InputError
+        If the network, the platform or the plan cannot be read.
+
+    Examples
+    --------
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> point = schedule(figure7(), order="topological").plan
+    >>> check(figure7(), point).check.ok
+    True
+    """
     given, options, search, source = asked(workload, APPLICATIONS, CheckOptions, keywords)
     assert isinstance(plan, Plan)
     points = plan.front
@@ -353,6 +409,23 @@ def sweep(
 
     Objectives are scaled to 0 (best) and 1 (worst) over all compared fronts, the reference point is 1. The plan holds
     the union of the fronts.
+
+    Returns
+    -------
+    Result[Plan, SweepExtra]
+        The union of the fronts as plan, and in ``extra["runs"]`` what each exploration found.
+
+    Raises
+    ------
+    InputError
+        If the network, the platform or a keyword is wrong.
+
+    Examples
+    --------
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> runs = sweep(figure7(), generations=1, population=4, seeds=1, workers=1).extra["runs"]
+    >>> sorted({run["strategy"] for run in runs})
+    ['mrb-always', 'mrb-explore', 'reference']
     """
     given, options, search, source = asked(workload, APPLICATIONS, SweepOptions, keywords)
     problem, application, machine, search = prepared(

@@ -113,9 +113,34 @@ def build(
 ) -> Cdag:
     """Return the CDAG with these node weights and the edges ``sources[i] -> targets[i]`` (indices below n).
 
-    An edge given twice counts once. Raises :class:`InputError` for an empty graph, weights that are no positive
-    integers, edges to nodes that do not exist, cycles, and nodes without any edge.
+    An edge given twice counts once.
 
+    Parameters
+    ----------
+    weights : npt.ArrayLike
+        The weight of every node, shape (n,).
+    sources : npt.ArrayLike
+        Where each edge begins, indices below n.
+    targets : npt.ArrayLike
+        Where each edge ends.
+    ids : Sequence[NodeId] | None
+        The names of the nodes; None: their indices.
+    name : str, default ''
+        What the graph is called.
+
+    Returns
+    -------
+    Cdag
+        The graph.
+
+    Raises
+    ------
+    InputError
+        If there is no node, a weight is no positive integer, an edge leads to no node, there is a cycle, or a node
+        has no edge.
+
+    Examples
+    --------
     >>> cdag = build([1, 1, 2], [0, 1], [2, 2])
     >>> cdag.inputs().tolist(), cdag.outputs().tolist(), cdag.least_budget(), cdag.algorithmic_bound()
     ([0, 1], [2], 4, 4)
@@ -141,6 +166,27 @@ def build(
 def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name: str = "") -> Cdag:
     """Return the CDAG of ``edges`` as pairs (from, to); see :func:`build`.
 
+    Parameters
+    ----------
+    weights : npt.ArrayLike
+        The weight of every node, shape (n,).
+    edges : Iterable[tuple[int, int]]
+        Pairs (from, to) of indices.
+    name : str, default ''
+        What the graph is called.
+
+    Returns
+    -------
+    Cdag
+        The graph.
+
+    Raises
+    ------
+    InputError
+        As for :func:`build`.
+
+    Examples
+    --------
     >>> from_pairs([1, 1, 1], [(0, 2), (1, 2)]).n
     3
     """

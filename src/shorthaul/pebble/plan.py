@@ -56,7 +56,23 @@ class Plan:
 
 
 def plan_of(moves: Iterable[tuple[int, int]]) -> Plan:
-    """Return the plan of ``moves``, pairs (kind, node)."""
+    """Return the plan of ``moves``, pairs (kind, node).
+
+    Parameters
+    ----------
+    moves : Iterable[tuple[int, int]]
+        Pairs (kind of move, node).
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Examples
+    --------
+    >>> len(plan_of([(Move.LOAD, 0), (Move.COMPUTE, 1)]))
+    2
+    """
     pairs = np.array(list(moves), dtype=np.int64).reshape(-1, 2)
     return Plan(pairs[:, 0].astype(np.uint8), pairs[:, 1].copy())
 

@@ -67,9 +67,20 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
     """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
 
     With a method's name, that method's own smallest budget. ``cost`` has ``budget`` beside the amounts of the schedule;
-    the bound is on ``budget``. ``extra`` holds the SRAM estimates and the curve of budgets. Raises
-    :class:`InputError` for a method that does not apply.
+    the bound is on ``budget``. ``extra`` holds the SRAM estimates and the curve of budgets.
 
+    Returns
+    -------
+    Result[Plan, MemoryExtra]
+        The schedule at that budget, the bound on ``budget``, and in ``extra`` SRAM estimates and the curve.
+
+    Raises
+    ------
+    InputError
+        If the graph or a keyword is wrong, or the method does not apply.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> memory(dwt(n=256, d=8, word=1)).cost["budget"]
     10
@@ -246,9 +257,22 @@ def parse_budgets(text: str, place: str) -> list[int]:
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
 
-    The points are in ``extra["points"]``, each with its own bound. Raises :class:`InputError` for wrong budgets or a
-    method that does not apply, :class:`InfeasibleError` for a budget below the least.
+    The points are in ``extra["points"]``, each with its own bound.
 
+    Returns
+    -------
+    Result[Plan, SweepExtra]
+        In ``extra["points"]`` one entry per budget.
+
+    Raises
+    ------
+    InputError
+        If the graph or a keyword is wrong, or the method does not apply.
+    InfeasibleError
+        If a budget is below the least.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> [p["traffic"] for p in sweep(dwt(n=8, d=3, word=1), budgets="3,4,5").extra["points"]]
     [22, 18, 16]

@@ -40,8 +40,23 @@ KIND = "shorthaul/pebble-result"
 def case(text: str) -> Source[Cdag]:
     """Return the CDAG that ``text`` names, a file or a built-in case, with its source.
 
-    Raises :class:`InputError` that names file, place, value and cure.
+    Parameters
+    ----------
+    text : str
+        The path of a file, or the name of a built-in case with its parameters.
 
+    Returns
+    -------
+    Source[Cdag]
+        The graph and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
     >>> case("dwt:n=8,d=3,word=1").workload.n
     22
     """
@@ -49,7 +64,18 @@ def case(text: str) -> Source[Cdag]:
 
 
 def cases() -> tuple[Case[Cdag], ...]:
-    """Return the built-in workloads."""
+    """Return the built-in workloads.
+
+    Returns
+    -------
+    tuple[Case[Cdag], ...]
+        The cases by name, with their parameters.
+
+    Examples
+    --------
+    >>> "dwt" in [case.name for case in cases()]
+    True
+    """
     return CASES
 
 
@@ -57,10 +83,24 @@ def cases() -> tuple[Case[Cdag], ...]:
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
 
-    Cost entries are in the unit of the weights. Raises
-    :class:`InputError` for a method that does not apply, :class:`InfeasibleError` if a node cannot be computed within
-    the budget, :class:`NoPlanError` if the time limit passes first.
+    Cost entries are in the unit of the weights.
 
+    Returns
+    -------
+    Result[Plan, PlanExtra]
+        The schedule, its ``traffic``, ``loads``, ``stores`` and ``peak``, and the bound.
+
+    Raises
+    ------
+    InputError
+        If the graph or a keyword is wrong, or the method does not apply.
+    InfeasibleError
+        If a node cannot be computed within the budget.
+    NoPlanError
+        If the time limit passes first.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> result = plan(dwt(n=8, d=3, word=1), budget=4)
     >>> result.cost["traffic"], result.status.value
@@ -92,8 +132,20 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return the best lower bound on the traffic of any schedule within ``budget``, with its proof.
 
-    Raises :class:`InfeasibleError` if a node cannot be computed within the budget.
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The bound on ``traffic``, with its proof.
 
+    Raises
+    ------
+    InputError
+        If the graph or a keyword is wrong.
+    InfeasibleError
+        If a node cannot be computed within the budget.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> bound(dwt(n=8, d=3, word=1), budget=3).bound.value
     22
@@ -120,6 +172,18 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
 
     Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked.
 
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The violations, and cost and peak as the replay counts them.
+
+    Raises
+    ------
+    InputError
+        If the graph or the plan cannot be read.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> from shorthaul.pebble.plan import plan_of
     >>> print(check(dwt(n=2, d=1, word=1), plan_of([(0, 0), (2, 2)]), budget=3).check.violations[0])
@@ -171,8 +235,20 @@ def run(
     """Execute a plan on numbers through a fast memory, and compare with the direct result.
 
     ``extra["run"]`` tells the kernel, the largest relative error and whether the results agree. A plan that breaks the
-    rules is not executed: status ``invalid``. Raises :class:`InputError` for wrong data.
+    rules is not executed: status ``invalid``.
 
+    Returns
+    -------
+    Result[Plan, RunExtra]
+        The result of the plan, and in ``extra["run"]`` how far the numbers agree.
+
+    Raises
+    ------
+    InputError
+        If the graph, the plan or the data is wrong.
+
+    Examples
+    --------
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> run(dwt(n=8, d=3, word=1), budget=4).extra["run"]["agrees"]
     True

@@ -42,10 +42,22 @@ def report(
     overview : sequence of Figure
         Figures of all results together, drawn first.
 
+    Returns
+    -------
+    Path
+        The path of the page.
+
     Raises
     ------
     InputError
         If something is no result, or a file cannot be read or written.
+
+    Examples
+    --------
+    >>> report([], "page.html")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: report(): nothing to draw, or no path
+      allowed: results, and a path to write
     """
     if isinstance(results, str | bytes | Mapping) or not isinstance(results, Result | Iterable):
         allowed = "a list of results, result documents or paths"

@@ -50,10 +50,23 @@ def lca(
 ) -> Result[VertexTable, RunExtra]:
     """Find the lowest common ancestor of every pair in ``queries``, shape (q, 2), on the spatial computer.
 
-    The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees).
-    The bound is that of :func:`lca` for these queries on this layout. Raises :class:`InputError` for wrong
-    queries, :class:`NoPlanError` if the time limit passes first.
+    The result's plan is a table of arrays by query (``queries``, ``ancestor``; -1 for vertices of different trees). The
+    bound is that of :func:`lca` for these queries on this layout.
 
+    Returns
+    -------
+    Result[VertexTable, RunExtra]
+        A table of answers as plan, the cost of the messages and the bound.
+
+    Raises
+    ------
+    InputError
+        If the tree, the queries or a keyword is wrong.
+    NoPlanError
+        If the time limit passes first.
+
+    Examples
+    --------
     >>> lca([-1, 0, 0, 1, 1], [[3, 4], [3, 2]]).plan.arrays["ancestor"].tolist()
     [1, 0]
     """

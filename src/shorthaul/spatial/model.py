@@ -76,9 +76,27 @@ class Tree:
 def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: Labels | None = None) -> Tree:
     """Return the tree with these parents; a root has -1 or itself.
 
-    Raises :class:`InputError` for anything that is not a tree: no vertex, a parent that is no vertex, a cycle, and,
-    unless ``forest`` is true, several roots.
+    Parameters
+    ----------
+    parent : npt.ArrayLike
+        The parent of every vertex; a root has -1 or itself.
+    forest : bool, default False
+        Whether several roots are allowed.
+    labels : Labels | None
+        Names and lengths, as Newick files have them.
 
+    Returns
+    -------
+    Tree
+        The tree.
+
+    Raises
+    ------
+    InputError
+        If there is no vertex, a parent is no vertex, there is a cycle, or, unless ``forest``, several roots.
+
+    Examples
+    --------
     >>> tree_from_parents([-1, 0, 0, 1]).n
     4
     """

@@ -89,8 +89,20 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
     """Return cost and bound of every order and curve for every tree, and a treefix sum each way by every method.
 
     The points are in ``extra["points"]``, each with its bound; with two sizes or more, their :func:`growth_fit` is in
-    ``extra["fits"]``. Raises :class:`InputError` for an unknown order, curve or method.
+    ``extra["fits"]``.
 
+    Returns
+    -------
+    Result[None, SweepExtra]
+        In ``extra["points"]`` one entry per tree and placement, or algorithm.
+
+    Raises
+    ------
+    InputError
+        If a tree, an order, a curve or a method is wrong.
+
+    Examples
+    --------
     >>> point = sweep([-1, 0, 1, 2], orders="bfs", treefix=False).extra["points"][0]
     >>> point["what"], point["energy_hops"], point["bound"]
     ('bfs + hilbert', 3, 3)

@@ -143,10 +143,24 @@ def treefix(
 ) -> Result[VertexTable, RunExtra]:
     """Run a treefix sum on the spatial computer: for every vertex the sum over its subtree, or from the root to it.
 
-    The result's plan is a table of
-    arrays by vertex; its cost is what the run took. Raises :class:`InputError`, :class:`InfeasibleError` if the
-    program needs more words than a processor has, and :class:`NoPlanError` if the time limit passes first.
+    The result's plan is a table of arrays by vertex; its cost is what the run took.
 
+    Returns
+    -------
+    Result[VertexTable, RunExtra]
+        A table of sums as plan, the cost of the messages and the bound.
+
+    Raises
+    ------
+    InputError
+        If the tree, the values or a keyword is wrong.
+    InfeasibleError
+        If the program needs more words than a processor has.
+    NoPlanError
+        If the time limit passes first.
+
+    Examples
+    --------
     >>> treefix([-1, 0, 0, 1]).plan.arrays["value"].tolist()
     [4, 2, 1, 1]
     """

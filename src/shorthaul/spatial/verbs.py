@@ -42,8 +42,29 @@ KIND = "shorthaul/spatial-result"
 def case(text: str, *, forest: bool = False, search: Search | None = None) -> Source[Tree]:
     """Return the tree that ``text`` names, a file or a built-in case, with its source.
 
-    Raises :class:`InputError` that names file, place, value and cure, :class:`NoPlanError` if ``search`` ends before.
+    Parameters
+    ----------
+    text : str
+        The path of a file, or the name of a built-in tree with its parameters.
+    forest : bool, default False
+        Whether several roots are allowed.
+    search : Search | None
+        What limits the time of reading.
 
+    Returns
+    -------
+    Source[Tree]
+        The tree and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+    NoPlanError
+        If ``search`` ends before.
+
+    Examples
+    --------
     >>> case("star:n=5").workload.parent.tolist()
     [-1, 0, 0, 0, 0]
     """
@@ -53,6 +74,13 @@ def case(text: str, *, forest: bool = False, search: Search | None = None) -> So
 def cases() -> tuple[Case[Tree], ...]:
     """Return the built-in trees.
 
+    Returns
+    -------
+    tuple[Case[Tree], ...]
+        The cases by name, with their parameters.
+
+    Examples
+    --------
     >>> "yule" in [case.name for case in cases()]
     True
     """
@@ -89,9 +117,24 @@ def place_on_machine(tree: Tree, options: PlacingOptions, search: Search) -> Sto
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
 
-    The cost is that of one message from every parent to each of its children. Raises :class:`InputError`,
-    :class:`InfeasibleError` (grid too small), and :class:`NoPlanError` if the time limit passes first.
+    The cost is that of one message from every parent to each of its children.
 
+    Returns
+    -------
+    Result[Layout, PlanExtra]
+        The layout, its ``energy_hops`` and the bound.
+
+    Raises
+    ------
+    InputError
+        If the tree or a keyword is wrong.
+    InfeasibleError
+        If the grid is too small.
+    NoPlanError
+        If the time limit passes first.
+
+    Examples
+    --------
     >>> result = plan([-1, 0, 1, 2])
     >>> result.cost["energy_hops"], result.bound.value
     (3, 3)
@@ -203,9 +246,22 @@ def _virtual(stored: StoredTree) -> RelayedCost:
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout, BoundExtra]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
-    Of the placement only the grid matters. Raises :class:`InputError`, and
-    :class:`InfeasibleError` if the grid is too small.
+    Of the placement only the grid matters.
 
+    Returns
+    -------
+    Result[Layout, BoundExtra]
+        The bound on ``energy_hops``.
+
+    Raises
+    ------
+    InputError
+        If the tree or a keyword is wrong.
+    InfeasibleError
+        If the grid is too small.
+
+    Examples
+    --------
     >>> bound([-1, *[0] * 12]).bound.value
     20
     """
@@ -225,9 +281,20 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
 def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout, BoundExtra]:
     """Return what a replay of a layout finds: every violation, and the cost as recounted.
 
-    The status is
-    ``invalid`` if a rule is broken. Raises :class:`InputError` for a parent array that is no tree.
+    The status is ``invalid`` if a rule is broken.
 
+    Returns
+    -------
+    Result[Layout, BoundExtra]
+        The violations, and the cost as recounted.
+
+    Raises
+    ------
+    InputError
+        If the tree or the layout is none.
+
+    Examples
+    --------
     >>> layout = plan([-1, 0, 1, 2]).plan
     >>> check([-1, 0, 1, 2], layout).cost["energy_hops"]
     3

@@ -37,8 +37,25 @@ _KIND: Final = "shorthaul/tensor-result"
 
 
 def case(text: str) -> Source[Problem]:
-    """Return the problem that ``text`` names, a contest file or a built-in case; raises :class:`InputError`.
+    """Return the problem that ``text`` names, a contest file or a built-in case.
 
+    Parameters
+    ----------
+    text : str
+        The path of a contest file, or the name of a built-in case with its parameters.
+
+    Returns
+    -------
+    Source[Problem]
+        The problem and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong, or no case has that name.
+
+    Examples
+    --------
     >>> case("mlp-chain:layers=2").workload.graph_outputs
     (6,)
     """
@@ -48,6 +65,13 @@ def case(text: str) -> Source[Problem]:
 def cases() -> tuple[Case[Problem], ...]:
     """Return the built-in operator graphs.
 
+    Returns
+    -------
+    tuple[Case[Problem], ...]
+        The cases by name, with their parameters.
+
+    Examples
+    --------
     >>> [case.name for case in cases()][:2]
     ['example-1', 'example-2']
     """
@@ -58,9 +82,22 @@ def cases() -> tuple[Case[Problem], ...]:
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
 
-    The cost is ``latency`` (time), ``traffic`` and
-    ``peak`` (elements). Raises :class:`InfeasibleError` if no schedule fits in fast memory.
+    The cost is ``latency`` (time), ``traffic`` and ``peak`` (elements).
 
+    Returns
+    -------
+    Result[Plan, PlanExtra]
+        The schedule, its cost and the bound.
+
+    Raises
+    ------
+    InputError
+        If the problem or a keyword is wrong.
+    InfeasibleError
+        If no schedule fits in fast memory.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> found = plan(example_3())
     >>> found.cost["latency"] <= 11468.8, found.check.ok
@@ -87,6 +124,18 @@ def with_latencies(found: Plan, replayed: Replay) -> Plan:
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
     """Return a lower bound on the latency of every schedule of ``problem``, with its proof and no plan.
 
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The bound on ``latency``.
+
+    Raises
+    ------
+    InputError
+        If the problem or a keyword is wrong.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> found = bound(example_3()).bound
     >>> found.of, found.value, found.method
@@ -108,6 +157,18 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
 
     The status is ``invalid`` if a rule is broken.
 
+    Returns
+    -------
+    Result[Plan, PlanExtra]
+        The violations, the cost as replayed and the bound.
+
+    Raises
+    ------
+    InputError
+        If the problem or the plan cannot be read.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> [violation.rule for violation in check(example_3(), Plan(())).check.violations][:1]
     ['operator-missing']
@@ -151,8 +212,22 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
 
     The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
-    null for a plan that breaks a rule, which is not executed. Raises :class:`DefectError` if the arrays disagree.
+    null for a plan that breaks a rule, which is not executed.
 
+    Returns
+    -------
+    Result[Plan, RunExtra]
+        The plan's cost, and in ``extra["run"]`` what its execution moved.
+
+    Raises
+    ------
+    InputError
+        If the problem or the plan cannot be read.
+    DefectError
+        If an output differs from the direct evaluation.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> run(example_3(), plan(example_3()).plan).extra["run"]["largest_error"] < 1e-9
     True
@@ -175,6 +250,18 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
     evenly by the points.
 
+    Returns
+    -------
+    Result[Plan, SweepExtra]
+        In ``extra["points"]`` one entry per machine.
+
+    Raises
+    ------
+    InputError
+        If the problem or a keyword is wrong.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> points = sweep(example_3(), over="bandwidth", points=2).extra["points"]
     >>> [point["latency"] >= point["bound"] for point in points]

@@ -53,7 +53,29 @@ def plan_digest(plan: Plan) -> str:
 def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
     """Write ``plan``; a long one in columns, with a short JSON document beside it unless ``path`` ends in ``.npz``.
 
-    Raises :class:`InputError` if it cannot be written.
+    Parameters
+    ----------
+    path : str | Path
+        The file to write.
+    plan : Plan
+        The plan.
+    program : Program
+        The program that it is for.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from shorthaul.affine.verbs import plan
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> found = plan(kernel("matvec"), size="M=2,N=2,S=8").plan
+    >>> save_plan("nowhere/plan.json", found, kernel("matvec"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+      do:      make nowhere first
     """
     path = Path(path)
     if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
@@ -77,7 +99,29 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
 def load_plan(path: str | Path, program: Program) -> Plan:
     """Return the plan that a file holds: columns, a plan document, or a result document that carries a plan.
 
-    Raises :class:`InputError` that names file, place, value and cure.
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    program : Program
+        The program that the plan is for.
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> load_plan("no.json", kernel("gemm"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
     """
     path = Path(path)
     try:

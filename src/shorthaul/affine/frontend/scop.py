@@ -45,9 +45,27 @@ def load(path: Path, data: bytes, function: str | None = None) -> Program:
 def program_from_text(text: str, *, function: str | None = None, file: Path | None = None) -> Program:
     """Return the program of the ``#pragma scop`` region in the C source ``text``.
 
-    Raises :class:`InputError` with line, column, expression and cure for everything that is not C, not affine or not
-    static control.
+    Parameters
+    ----------
+    text : str
+        C source with one ``#pragma scop`` region.
+    function : str | None
+        The function that is meant, if the source has several.
+    file : Path | None
+        The name that messages give the source.
 
+    Returns
+    -------
+    Program
+        Its statements, arrays and parameters.
+
+    Raises
+    ------
+    InputError
+        If something is no C, not affine or no static control: line, column, expression and cure.
+
+    Examples
+    --------
     >>> source = '''void scale(int n, double a[n]) {
     ... #pragma scop
     ...   for (int i = 0; i < n; i++) a[i] *= 2.0;

@@ -140,9 +140,27 @@ def rational(value: Fraction) -> sympy.Rational:
 def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     """Return the number of points of ``points`` as a function of its parameters.
 
-    ``context`` (a parameter set) restricts the parameters that matter. Raises :class:`ArithmeticError` if the set is
-    infinite.
+    ``context`` (a parameter set) restricts the parameters that matter.
 
+    Parameters
+    ----------
+    points : isl.Set
+        The set, with its parameters.
+    context : isl.Set | None
+        The parameters that matter, as a parameter set; None: all.
+
+    Returns
+    -------
+    Cardinality
+        Pieces of quasi-polynomials; ``positive().expression()`` is the one for large parameters.
+
+    Raises
+    ------
+    ArithmeticError
+        If the set is infinite.
+
+    Examples
+    --------
     >>> triangle = isl.Set("[N] -> { S[i, j] : 0 <= i < N and 0 <= j < i }")
     >>> card(triangle).positive().expression()
     N**2/2 - N/2

@@ -99,8 +99,30 @@ def upper_bound(
 
     It is chosen for S small against all sizes; parameters in ``small`` are constants, small against S. Where ``search``
     ends early, what is not tiled yet runs in program order and keeps nothing.
-    Raises :class:`OutOfEffortError` if it ends before the uses of values are counted.
 
+    Parameters
+    ----------
+    program : Program
+        The program.
+    flow : DataFlow | None
+        Its dependences, if they are known already.
+    small : tuple[str, ...], default ()
+        Names of parameters that are small against S.
+    search : Search | None
+        What limits and interrupts the search.
+
+    Returns
+    -------
+    UpperBound
+        The order, its tiles, and its loads as a formula.
+
+    Raises
+    ------
+    OutOfEffortError
+        If the search ends before the uses of values are counted.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> upper_bound(kernel("gemm")).leading
     2*NI*NJ*NK/sqrt(S)

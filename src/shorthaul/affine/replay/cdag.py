@@ -109,8 +109,27 @@ class _Index:
 def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | None = None) -> ConcreteCdag:
     """Return the CDAG of ``program`` at ``sizes`` (every parameter must have one).
 
-    Raises :class:`InputError` if it would have too many vertices.
+    Parameters
+    ----------
+    program : Program
+        The program.
+    sizes : Mapping[str, int]
+        A value for every parameter.
+    flow : DataFlow | None
+        The program's dependences, if they are known already.
 
+    Returns
+    -------
+    ConcreteCdag
+        One vertex per value read or computed.
+
+    Raises
+    ------
+    InputError
+        If it would have too many vertices, or a size is missing.
+
+    Examples
+    --------
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> concrete_cdag(kernel("trisolv"), {"N": 2}).n
     10

@@ -54,8 +54,25 @@ CASES: tuple[Case[Program], ...] = _cases()
 def case(text: str, function: str | None = None) -> Source[Program]:
     """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
 
-    Raises :class:`InputError` that names file, place, expression and cure.
+    Parameters
+    ----------
+    text : str
+        The path of a C file, or the name of a built-in kernel.
+    function : str | None
+        The function of the file that is meant, if it has several.
 
+    Returns
+    -------
+    Source[Program]
+        The program and where it comes from.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, expression and cure.
+
+    Examples
+    --------
     >>> case("gemm").workload.parameters
     ('NI', 'NJ', 'NK')
     """

@@ -53,8 +53,20 @@ def run(
 
     The Sobel application filters images; other actors compute a fixed nonlinear function of what they read. The
     document's ``run`` says per point how many frames were made, whether all are identical, and how full each buffer
-    was. A plan that its check rejects is not executed. Raises :class:`InputError` for a point that does not run.
+    was. A plan that its check rejects is not executed.
 
+    Returns
+    -------
+    Result[Plan, RunExtra]
+        The replay of the points, and in ``extra["run"]`` what each computed.
+
+    Raises
+    ------
+    InputError
+        If an input is wrong, or a point does not run.
+
+    Examples
+    --------
     >>> from shorthaul.dataflow.workloads.generators import sobel
     >>> all(row["identical"] for row in run(sobel(), generations=2, iterations=4).extra["run"])
     True

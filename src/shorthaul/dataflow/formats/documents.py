@@ -33,7 +33,29 @@ _MAPPING_KEYS = ("binding", "xi", "channel_decision")
 def load_application(path: Path, data: bytes) -> Application:
     """Return the application in ``data`` (JSON, or SDF3 XML), all of whose actors can fire.
 
-    Raises :class:`InputError` naming file and place.
+    Parameters
+    ----------
+    path : Path
+        The name that messages give the file.
+    data : bytes
+        Its content.
+
+    Returns
+    -------
+    Application
+        The network, all of whose actors can fire.
+
+    Raises
+    ------
+    InputError
+        If the content is wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> load_application(Path("app.json"), b"{}")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: app.json: kind: is of another kind
+      allowed: 'shorthaul-dataflow-application'
     """
     text = decode_text(data, file=path)
     try:
@@ -97,12 +119,51 @@ def application_document(application: Application) -> dict[str, Any]:
 
 
 def write_sdf3(application: Application) -> str:
-    """Return the application as SDF3 XML text, token sizes in bits; which actors are multicasts is lost."""
+    """Return the application as SDF3 XML text, token sizes in bits; which actors are multicasts is lost.
+
+    Parameters
+    ----------
+    application : Application
+        The network.
+
+    Returns
+    -------
+    str
+        The text of the file.
+
+    Examples
+    --------
+    >>> from shorthaul.dataflow.workloads.generators import figure7
+    >>> write_sdf3(figure7().application).splitlines()[0]
+    '<?xml version="1.0" encoding="UTF-8"?>'
+    """
     return sdf3_text(to_sdf(application))
 
 
 def load_platform(path: Path) -> Platform:
-    """Return the platform in a JSON file; raises :class:`InputError` naming file and place."""
+    """Return the platform in a JSON file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Platform
+        The platform.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> load_platform(Path("no.json"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
+    """
     return platform_from(load_json(path), file=path)
 
 
@@ -170,7 +231,29 @@ def _front(document: Any, file: str | Path | None) -> Sequence[Any]:
 
 
 def load_points(path: Path) -> tuple[Point, ...]:
-    """Return the points of a plan, of a single point, or of a result document."""
+    """Return the points of a plan, of a single point, or of a result document.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    tuple[Point, ...]
+        The points.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> load_points(Path("no.json"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
+    """
     return points_from(load_json(path), file=path)
 
 
@@ -212,7 +295,27 @@ def plan_document(plan: Plan) -> dict[str, Any]:
 
 
 def save_plan(path: Path, plan: Plan) -> None:
-    """Write the plan as JSON, whole or not at all."""
+    """Write the plan as JSON, whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    plan : Plan
+        The plan.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> save_plan(Path("nowhere/plan.json"), Plan())
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+      do:      make nowhere first
+    """
     save_json(path, plan_document(plan), indent=None)
 
 

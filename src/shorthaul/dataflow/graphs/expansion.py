@@ -63,8 +63,25 @@ def marked_graph(application: Application) -> Application:
     """Return the application with one actor per firing of an iteration and one token per channel and firing.
 
     Firing k of actor ``a`` becomes ``a#k`` (from 0; ``a`` itself if it fires once). A marked graph is returned as it
-    is. Raises :class:`InputError` if the graph is inconsistent, deadlocks or grows too large.
+    is.
 
+    Parameters
+    ----------
+    application : Application
+        The network, with any rates.
+
+    Returns
+    -------
+    Application
+        The network with one firing per actor.
+
+    Raises
+    ------
+    InputError
+        If the graph is inconsistent, deadlocks or grows too large.
+
+    Examples
+    --------
     >>> pair = (Actor("a", {"t": 1}), Actor("b", {"t": 1}))
     >>> graph = marked_graph(Application("g", pair, (Channel("c", "a", "b", 8, 0, 1, 2, 3),)))
     >>> [(c.src, c.dst, c.token_bytes) for c in graph.channels]

@@ -111,10 +111,29 @@ class Network:
 def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
     """Return the graph with every multicast of ``xi[a] = 1`` replaced by a multi-reader buffer.
 
-    The buffer keeps the name, place in the order and initial tokens of the multicast's input channel; its capacity
-    is the sum of the capacities of input and output (Letras et al., Algorithm 1; chains of multicasts merge into one
-    buffer). Raises :class:`InputError` if the initial tokens lost with the output channels leave a cycle without any.
+    The buffer keeps the name, place in the order and initial tokens of the multicast's input channel; its capacity is
+    the sum of the capacities of input and output (Letras et al., Algorithm 1; chains of multicasts merge into one
+    buffer).
 
+    Parameters
+    ----------
+    application : Application
+        The network.
+    xi : Mapping[str, int]
+        For every multicast 1 to replace it, 0 to keep it.
+
+    Returns
+    -------
+    Network
+        The network with its buffers.
+
+    Raises
+    ------
+    InputError
+        If the initial tokens lost with the output channels leave a cycle without any.
+
+    Examples
+    --------
     >>> from shorthaul.dataflow.model import Actor, Channel
     >>> actors = (Actor("a", {"t": 1}), Actor("m", {"t": 1}, "multicast"), Actor("b", {"t": 1}), Actor("d", {"t": 1}))
     >>> ends = (("a", "m"), ("m", "b"), ("m", "d"))

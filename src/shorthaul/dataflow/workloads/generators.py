@@ -26,6 +26,24 @@ def platform24(
 ) -> Platform:
     """Return the paper's platform: tiles of two cores of each of three types, 8 GiB/s crossbars, a 4 GiB/s NoC.
 
+    Parameters
+    ----------
+    tiles : int, default 4
+        How many tiles.
+    per_type : int, default 2
+        Cores of each of the three types on a tile.
+    local_bytes : int, default 2621440
+        Memory of a core.
+    tile_bytes : int, default 52428800
+        Memory of a tile.
+
+    Returns
+    -------
+    Platform
+        The platform.
+
+    Examples
+    --------
     >>> len(platform24().cores)
     24
     """
@@ -64,6 +82,20 @@ class _Builder:
 def sobel(width: int = 1920, height: int = 1080) -> Application:
     """Return the Sobel filter on one frame: RGB and gray in 32-bit floats, gradients one pixel smaller.
 
+    Parameters
+    ----------
+    width : int, default 1920
+        Width of the frame in pixels.
+    height : int, default 1080
+        Height of the frame in pixels.
+
+    Returns
+    -------
+    Application
+        The network.
+
+    Examples
+    --------
     >>> len(sobel().actors), len(sobel().channels), sum(c.token_bytes for c in sobel().channels)
     (7, 7, 74613612)
     """
@@ -90,6 +122,20 @@ def sobel(width: int = 1920, height: int = 1080) -> Application:
 def sobel4(width: int = 1920, height: int = 1080) -> Application:
     """Return the Sobel filter on four overlapping parts of a frame, 16-bit gradients, joined at the end.
 
+    Parameters
+    ----------
+    width : int, default 1920
+        Width of the frame in pixels.
+    height : int, default 1080
+        Height of the frame in pixels.
+
+    Returns
+    -------
+    Application
+        The network.
+
+    Examples
+    --------
     >>> len(sobel4().actors), len(sobel4().channels), sum(c.token_bytes for c in sobel4().channels)
     (23, 29, 74685636)
     """
@@ -123,6 +169,22 @@ def multicamera(cameras: int = 4, width: int = 800, height: int = 600) -> Applic
 
     Times and structure are a reconstruction to the paper's counts and byte totals.
 
+    Parameters
+    ----------
+    cameras : int, default 4
+        How many cameras.
+    width : int, default 800
+        Width of a frame in pixels.
+    height : int, default 600
+        Height of a frame in pixels.
+
+    Returns
+    -------
+    Application
+        The network.
+
+    Examples
+    --------
     >>> len(multicamera().actors), len(multicamera().channels), sum(c.token_bytes for c in multicamera().channels)
     (62, 111, 52928000)
     """

@@ -44,8 +44,29 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
     """Return the CDAG that a file holds: a document, a dependency dictionary, HyperDAG, DOT or MatrixMarket.
 
     The content decides: JSON starts with a brace (or the file has its suffix), DOT with ``digraph`` (or the suffix
-    ``.dot`` or ``.gv``), MatrixMarket with ``%%MatrixMarket matrix``; anything else is read as HyperDAG text. Raises
-    :class:`InputError` that names file, place, value and cure.
+    ``.dot`` or ``.gv``), MatrixMarket with ``%%MatrixMarket matrix``; anything else is read as HyperDAG text.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    data : bytes | None
+        Its content, if it was read already.
+
+    Returns
+    -------
+    Cdag
+        The graph.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> load_cdag("fir.dot", b"digraph { a -> c; b -> c }").n
+    3
     """
     path = Path(path)
     text = decode_text(read_bytes(path) if data is None else data, file=path)
@@ -201,7 +222,28 @@ def save_plan(path: str | Path, plan: Plan, cdag: Cdag) -> None:
     """Write ``plan``: one move per line of JSON, or columns if it is long or the suffix is ``.npz``.
 
     A long plan whose path has another suffix is written as a short JSON document that names the ``.npz`` beside it.
-    Raises :class:`InputError` if it cannot be written.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file to write.
+    plan : Plan
+        The plan.
+    cdag : Cdag
+        The graph that it is for.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> from shorthaul.pebble.plan import plan_of
+    >>> save_plan("nowhere/plan.json", plan_of([]), load_cdag("fir.dot", b"digraph { a -> c; b -> c }"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
+      do:      make nowhere first
     """
     path = Path(path)
     if path.suffix != ".npz" and len(plan) <= MOST_JSON_ENTRIES:
@@ -224,8 +266,30 @@ def _id_array(ids: tuple[NodeId, ...]) -> np.ndarray[Any, Any]:
 def load_plan(path: str | Path, cdag: Cdag) -> Plan:
     """Return the plan that a file holds, its nodes as indices of ``cdag``.
 
-    Reads ``.npz`` columns, plan documents, and result documents that carry a plan. Raises :class:`InputError` that
-    names file, place, value and cure.
+    Reads ``.npz`` columns, plan documents, and result documents that carry a plan.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    cdag : Cdag
+        The graph that the plan is for.
+
+    Returns
+    -------
+    Plan
+        The moves.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> load_plan("no.json", load_cdag("fir.dot", b"digraph { a -> c; b -> c }"))
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: no.json: no such file
     """
     path = Path(path)
     try:

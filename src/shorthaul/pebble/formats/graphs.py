@@ -374,8 +374,29 @@ def from_dependencies(
 
     A value is a list of names, or a task tuple ``(function, argument, ...)`` whose arguments, nested ones too, are
     names where they are keys of the dictionary. Names that are no keys are inputs where they stand in plain lists.
-    ``weights`` gives sizes other than 1. Raises :class:`InputError` as :func:`shorthaul.pebble.model.build`.
+    ``weights`` gives sizes other than 1.
 
+    Parameters
+    ----------
+    tasks : Mapping[str, object] | Mapping[int, object]
+        For every node what it is computed from.
+    weights : Mapping[str, int] | Mapping[int, int] | None
+        Sizes other than 1, by node.
+    name : str, default ''
+        What the graph is called.
+
+    Returns
+    -------
+    Cdag
+        The graph.
+
+    Raises
+    ------
+    InputError
+        As for :func:`build`.
+
+    Examples
+    --------
     >>> from_dependencies({"c": ["a", "b"], "d": ["c", "a"]}).ids
     ('c', 'd', 'a', 'b')
     """

@@ -101,9 +101,29 @@ def _text_parents(data: bytes, search: Search | None) -> npt.NDArray[np.int64]:
 def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search | None = None) -> Tree:
     """Return the tree that Newick text describes, vertices in preorder; names and lengths are kept as ``labels``.
 
-    Raises :class:`InputError` with line, column and offset for text that is not Newick, :class:`NoPlanError` if
-    ``search`` ends before.
+    Parameters
+    ----------
+    data : bytes | str
+        Newick text.
+    forest : bool, default False
+        Whether several trees are allowed.
+    search : Search | None
+        What limits the time.
 
+    Returns
+    -------
+    Tree
+        The tree.
+
+    Raises
+    ------
+    InputError
+        If the text is not Newick: line, column and offset.
+    NoPlanError
+        If ``search`` ends before.
+
+    Examples
+    --------
     >>> tree_from_newick("((a,b)c,d)e;").parent.tolist()
     [-1, 0, 1, 1, 0]
     """
@@ -128,6 +148,18 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search 
 def newick_from_tree(tree: Tree) -> bytes:
     r"""Return the tree as Newick text, children in stored order; without labels, vertices are named by number.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree, or a forest.
+
+    Returns
+    -------
+    bytes
+        The text, one tree per line.
+
+    Examples
+    --------
     >>> newick_from_tree(tree_from_newick("((a,b)c,d:2)e;"))
     b'((a,b)c,d:2)e;\n'
     """

@@ -15,9 +15,25 @@ from shorthaul.spatial.model import Tree, tree_from_parents
 def tree_from_sklearn(estimator: object) -> Tree:
     """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
 
-    Vertices keep scikit-learn's node numbers, those of later trees follow. Raises :class:`InputError` for anything
-    that holds no fitted tree. scikit-learn itself is not imported.
+    Vertices keep scikit-learn's node numbers, those of later trees follow.
 
+    Parameters
+    ----------
+    estimator : object
+        A fitted estimator of scikit-learn.
+
+    Returns
+    -------
+    Tree
+        The tree, or a forest.
+
+    Raises
+    ------
+    InputError
+        If it holds no fitted tree.
+
+    Examples
+    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> fitted = DecisionTreeClassifier().fit([[0], [1]], [0, 1])
     >>> tree_from_sklearn(fitted).parent.tolist()

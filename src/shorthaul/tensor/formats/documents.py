@@ -62,8 +62,25 @@ _LARGEST_NUMBER: Final = 2**62
 def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
     """Return the problem in a contest file, whose content may be given as ``data``.
 
-    Raises :class:`InputError` that names file, place, value and cure.
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    data : bytes | None
+        Its content, if it was read already.
 
+    Returns
+    -------
+    Problem
+        The problem.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
     >>> load_problem("no.json")
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: no.json: no such file
@@ -78,9 +95,27 @@ def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
 def load_plan(path: str | Path, problem: Problem) -> Plan:
     """Return the plan for ``problem`` in a contest file, in columns, or in a result document.
 
-    A result document carries its plan, or names its columns. Raises :class:`InputError` that names file, place, value
-    and cure.
+    A result document carries its plan, or names its columns.
 
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    problem : Problem
+        The problem that the plan is for.
+
+    Returns
+    -------
+    Plan
+        The plan.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or wrong: file, place, value and cure.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> load_plan("no.json", example_3())
     Traceback (most recent call last):
@@ -329,8 +364,22 @@ def _from_companion(path: Path, document: Mapping[str, Any], problem: Problem) -
 
 
 def save_problem(path: str | Path, problem: Problem) -> None:
-    """Write ``problem`` as a contest file, whole or not at all; raises :class:`InputError` if it cannot be written.
+    """Write ``problem`` as a contest file, whole or not at all.
 
+    Parameters
+    ----------
+    path : str | Path
+        The file to write.
+    problem : Problem
+        The problem.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+
+    Examples
+    --------
     >>> from shorthaul.tensor.workloads.cases import example_3
     >>> save_problem("nowhere/problem.json", example_3())
     Traceback (most recent call last):
@@ -343,8 +392,22 @@ def save_problem(path: str | Path, problem: Problem) -> None:
 def save_plan(path: str | Path, plan: Plan) -> None:
     """Write ``plan`` as a contest file, whole or not at all; a long one in columns beside it too.
 
-    A path that ends in ``.npz`` takes the columns alone. Raises :class:`InputError` if a file cannot be written.
+    A path that ends in ``.npz`` takes the columns alone.
 
+    Parameters
+    ----------
+    path : str | Path
+        The file to write.
+    plan : Plan
+        The plan.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be written.
+
+    Examples
+    --------
     >>> save_plan("nowhere/plan.json", Plan(()))
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: nowhere/plan.json: its folder does not exist
