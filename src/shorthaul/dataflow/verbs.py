@@ -27,6 +27,7 @@ from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, can_polish, decoder_for, fingerprint, polish
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
+    IntArray,
     State,
     by_contribution,
     explore,
@@ -115,12 +116,13 @@ def plan(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
     instance = build(application, machine)
-    bounds = _bounds(application, machine, options.strategy)
+    quick = search.remaining_s() < tuning.LINEAR_PROGRAM_S
+    bounds = _bounds(application, machine, options.strategy, quick=quick)
     with search:
         state, points = _explore(problem, instance, options, search, bounds)
     low = np.array(bounds.ideal)
     points = _undominated(points)
-    numbers = by_contribution(_objectives(points), low, state.reference)[: options.front]
+    numbers = _by_worth(_objectives(points), low, state)[: options.front]
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in _in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
@@ -141,7 +143,7 @@ def plan(
             "front_bound": bounds.document(),
             "hypervolume": {
                 "by_generation": [round(value, 6) for value in state.trace],
-                "of_front": round(hypervolume(_objectives(front), low, state.reference), 6),
+                "of_front": round(hypervolume(_objectives(front), low, state.reference), 6) if state.trace else None,
                 "ideal": list(bounds.ideal),
                 "reference": [float(value) for value in state.reference],
             },
@@ -183,12 +185,19 @@ def _explore(
     if not len(archive.objectives):
         raise _no_plan(problem, options)
     genotypes = archive.genotypes()
-    numbers = by_contribution(archive.objectives, low, state.reference)[: options.front]
+    numbers = _by_worth(archive.objectives, low, state)[: options.front]
     points = [decoder.point_of(genotypes, int(i)) for i in _in_time(numbers, search, tuning.FINISH_OVER_POINT)]
-    if polishing:
+    if polishing and not search.expired():
         points = polish(instance, points, options, search, low, state.reference)
     search.keep_back(0.0)
     return state, points
+
+
+def _by_worth(points: FloatArray, low: FloatArray, state: State) -> IntArray:
+    """Return the numbers of the points, the ones that add most hypervolume first where there was time for any."""
+    if state.trace:
+        return by_contribution(points, low, state.reference)
+    return np.array(list(dict.fromkeys([*points.argmin(axis=0).tolist(), *range(len(points))])))
 
 
 def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
@@ -431,11 +440,11 @@ def sweep(
     problem, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    effort = None if search.effort is None else search.effort / (len(STRATEGIES) * options.seeds)
+    runs_of = [(strategy, search.seed + number) for strategy in STRATEGIES for number in range(options.seeds)]
+    effort = None if search.effort is None else search.effort / len(runs_of)
+    at_once = len(runs_of) if search.cluster is not None else search.workers
     tasks = [
-        (problem, strategy, search.seed + number, effort, options)
-        for strategy in STRATEGIES
-        for number in range(options.seeds)
+        (problem, *run, effort, -(-(len(runs_of) - number) // at_once), options) for number, run in enumerate(runs_of)
     ]
     with search:
         answers = dict(run_tasks(_explore_once, tasks, search=search))
@@ -477,9 +486,10 @@ def sweep(
 
 
 def _explore_once(
-    task: tuple[Problem, str, int, float | None, SweepOptions],
+    task: tuple[Problem, str, int, float | None, int, SweepOptions],
 ) -> tuple[tuple[Point, ...], tuple[float, ...]]:
-    problem, strategy, seed, effort, options = task
+    """Explore once, in the share of the time that is left for one of so many ``rounds`` of runs."""
+    problem, strategy, seed, effort, rounds, options = task
     left = time_left_s()
     chosen = PlanOptions(
         strategy=strategy,
@@ -488,13 +498,13 @@ def _explore_once(
         offspring=options.offspring,
         decoder=options.decoder,
     )
-    limit_s = None if left is None else max(0.05, left)
+    limit_s = None if left is None else max(0.05, left / rounds)
     done = plan(problem, options=chosen, search=Search(seed=seed, workers=1, effort=effort, time_limit_s=limit_s))
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
 
 
-def _bounds(application: Application, platform: Platform, strategy: str) -> FrontBound:
+def _bounds(application: Application, platform: Platform, strategy: str, *, quick: bool = False) -> FrontBound:
     replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
     try:
         network = substitute_mrbs(application, replaced)
@@ -505,7 +515,7 @@ def _bounds(application: Application, platform: Platform, strategy: str) -> Fron
         cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
         buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
         network = dataclasses.replace(network, buffers=buffers)
-    return front_bound(application, platform, strategy, network)
+    return front_bound(application, platform, strategy, network, quick=quick)
 
 
 def _bounded(application: Application, platform: Platform, point: Point) -> Point:

@@ -28,6 +28,8 @@ def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:
     """Return the hypervolume over the generations, one curve per trace, thinned to a few hundred values."""
     lines = []
     for name, trace in traces.items():
+        if not trace:  # there was no time for any
+            continue
         step = max(1, len(trace) // 400)
         kept = sorted({*range(0, len(trace), step), len(trace) - 1})
         lines.append(Line(name, tuple(kept), tuple(trace[i] for i in kept)))

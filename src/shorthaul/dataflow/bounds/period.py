@@ -177,10 +177,12 @@ class FrontBound:
         }
 
 
-def front_bound(application: Application, platform: Platform, strategy: str, network: Network) -> FrontBound:
+def front_bound(
+    application: Application, platform: Platform, strategy: str, network: Network, *, quick: bool = False
+) -> FrontBound:
     """Return bounds on all points of a front; ``network`` is the graph with every replacement the strategy allows.
 
-    Multicasts count towards the period only where the strategy keeps them all.
+    Multicasts count towards the period only where the strategy keeps them all. ``quick`` leaves the linear program out.
     """
     kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
     types = {core.type for core in platform.cores}
@@ -190,18 +192,20 @@ def front_bound(application: Application, platform: Platform, strategy: str, net
         if actor.id in kept
     }
     return FrontBound(
-        _any_period(application, platform, strategy, tau),
+        _any_period(application, platform, strategy, tau, quick=quick),
         _footprint(network),
         _core_cost(platform, tau),
         _period_at_cost(platform, tau),
     )
 
 
-def _any_period(application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]]) -> Bound:
+def _any_period(
+    application: Application, platform: Platform, strategy: str, tau: dict[str, dict[str, int]], *, quick: bool
+) -> Bound:
     slowest = max(tau, key=lambda name: min(tau[name].values()))
     value, method = min(tau[slowest].values()), "slowest actor"
     proof = f"{slowest} takes {value} ticks on its fastest core"
-    work = _fractional_load(platform, tau)
+    work = 0 if quick else _fractional_load(platform, tau)
     if work > value:
         value, method = work, "fractional assignment"
         proof = f"all executions, divided at will among the cores, take {work} ticks (linear program)"
