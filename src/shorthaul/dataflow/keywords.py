@@ -42,7 +42,7 @@ class PlanKeywords(TypedDict, total=False):
     tolerance: float
     solver_effort: float
     strategy: Literal["reference", "mrb-always", "mrb-explore"]
-    polish_effort: float
+    polish_effort: float | None
     generations: int
     population: int
     offspring: int

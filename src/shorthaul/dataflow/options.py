@@ -51,10 +51,14 @@ class PlanOptions(Decoding):
         choices=(*STARTS, "evolve"),
     )
     solver_effort: float = option(0.05, "Most effort of each exact solve in the search.", least=0.01, most=1e6)
-    polish_effort: float = option(
-        2.0, "Most effort of the exact solves of the front's mappings in the end; 0: none.", least=0, most=1e6
+    polish_effort: float | None = option(
+        None,
+        "Most effort of the search for better mappings after NSGA-II's, with exact solves (default: three times what "
+        "NSGA-II took); 0: none.",
+        least=0,
+        most=1e6,
     )
-    generations: int = option(2500, "Generations of NSGA-II.", least=0, most=10**7)
+    generations: int = option(1000, "Generations of NSGA-II.", least=0, most=10**7)
     population: int = option(100, "Individuals kept.", least=2, most=10**5)
     offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
     crossover: float = option(0.95, "How often two parents are recombined.", least=0, most=1)

@@ -16,6 +16,8 @@ BRANCHING_STEPS = 3e8
 CLOSING_STEPS = 2.5e8
 #: Deterministic time of CP-SAT.
 CP_SAT_TIME = 0.3
+#: Accesses that annealing on loads adds or takes away.
+LOAD_STEPS = 4e7
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
 
@@ -29,8 +31,8 @@ DECODED_AT_ONCE = 16
 CHECKPOINT_GENERATIONS = 500
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
-#: Share of the effort, or of the time limit, for the exact solves of the front. Not measured.
-POLISH_SHARE = 0.15
+#: Share of the effort, or of the time limit, for polishing.
+POLISH_SHARE = 0.75
 #: Least and most of a time limit that is kept back for the points of the front, to be written out, bounded and checked.
 LEAST_FINISH_SHARE, MOST_FINISH_SHARE = 0.1, 0.5
 #: Seconds after the time limit in which that still goes on: of the one second that the command may take longer.
@@ -41,10 +43,31 @@ FINISH_S_PER_TASK = 5e-5
 LINEAR_PROGRAM_S = 1.0
 #: How much longer bounds and checks of points take than the points, and checks than bounds (multicamera: 5 and 3).
 FINISH_OVER_POINT, CHECK_OVER_BOUND = 5.0, 3.0
-#: Least and most effort of a solve in the end. Not measured.
-LEAST_POLISH, MOST_POLISH = 0.01, 0.25
+#: Least effort of the exact solves between two turns of annealing. Not measured.
+LEAST_POLISH = 0.05
 #: Networks of more tasks are not solved exactly in the end: building one takes a second.
 MOST_POLISHED_TASKS = 1000
+
+# Polishing
+
+#: Moves per price in the first two turns of annealing on loads; twice as many in the next two, and so on.
+FIRST_LOAD_MOVES = 2000
+#: First and last temperatures, as shares of the load, of turns.
+LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003), (0.3, 0.003))
+#: How often a price is left out at which the least load known leaves no room for a better point.
+SKIP = 0.7
+#: How much the mean square of the loads counts beside the largest.
+LOAD_WEIGHT = 0.1
+#: Most prices for which mappings are looked for, and most sums of prices that these are chosen from.
+MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
+
+#: What a mapping that was solved counts, with every try, as if its load were so much more.
+TRY_AGAIN = 1.02
+
+#: Turns without a new mapping to solve after which the search ends. Not measured.
+MOST_IDLE_TURNS = 40
+#: Effort of the first exact solve of a mapping, over that of building its network.
+SOLVE_OVER_BUILDING = 4.0
 
 # Exact modulo scheduling
 

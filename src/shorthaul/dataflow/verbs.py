@@ -24,7 +24,7 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.check.replay import check_front, check_point
-from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, can_polish, decoder_for, fingerprint, polish
+from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for, fingerprint
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
     IntArray,
@@ -34,6 +34,7 @@ from shorthaul.dataflow.exploration.nsga2 import (
     hypervolume,
     load_checkpoint,
 )
+from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
     application_document,
@@ -167,9 +168,9 @@ def _explore(
     digest = _fingerprint(problem, options, search.seed)
     resumed = None if options.resume is None else load_checkpoint(options.resume, digest)
     decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
-    polishing = can_polish(instance, options)
-    left = search.left()
-    reserve = min(tuning.POLISH_SHARE * left, options.polish_effort) if polishing else 0.0
+    polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
+    left, spent = search.left(), search.spent()
+    reserve = min(tuning.POLISH_SHARE * left, math.inf if polish_effort is None else polish_effort)
 
     def keep_back(points: int) -> None:
         tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
@@ -187,17 +188,19 @@ def _explore(
     genotypes = archive.genotypes()
     numbers = _by_worth(archive.objectives, low, state)[: options.front]
     points = [decoder.point_of(genotypes, int(i)) for i in _in_time(numbers, search, tuning.FINISH_OVER_POINT)]
-    if polishing and not search.expired():
-        points = polish(instance, points, options, search, low, state.reference)
+    if polish_effort is None and search.is_unlimited:
+        polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
+    if polish_effort != 0 and not search.expired():
+        points = polish(instance, points, options, search if polish_effort is None else search.within(polish_effort))
     search.keep_back(0.0)
     return state, points
 
 
 def _by_worth(points: FloatArray, low: FloatArray, state: State) -> IntArray:
-    """Return the numbers of the points, the ones that add most hypervolume first where there was time for any."""
+    """Return the numbers of the points: those that add most volume first, or the cheapest where time is up."""
     if state.trace:
         return by_contribution(points, low, state.reference)
-    return np.array(list(dict.fromkeys([*points.argmin(axis=0).tolist(), *range(len(points))])))
+    return np.array(list(dict.fromkeys([*points.argmin(axis=0)[::-1].tolist(), *range(len(points))])))
 
 
 def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,12 +12,12 @@ import numpy.typing as npt
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.caps_hms.heuristic import make_decoder, rules, topological_rank
-from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder, by_contribution
+from shorthaul.dataflow.exploration.nsga2 import GenotypeDecoder
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes, individual
 from shorthaul.dataflow.mapping.mapping_kernels import Genotypes
 from shorthaul.dataflow.model import Decisions
 from shorthaul.dataflow.modulo.solver import Solved, solve_mapping
-from shorthaul.dataflow.options import Decoding, PlanOptions
+from shorthaul.dataflow.options import Decoding
 from shorthaul.dataflow.plan import Point, covers
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,9 +29,11 @@ class MultiStart:
     Ties go to the smaller footprint. The orders depend on the instance alone, so that the answer does too.
     """
 
-    def __init__(self, instance: Instance, decoding: Decoding, *, threads: int = 1) -> None:
+    def __init__(
+        self, instance: Instance, decoding: Decoding, *, threads: int = 1, orders: int = tuning.ORDERS_TRIED
+    ) -> None:
         first = make_decoder(instance, decoding, threads=threads)
-        self._decoders = [replace(first, rules=rules(decoding, rank)) for rank in _orders(instance)]
+        self._decoders = [replace(first, rules=rules(decoding, rank)) for rank in _orders(instance)[:orders]]
 
     def objectives(self, genotypes: Genotypes, search: Search) -> FloatArray:
         """Return the best objectives of every individual, shape (n, 3)."""
@@ -130,40 +131,6 @@ def decoder_for(
         return make_decoder(instance, decoding, threads=threads)
     multistart = MultiStart(instance, decoding, threads=threads)
     return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, search or Search())
-
-
-def can_polish(instance: Instance, options: PlanOptions) -> bool:
-    """True if points are to be solved exactly in the end, and some mapping has few enough tasks for that."""
-    kept = instance.multicast_of < 0  # all multicasts replaced
-    tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
-    asked = options.polish_effort > 0 and options.decoder in {"caps", "multistart"}
-    return asked and tasks <= tuning.MOST_POLISHED_TASKS
-
-
-def polish(
-    instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search, low: FloatArray,
-    reference: FloatArray,
-) -> list[Point]:  # fmt: skip
-    """Return the points, and after them those that the exact decoder finds for the same mappings.
-
-    Where the effort does not suffice for all of them, those that contribute most hypervolume (between ``low`` and
-    ``reference``) come first.
-    """
-    search = search.within(options.polish_effort)
-    order = by_contribution(np.array([point.objectives for point in points], np.float64), low, reference)
-    added: list[Point] = []
-    for turn, number in enumerate(order):
-        point = points[number]
-        building = (len(point.starts) + len(point.capacities)) / tuning.SOLVED_TASKS
-        left = search.left()
-        if len(point.starts) > tuning.MOST_POLISHED_TASKS or left < building + tuning.LEAST_POLISH:
-            break
-        share = left / (len(order) - turn) - building
-        share = building + min(tuning.MOST_POLISH, max(tuning.LEAST_POLISH, share))
-        decoding = replace(options, decoder="modulo", solver_effort=share)
-        mapping = Decisions(point.binding, point.xi, point.channel_decision)
-        added.append(solve_mapping(instance, mapping, decoding, point, search).point)
-    return [*points, *added]
 
 
 def fingerprint(*parts: Any) -> str:

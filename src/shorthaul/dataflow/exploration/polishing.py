@@ -1,0 +1,270 @@
+"""Better mappings than the explorer's: annealing on the load of the busiest resource, then exact schedules.
+
+The load of the busiest core or interconnect bounds the period of a mapping from below, and changes by a few sums when
+an actor moves. So annealing sees millions of mappings; only those whose load leaves room for a better point are
+scheduled, exactly, the most promising first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.compiled.random_kernels import Random
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.period import period_bound
+from shorthaul.dataflow.exploration.decoders import MultiStart
+from shorthaul.dataflow.exploration.load_kernels import Loads, anneal, begin
+from shorthaul.dataflow.exploration.symmetry import Key, Symmetry
+from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
+from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes
+from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point, needed_capacities
+from shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Problem
+from shorthaul.dataflow.mapping.start_times import tokens_to_itself
+from shorthaul.dataflow.model import Decisions
+from shorthaul.dataflow.modulo.periodic import modulo_schedule_within
+from shorthaul.dataflow.modulo.solver import Solved, make_point, solve_mapping
+from shorthaul.dataflow.options import Decoding, PlanOptions
+from shorthaul.dataflow.plan import Point, covers
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mapping, and what bounds its points from below: load, bytes of buffers, and price in millionths."""
+
+    genotype: Genotypes
+    load: int
+    bytes: int
+    price: int
+    tries: int = 0
+    point: Point | None = None
+
+
+def polish(instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search) -> list[Point]:
+    """Return the points and better ones, until the search is used up."""
+    polishing = _Polishing(instance, points, options, search)
+    polishing.run()
+    return polishing.points
+
+
+class _Polishing:
+    """The points so far, the mappings that may lead to better ones, and the annealing that looks for more."""
+
+    def __init__(self, instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search) -> None:
+        self.instance, self.options, self.search = instance, options, search
+        self.points = list(points)
+        decoding = replace(options, decoder="caps", start="compact")
+        kept = instance.multicast_of < 0
+        tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
+        self.exact = tasks <= tuning.MOST_POLISHED_TASKS
+        self.decoder = MultiStart(instance, decoding, orders=tuning.ORDERS_TRIED if self.exact else 1)
+        able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
+        for number, cores in enumerate(instance.able):
+            able[number, : len(cores)] = cores
+        counts = np.array([len(cores) for cores in instance.able], np.int64)
+        fixed = np.zeros(len(instance.able), np.uint8)
+        flips = options.strategy == "mrb-explore" and _all_replaceable(instance)
+        common = options.mrb_consumer == "common-tile"
+        self.loads = Loads(Problem(instance), able, counts, fixed, flips, common)
+        self.random, self.draw = Random(search.seed), search.generator()
+        self.symmetry = Symmetry(instance)
+        self.waiting: dict[Key, Candidate] = {}
+        self.seen: set[Key] = set()
+        self.best: dict[int, Candidate] = {}  # by budget, the mapping of the least load within it
+        self.atomic = options.capacity_rule == "atomic-firing"
+        self.tightened: set[tuple[Key, tuple[int, ...]]] = set()
+        self.budgets = _budgets(instance, np.asarray(self.loads.price))
+        for point in points:
+            self._start_from(point)
+
+    def _start_from(self, point: Point) -> None:
+        if begin(self.loads, _genotype(self.instance, point), 0, 0):
+            self._take()
+
+    def run(self) -> None:
+        """Anneal and solve in turns; end when many turns found no mapping that had not been solved."""
+        number = idle = 0
+        while not self.search.expired() and idle < tuning.MOST_IDLE_TURNS:
+            spent = self.search.spent()
+            self._anneal(number)
+            idle = 0 if self.waiting else idle + 1
+            effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
+            self._solve(effort)
+            self._tighten(effort)
+            number += 1
+
+    def _anneal(self, number: int) -> None:
+        """Look for mappings of less load within every price, from the best ones within it or within the next lower."""
+        turn = number // len(tuning.LOAD_COOLINGS)
+        longer = ((turn + 1) & -(turn + 1)).bit_length() - 1  # 0 1 0 2 0 1 0 3 ...
+        moves = tuning.FIRST_LOAD_MOVES << longer
+        hot, cold = tuning.LOAD_COOLINGS[number % len(tuning.LOAD_COOLINGS)]
+        least_bytes = min(candidate.bytes for candidate in self.best.values())
+        for budget in self.budgets:
+            start = self._within(budget)
+            if start is None or (start.load >= self._rival(start) and self.draw.random() < tuning.SKIP):
+                continue
+            most_bytes = least_bytes if self.draw.random() < 1 / 3 else 1 << 60
+            if not begin(self.loads, start.genotype, 0, int(self.draw.integers(2))):
+                continue
+            done = self.loads.steps
+            anneal(self.loads, self.random, moves, budget, most_bytes, hot, cold, tuning.LOAD_WEIGHT)
+            self.search.spend((self.loads.steps - done) / tuning.LOAD_STEPS)
+            self._take()
+            if self.search.expired():
+                return
+
+    def _within(self, budget: int) -> Candidate | None:
+        lower = [price for price in self.best if price <= budget]
+        return self.best[max(lower)] if lower else None
+
+    def _take(self) -> None:
+        """Keep the best mapping of the annealing where it may lead to a better point."""
+        at = self.loads
+        if at.best_load < 0:
+            return
+        arrays = (at.best.compact, at.best.xi, at.best.decision, at.best.binding)
+        copy = Genotypes(*(np.array(array) for array in arrays))
+        copy.compact[0] = 1
+        found = Candidate(copy, at.best_load, at.best_bytes, at.best_price)
+        for price, other in list(self.best.items()):
+            if price >= found.price and other.load >= found.load:
+                del self.best[price]
+        if all(other.load > found.load for price, other in self.best.items() if price <= found.price):
+            self.best[found.price] = found
+        if found.load < self._rival(found):
+            key = self.symmetry.key(found.genotype)
+            if key not in self.seen:
+                self.waiting[key] = found
+
+    def _rival(self, candidate: Candidate) -> float:
+        """Return the least period at the candidate's price."""
+        price = candidate.price / 1e6 + 1e-7
+        return min((point.period for point in self.points if point.core_cost <= price), default=math.inf)
+
+    def _rank(self, candidate: Candidate) -> float:
+        return candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**candidate.tries
+
+    def _solve(self, effort: float) -> None:
+        """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
+        end = self.search.spent() + effort
+        while self.waiting and not self.search.expired() and self.search.spent() < end:
+            self.waiting = {key: one for key, one in self.waiting.items() if one.load < self._rival(one)}
+            if not self.waiting:
+                return
+            key = min(self.waiting, key=lambda key: self._rank(self.waiting[key]))
+            candidate = self.waiting.pop(key)
+            self.seen.add(key)
+            solved = self._solved(candidate)
+            if solved is None:
+                continue
+            self._add(solved.point)
+            if solved.least < self._rival(candidate) and solved.point.period > solved.least:
+                self.waiting[key] = replace(
+                    candidate, load=max(candidate.load, solved.least), tries=candidate.tries + 1, point=solved.point
+                )
+
+    def _add(self, point: Point) -> None:
+        if not any(covers(other, point) for other in self.points):
+            self.points = [other for other in self.points if not covers(point, other)] + [point]
+
+    def _tighten(self, effort: float) -> None:
+        """Look for shorter periods in the buffers of the points, and in the least ones, until this effort is spent."""
+        end = self.search.spent() + effort
+        for point in self.points[:] if self.exact else ():
+            net = mapped_point(self.instance.application, self.instance.platform, point)
+            writes = net.write_tasks()
+            low = {b.id: tokens_to_itself(net, b, writes[b.id], atomic=self.atomic) for b in net.network.buffers}
+            key = self.symmetry.key(_genotype(self.instance, point))
+            for tokens in (dict(point.capacities), low):
+                task = (key, tuple(tokens.values()))
+                if task in self.tightened:
+                    continue
+                if self.search.expired() or self.search.spent() >= end:
+                    return
+                self.tightened.add(task)
+                self._schedule_within(net, point, tokens)
+
+    def _schedule_within(self, net: MappedNetwork, point: Point, tokens: dict[str, int]) -> None:
+        building = (len(point.starts) + len(point.capacities)) / tuning.SOLVED_TASKS
+        search = self.search.within(tuning.SOLVE_OVER_BUILDING * building)
+        search.spend(building)
+        size = sum(tokens[buffer.id] * buffer.token_bytes for buffer in net.network.buffers)
+        rivals = [o.period for o in self.points if o.core_cost <= point.core_cost and o.footprint_bytes <= size]
+        most = min(rivals, default=None)
+        least = int(period_bound(net).value)
+        if most is not None and least >= most:
+            return
+        schedule = modulo_schedule_within(net, least, search, point, tokens, atomic=self.atomic, most=most)
+        if schedule is not None and (most is None or schedule.period < most):
+            mapping = Decisions(point.binding, point.xi, point.channel_decision)
+            need = needed_capacities(net, schedule.starts, schedule.period, atomic_firing=self.atomic)
+            self._add(make_point(self.instance, mapping, net, schedule, need))
+
+    def _solved(self, candidate: Candidate) -> Solved | None:
+        mapping = decisions_of(self.instance, candidate.genotype, 0)
+        tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
+        effort = tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2**candidate.tries
+        decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
+        warm = candidate.point
+        try:
+            if warm is None:
+                substitute_mrbs(self.instance.application, mapping.xi)
+                warm = self.decoder.point_of(candidate.genotype, 0, self.search)
+        except InputError:
+            return None
+        except InfeasibleError:
+            warm = None
+        if not self.exact:
+            return None if warm is None else Solved(warm, warm.period, "")
+        rival = self._rival(candidate)
+        try:
+            return solve_mapping(
+                self.instance, mapping, decoding, warm, self.search, None if rival == math.inf else int(rival)
+            )
+        except InfeasibleError:
+            return None
+
+
+def _all_replaceable(instance: Instance) -> bool:
+    try:
+        substitute_mrbs(instance.application, dict.fromkeys(instance.application.multicasts, 1))
+    except InputError:
+        return False
+    return True
+
+
+def _genotype(instance: Instance, point: Point) -> Genotypes:
+    """Return the genotype of a point; replaced multicasts are on the core of what feeds them, or on one that can."""
+    genotype = genes(instance, Decisions(point.binding, point.xi, point.channel_decision))
+    binding = np.asarray(genotype.binding)[0]
+    for actor in np.flatnonzero(binding < 0):
+        core = binding[instance.src[instance.feeding[instance.multicast_of[actor]]]]
+        binding[actor] = core if core in instance.able[actor] else instance.able[actor][0]
+    return genotype
+
+
+def _budgets(instance: Instance, price: IntArray) -> list[int]:
+    """Return the sums of core prices, rising; not more than so many, evenly spread."""
+    kinds, counts = np.unique(price, return_counts=True)
+    sums = {0}
+    for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+        most = min(count, len(instance.tau))
+        sums = {total + kind * times for total in sums for times in range(most + 1)}
+        if len(sums) > tuning.MOST_SUMS_OF_PRICES:
+            ordered = sorted(sums)
+            sums = {ordered[i] for i in np.linspace(0, len(ordered) - 1, tuning.MOST_SUMS_OF_PRICES).astype(int)}
+    ordered = sorted(sums)
+    if len(ordered) <= tuning.MOST_BUDGETS:
+        return ordered
+    # dense where cores are few
+    chosen = np.geomspace(1, len(ordered), tuning.MOST_BUDGETS).astype(int) - 1
+    return [ordered[i] for i in sorted(set(chosen.tolist()))]
