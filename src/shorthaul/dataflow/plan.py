@@ -81,7 +81,7 @@ class HypervolumeDocument(TypedDict):
     """How good a front is, between the ideal point and the reference point."""
 
     by_generation: list[float]
-    of_front: float
+    of_front: float | None
     ideal: list[float]
     reference: list[float]
 
