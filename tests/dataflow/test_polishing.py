@@ -20,7 +20,7 @@ from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
 from shorthaul.dataflow.model import DECISIONS, Decisions
-from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.verbs import bound, plan
 from shorthaul.dataflow.workloads import generators
 
 
@@ -83,6 +83,27 @@ def test_annealing_finds_the_least_load_of_small_problems(seed: int) -> None:
     assert begin(at, genes(instance, replace(problem.mapping, xi=xi)), 0, 0)
     found = min(anneal(at, Random(turn), 4000, 10**9, 1 << 60, 0.5, 0.01, 0.1) for turn in range(3))
     assert found == min(max(loads.values()) for loads in every if loads is not None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_load_is_below_the_bounds_of_the_front(seed: int) -> None:
+    """Annealing within every price hunts for a mapping that is better than the bounds on all say."""
+    problem = small_problem(300 + seed, most_actors=9)
+    application, platform = problem.application, problem.platform
+    for strategy in ("mrb-explore", "mrb-always", "reference"):
+        try:
+            found = bound(application, platform=platform, strategy=strategy)
+        except InputError:
+            continue
+        instance, at = made(problem, flips=strategy == "mrb-explore")
+        xi = dict.fromkeys(application.multicasts, int(strategy == "mrb-always"))
+        if not begin(at, genes(instance, replace(problem.mapping, xi=xi)), 0, 0):
+            continue
+        for cost, period in found.extra["front_bound"]["period_at_core_cost"]:
+            load = anneal(at, Random(seed), 300, round(1e6 * cost), 1 << 60, 0.5, 0.01, 0.1)
+            assert load < 0 or max(1, load) >= period, (strategy, cost)
+        if found.bound.method != "maximum cycle ratio":
+            assert max(1, anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.5, 0.01, 0.1)) >= found.bound.value
 
 
 def test_mappings_with_other_names_for_equal_cores_have_one_key() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.amounts import Bound
+from shorthaul.dataflow.bounds.firings import least_accesses, least_executions, least_firings
 from shorthaul.dataflow.graphs.multi_reader_buffers import Network
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
@@ -18,6 +19,9 @@ from shorthaul.dataflow.plan import FrontBounds
 from shorthaul.graphs.csr import from_arrays, strong_components
 
 _MOST_TYPES = 12
+_MOST_BUDGETS = 200
+#: Room for the rounding of sums.
+_MARGIN = 1 + 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,17 +189,12 @@ def front_bound(
     Multicasts count towards the period only where the strategy keeps them all. ``quick`` leaves the linear program out.
     """
     kept = {a.id for a in application.actors if a.kind == "actor" or strategy == "reference"}
-    types = {core.type for core in platform.cores}
-    tau = {
-        actor.id: {kind: t for kind, t in actor.tau.items() if t is not None and kind in types}
-        for actor in application.actors
-        if actor.id in kept
-    }
+    firing = least_firings(application, platform, kept)
     return FrontBound(
-        _any_period(application, platform, strategy, tau, quick=quick),
+        _any_period(application, platform, strategy, firing, quick=quick),
         _footprint(network),
-        _core_cost(platform, tau),
-        _period_at_cost(platform, tau),
+        _core_cost(platform, firing),
+        _period_at_cost(platform, firing),
     )
 
 
@@ -204,15 +203,19 @@ def _any_period(
 ) -> Bound:
     slowest = max(tau, key=lambda name: min(tau[name].values()))
     value, method = min(tau[slowest].values()), "slowest actor"
-    proof = f"{slowest} takes {value} ticks on its fastest core"
+    proof = f"a firing of {slowest} takes {value} ticks where it is fastest, with the accesses that cannot be local"
     work = 0 if quick else _fractional_load(platform, tau)
     if work > value:
         value, method = work, "fractional assignment"
-        proof = f"all executions, divided at will among the cores, take {work} ticks (linear program)"
-    fastest = {name: min(times.values()) for name, times in tau.items()}
-    # a replaced multicast takes no time, and loses at most the delays of its outputs
+        proof = f"all firings, divided at will among the cores, take {work} ticks (linear program)"
+    # of a firing, a cycle holds the execution and one access at either end; a replaced multicast takes no time, and
+    # loses at most the delays of its outputs
+    execution, access = least_executions(application, platform, tau), least_accesses(application, platform, tau)
     dropped = set(application.multicasts) if strategy == "mrb-always" else set()
-    edges = [(c.src, c.dst, fastest.get(c.src, 0), 0 if c.src in dropped else c.delay) for c in application.channels]
+    edges = [
+        (c.src, c.dst, execution.get(c.src, 0) + access[c.id], 0 if c.src in dropped else c.delay)
+        for c in application.channels
+    ]
     cycle = None
     if not _has_free_cycle(application, edges):
         cycle = maximum_cycle_ratio([a.id for a in application.actors], edges, above=value)
@@ -291,19 +294,36 @@ def _core_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> Bound:
     return Bound("core_cost", float(value), "type cover", proof)
 
 
-def _period_at_cost(platform: Platform, tau: dict[str, dict[str, int]]) -> tuple[tuple[float, int], ...]:
-    """Work times cost: in a tick, cores of total cost K execute work of at most that cost."""
-    cost = {core.type: Fraction(platform.core_types[core.type].cost) for core in platform.cores}
-    total = sum(cost[core.type] for core in platform.cores)
-    slowest = max(min(times.values()) for times in tau.values())
-    cost_of_work = sum((min(cost[kind] * t for kind, t in times.items()) for times in tau.values()), Fraction(0))
-    unit = min((price for price in cost.values() if price > 0), default=Fraction(0))
+def _period_at_cost(platform: Platform, firing: dict[str, dict[str, int]]) -> tuple[tuple[float, int], ...]:
+    """Work times cost: in a tick, cores of total cost K do work of at most that cost, on cores that are fast enough.
+
+    A firing takes no longer than the period, so that a short one leaves each actor only the faster core types.
+    """
+    cost = {core.type: platform.core_types[core.type].cost for core in platform.cores}
+    unit = min((price for price in cost.values() if price > 0), default=0.0)
     if unit == 0:
         return ()
-    steps = min(200, int(total / unit))
+    kinds = list(cost)
+    ticks = np.array([[times.get(kind, np.inf) for kind in kinds] for times in firing.values()], np.float64)
+    price = ticks * np.array([cost[kind] for kind in kinds])
+    price[np.isinf(ticks)] = np.inf
+    slowest = int(ticks.min(axis=1).max())
+
+    def is_out(period: int, budget: float) -> bool:
+        work = np.where(ticks <= period, price, np.inf).min(axis=1).sum()
+        return bool(work > budget * period * _MARGIN)
+
+    total = sum(cost[core.type] for core in platform.cores)
+    longest = max(slowest, int(ticks[np.isfinite(ticks)].max()))
     curve = []
-    for step in range(1, steps + 1):
+    for step in range(1, min(_MOST_BUDGETS, int(total / unit)) + 1):
         budget = unit * step
-        least = cost_of_work / budget
-        curve.append((float(budget), max(slowest, -(-least.numerator // least.denominator))))
+        low, high = slowest - 1, max(longest, int(price.min(axis=1).sum() / budget) + 1)
+        while high - low > 1:  # out at low, not at high
+            middle = (low + high) // 2
+            if is_out(middle, budget):
+                low = middle
+            else:
+                high = middle
+        curve.append((float(budget), high))
     return tuple(curve)

@@ -446,7 +446,7 @@ def _try_move(
     if fits and (at.paid <= budget or at.paid <= paid) and (at.bytes <= most_bytes or at.bytes <= size):
         most = _busiest(at)
         after = _energy(at, most, weight)
-        if after <= energy or random.real() < exp((energy - after) / (heat * energy)):
+        if after <= energy or random.real() < exp((energy - after) / (heat * energy + 1e-9)):
             if at.paid <= budget and at.bytes <= most_bytes and (at.best_load < 0 or most <= at.best_load):
                 _note(at, most)
             _forget(at)

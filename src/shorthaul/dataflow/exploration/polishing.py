@@ -212,7 +212,7 @@ class _Polishing:
     def _solved(self, candidate: Candidate) -> Solved | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
-        effort = tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2**candidate.tries
+        effort = max(0.01, tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2**candidate.tries)
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         try:

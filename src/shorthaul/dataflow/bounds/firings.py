@@ -1,0 +1,121 @@
+"""The least time that a firing takes on a core of each type: its execution, and accesses that cannot all be local."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from shorthaul.dataflow.model import Application, Channel, Core, Platform, Tile, ticks_for
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """What an actor accesses in one buffer: the accesses' channels, and the least bytes that the buffer takes."""
+
+    size: int
+    channels: list[Channel]
+
+
+def least_firings(
+    application: Application, platform: Platform, actors: Collection[str]
+) -> dict[str, dict[str, int]]:  # fmt: skip
+    """Return, per actor of ``actors`` and core type that can run it, the least ticks of its firing in any mapping.
+
+    Whatever multicasts are replaced, such an actor writes and reads the same tokens. An access takes no time only if
+    its buffer is in the core's own memory; the buffers of one actor that do not fit there together are accessed through
+    the crossbar of the tile, at least. Which ones stay outside is relaxed: parts of buffers may.
+    """
+    roots = _roots(application)
+    seen: dict[str, dict[str, _Buffer]] = {name: {} for name in actors}
+    for channel in application.channels:
+        root = roots[channel.id]
+        # a channel out of a multicast may be a buffer of its own, or part of its root
+        own = max(1, root.delay) if root is channel else 1
+        for end in (channel.src, channel.dst):
+            if end in seen:
+                buffer = seen[end].setdefault(root.id, _Buffer(own * channel.token_bytes, []))
+                buffer.size = min(buffer.size, own * channel.token_bytes)
+                buffer.channels.append(channel)
+    kinds: dict[tuple[str, int, float], tuple[Core, Tile]] = {}
+    for tile in platform.tiles:
+        for core in tile.cores:
+            kinds.setdefault((core.type, core.local_bytes, tile.crossbar_bytes_per_s), (core, tile))
+    least: dict[str, dict[str, int]] = {}
+    for actor in application.actors:
+        if actor.id not in seen:
+            continue
+        times: dict[str, int] = {}
+        for core, tile in kinds.values():
+            tau = actor.tau.get(core.type)
+            if tau is not None:
+                ticks = tau + _outside(application, seen[actor.id], core, tile)
+                times[core.type] = min(times.get(core.type, ticks), ticks)
+        least[actor.id] = times
+    return least
+
+
+def least_executions(application: Application, platform: Platform, actors: Collection[str]) -> dict[str, int]:
+    """Return the ticks of an execution on the fastest core, per actor of ``actors``."""
+    types = {core.type for core in platform.cores}
+    return {
+        actor.id: min(tau for kind, tau in actor.tau.items() if tau is not None and kind in types)
+        for actor in application.actors
+        if actor.id in actors
+    }
+
+
+def least_accesses(application: Application, platform: Platform, actors: Collection[str]) -> dict[str, int]:
+    """Return the least ticks of the write to and the read from every channel, as far as ``actors`` do them."""
+    runs_on = {actor.id: {kind for kind, tau in actor.tau.items() if tau is not None} for actor in application.actors}
+    places = {
+        (core.type, core.local_bytes, tile.crossbar_bytes_per_s) for tile in platform.tiles for core in tile.cores
+    }
+    return {
+        channel.id: sum(
+            min(
+                0
+                if channel.token_bytes <= local
+                else ticks_for(channel.token_bytes, bandwidth, application.ticks_per_second)
+                for kind, local, bandwidth in places
+                if kind in runs_on[end]
+            )
+            for end in (channel.src, channel.dst)
+            if end in actors
+        )
+        for channel in application.channels
+    }
+
+
+def _outside(application: Application, buffers: Mapping[str, _Buffer], core: Core, tile: Tile) -> int:
+    """Return the least ticks of accesses to buffers that have no room in the core's memory (a fractional knapsack)."""
+    items = []
+    for buffer in buffers.values():
+        ticks = sum(
+            ticks_for(channel.token_bytes, tile.crossbar_bytes_per_s, application.ticks_per_second)
+            for channel in buffer.channels
+        )
+        items.append((ticks, buffer.size))
+    total = sum(ticks for ticks, _ in items)
+    room = core.local_bytes
+    saved = 0
+    for ticks, size in sorted(items, key=lambda item: (item[1] / item[0], item[1])):
+        if size > core.local_bytes:
+            continue
+        if size > room:
+            saved += -(-ticks * room // size)
+            break
+        saved += ticks
+        room -= size
+    return total - saved
+
+
+def _roots(application: Application) -> dict[str, Channel]:
+    """Return, per channel, the channel whose buffer it shares once all multicasts are replaced."""
+    feeding = {channel.dst: channel for channel in application.channels if channel.dst in set(application.multicasts)}
+    roots = {}
+    for channel in application.channels:
+        root = channel
+        while root.src in feeding:
+            root = feeding[root.src]
+        roots[channel.id] = root
+    return roots
