@@ -18,7 +18,7 @@ from shorthaul.core.search import ClusterSearchOptions, Progress, Search, Search
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Answer:
-    """Where the answer of a verb goes that has no plan to write."""
+    """Output options for verbs that produce no plan."""
 
     result: Path | None = option(None, "Write the result document (JSON) here.")
     json: bool = option(False, "Print the result document on standard output, everything else on standard error.")
@@ -31,7 +31,7 @@ class Answer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Output(Answer):
-    """Where the answer of a verb goes whose plan can be written."""
+    """Output options for verbs that produce a plan."""
 
     output: Path | None = option(None, "Write the plan here, in the engine's own format.", flags=("--output", "-o"))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -13,10 +16,13 @@ import typer
 from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
 from shorthaul.core.document import json_text, save_json
-from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import RESULT_VERSION, Result, Status
 
 _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEASIBLE: 3, Status.TIMEOUT: 4, None: 0}
+
+#: The exit status of an answer that is not where it was asked for.
+_UNWRITTEN = 2
 
 
 def finish(
@@ -29,24 +35,47 @@ def finish(
     """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
 
     ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
-    to the path after ``-o``, unless it has violations.
+    to the path after ``-o``, unless it has violations. A file that cannot be written goes to a second place, and ends
+    the command with status 2 after everything else was written; without such a place the document is printed.
     """
-    target = output.output if isinstance(output, Output) else None
-    document = result.document(plan_document if target is None else _with_file(plan_document, target, output))
+    asked = target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
         if result.status is Status.INVALID:
             print(f"{target}: not written, since the plan has violations", file=sys.stderr)
         else:
-            write_plan(target)
-    if output.result is not None:
-        save_json(output.result, document)
-    if output.json:
+            target = _put(target, write_plan)
+    carried = plan_document if target is None else _with_file(plan_document, target, output)
+    document = result.document(carried)
+    placed = None if output.result is None else _put(output.result, lambda path: save_json(path, document))
+    lost = (asked, output.result).count(None) < (target, placed).count(None)
+    if output.json or lost:
         sys.stdout.write(json_text(document))
         sys.stdout.flush()
     from shorthaul.report.text import print_summary
 
-    print_summary(result, file=sys.stderr if output.json else sys.stdout)
-    raise typer.Exit(_EXIT[result.status])
+    print_summary(result, file=sys.stderr if output.json or lost else sys.stdout)
+    raise typer.Exit(_EXIT[result.status] if (target, placed) == (asked, output.result) else _UNWRITTEN)
+
+
+def _put(path: Path, write: Callable[[Path], None]) -> Path | None:
+    """Write to ``path``, or to a new folder elsewhere where that fails; return where, None if nowhere."""
+    try:
+        write(path)
+    except InputError as error:
+        print(error, file=sys.stderr)
+    else:
+        return path
+    for folder in (tempfile.gettempdir(), Path.home()):
+        with contextlib.suppress(OSError):
+            made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder))
+            try:
+                write(made / path.name)
+            except InputError:
+                shutil.rmtree(made, ignore_errors=True)
+            else:
+                print(f"  kept in: {made / path.name}", file=sys.stderr)
+                return made / path.name
+    return None
 
 
 def from_result(path: Path, output: Answer) -> str:

@@ -31,7 +31,7 @@ def verb(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callabl
 
 
 def silence_output() -> None:
-    """Let what is still to come on standard output go nowhere, at the end of the program too."""
+    """Discard all further standard output, also at the end of the program."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

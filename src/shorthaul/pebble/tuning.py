@@ -46,7 +46,7 @@ PRICED_SHARE: Final = 5.0
 #: Widths of these beams, after the first climb and after the last.
 NARROW_BEAM: Final = 300
 WIDE_BEAM: Final = 3000
-#: What passes below the best plan, below lower limits, local search and beams take of a turn.
+#: Shares of one round: proving the incumbent, raising the bound, local search, beams.
 MAIN_SHARE: Final = 0.5
 RISING_SHARE: Final = 0.25
 LOCAL_SHARE: Final = 0.15

@@ -68,7 +68,7 @@ class Column:
 
 
 def as_array(value: object, place: str) -> npt.NDArray[Any]:
-    """Return ``value`` as an array; raises :class:`InputError` for what is none, such as rows of different lengths."""
+    """Return ``value`` as an array; raises :class:`InputError` for anything else, such as rows of different lengths."""
     try:
         return np.asarray(value)
     except (ValueError, TypeError, OverflowError) as error:

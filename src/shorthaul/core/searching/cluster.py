@@ -68,7 +68,7 @@ def run_on_cluster(
     search: Search,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
-    """Yield ``(index, function(task))`` as tasks finish on the workers of the cluster ``budget.cluster``.
+    """Yield ``(index, function(task))`` as tasks finish on the workers of the cluster ``search.cluster``.
 
     The cluster is the address of a Dask scheduler, or ``local``. Only as many tasks as there are threads are handed
     out at a time, so that each knows how long it may take. Raises :class:`InputError` if the cluster cannot be used,

@@ -61,7 +61,7 @@ def run_tasks(
     search: Search,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
-    """Yield ``(index, function(task))`` as tasks finish, on up to ``budget.workers`` processes, or on its cluster.
+    """Yield ``(index, function(task))`` as tasks finish, on up to ``search.workers`` processes, or on its cluster.
 
     ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
     runs in this process. When the search expires, tasks not yet started are dropped; running ones are waited for, so

@@ -100,7 +100,7 @@ def distance_bound(tree: Tree) -> int:
 
 
 def _radius(cells: int) -> int:
-    """Return the least r such that 2 r^2 + 2 r + 1 >= cells: how far the farthest of so many cells is at least."""
+    """Return the radius of the smallest L1 ball with at least ``cells`` cells: 2 r^2 + 2 r + 1 >= cells."""
     radius = max(0, (math.isqrt(max(2 * cells - 1, 0)) - 1) // 2)
     while 2 * radius * (radius + 1) + 1 < cells:
         radius += 1

@@ -43,7 +43,7 @@ _PROBLEMS = {
 
 
 def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Search | None = None) -> Tree:
-    """Return the tree in ``data``, its format told by the content: Newick, .npy, .npz, JSON, or one parent per line.
+    """Return the tree in ``data``, format detected from the content: Newick, .npy, .npz, JSON, or one parent a line.
 
     Raises :class:`InputError` with the place of whatever is wrong, :class:`NoPlanError` if ``search`` ends before.
     """
