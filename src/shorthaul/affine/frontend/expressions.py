@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import islpy as isl
 from pycparser import c_ast, c_generator
@@ -111,6 +111,10 @@ def _identifier(node: Any, names: Names) -> isl.PwAff:
     return variable(name)
 
 
+#: The most bits that a 64-bit integer can be shifted by without leaving its range.
+MOST_SHIFTED: Final = 62
+
+
 def _binary(node: Any, names: Names) -> isl.PwAff:
     if node.op in {"+", "-"}:
         left, right = affine(node.left, names), affine(node.right, names)
@@ -121,7 +125,7 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
             if value is None and constant(other, {}) is None:
                 value = constant(factor, names.integers)  # a macro counts as its number only where it has to
             if value is not None:
-                return affine(other, names).scale_val(isl.Val(value))
+                return affine(other, names).scale_val(isl.Val(str(value)))
             if isinstance(factor, c_ast.Constant):
                 raise not_affine(factor, names, "it is no integer", "write fractions as divisions by integers: n / 2")
         raise not_affine(
@@ -133,6 +137,8 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
             cure = "divide by a positive integer, written as a number or an integer macro"
             raise not_affine(node, names, "the right side has to be a positive constant", cure)
         left = affine(node.left, names)
+        if node.op in {"<<", ">>"} and divisor > MOST_SHIFTED:
+            raise not_affine(node, names, "no integer has so many bits", f"shift by at most {MOST_SHIFTED}")
         if node.op == "<<":
             return left.scale_val(isl.Val(2**divisor))
         if node.op == ">>":
@@ -154,7 +160,7 @@ def _call(node: Any, names: Names) -> isl.PwAff:
     if name in _FLOORS and len(arguments) == 2:
         divisor = constant(arguments[1], names.integers)
         if divisor is not None and divisor > 0:
-            quotient = affine(arguments[0], names).scale_down_val(isl.Val(divisor))
+            quotient = affine(arguments[0], names).scale_down_val(isl.Val(str(divisor)))
             return quotient.floor() if _FLOORS[name] == "floor" else quotient.ceil()
     raise not_affine(node, names, "it calls a function", "min, max, floord and ceild are understood")
 

@@ -1,0 +1,253 @@
+"""Every reader of the project with files that it reads, and the errors it may answer with."""
+
+from __future__ import annotations
+
+import functools
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+import shorthaul
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from tests.fuzz.mutators import (
+    Mutator,
+    mutate_archive,
+    mutate_array,
+    mutate_json,
+    mutate_model,
+    mutate_text,
+)
+
+ROOT = Path(__file__).parents[2]
+ANSWERS = (InputError, InfeasibleError, NoPlanError)
+PEBBLE, AFFINE, TENSOR, DATAFLOW, SPATIAL = "dwt:n=8,d=3,word=1", "matvec", "example-3", "fig7", "star:n=9"
+EXPLORE = {"population": 4, "offspring": 2, "polish_effort": 0.0, "effort": 5.0}
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Files of one format: ``seeds`` writes some to a folder, ``read`` takes the path of one."""
+
+    name: str
+    suffix: str
+    mutate: Mutator
+    seeds: Callable[[Path], None]
+    read: Callable[[Path], object]
+
+
+def texts(*contents: str, suffix: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        for number, content in enumerate(contents):
+            folder.joinpath(f"{number}{suffix}").write_text(content)
+
+    return write
+
+
+def example(name: str) -> str:
+    return (ROOT / "examples" / name).read_text()
+
+
+def of_plan(engine: str, suffix: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        module = getattr(shorthaul, engine)
+        match engine:
+            case "affine":
+                result = module.plan(AFFINE, size="M=3,N=3,S=8", effort=1, evaluations=1)
+            case "dataflow":
+                result = module.plan(DATAFLOW, generations=1, **EXPLORE)
+            case _:
+                result = module.plan({"pebble": PEBBLE, "tensor": TENSOR, "spatial": SPATIAL}[engine], effort=0.05)
+        assert result.plan_file is not None
+        result.plan_file.save(folder / f"plan{suffix}", result.plan, result.plan_file.workload)
+        if suffix == ".json":
+            result.save(folder / "result.json")
+
+    return write
+
+
+def cdag_json(folder: Path) -> None:
+    from shorthaul.pebble.formats.documents import cdag_document
+
+    folder.joinpath("a.json").write_text(json.dumps(cdag_document(shorthaul.pebble.case(PEBBLE).workload)))
+    folder.joinpath("b.json").write_text('{"c": ["a", "b"], "d": ["c", "a"], "e": ["d"]}')
+
+
+def problem_json(folder: Path) -> None:
+    shorthaul.tensor.save_problem(folder / "a.json", shorthaul.tensor.case(TENSOR).workload)
+
+
+def network_json(folder: Path) -> None:
+    from shorthaul.dataflow.formats.documents import application_document
+
+    for name in (DATAFLOW, "sobel"):
+        document = application_document(shorthaul.dataflow.case(name).workload.application)
+        folder.joinpath(f"{name}.json").write_text(json.dumps(document))
+
+
+def network_xml(folder: Path) -> None:
+    folder.joinpath("a.xml").write_text(
+        shorthaul.dataflow.write_sdf3(shorthaul.dataflow.case(DATAFLOW).workload.application)
+    )
+    folder.joinpath("b.xml").write_text(example("cd2dat.xml"))
+
+
+def platform_json(folder: Path) -> None:
+    from shorthaul.dataflow.formats.documents import platform_document
+
+    document = platform_document(shorthaul.dataflow.platform24(tiles=1))
+    folder.joinpath("a.json").write_text(json.dumps(document))
+
+
+def checkpoint(folder: Path) -> None:
+    shorthaul.dataflow.plan(DATAFLOW, generations=1, checkpoint=folder / "state.npz", **EXPLORE)
+
+
+def parents(folder: Path) -> None:
+    np.save(folder / "a.npy", np.array([-1, 0, 0, 1, 1], np.int32))
+
+
+def tree_archive(folder: Path) -> None:
+    np.savez(folder / "a.npz", parent=np.array([-1, 0, 0, 1, 1], np.int32))
+
+
+def values(folder: Path) -> None:
+    np.save(folder / "a.npy", np.arange(9))
+    np.save(folder / "b.npy", np.linspace(0, 1, 9))
+
+
+def queries(folder: Path) -> None:
+    np.save(folder / "a.npy", np.array([[0, 1], [3, 8], [5, 5]]))
+
+
+def images(folder: Path) -> None:
+    np.save(folder / "a.npy", np.ones((2, 8, 8, 3), np.float32))
+
+
+def model(folder: Path) -> None:
+    import onnx
+
+    info = functools.partial(onnx.helper.make_tensor_value_info, elem_type=1)
+    nodes = [
+        onnx.helper.make_node("MatMul", ["x", "w"], ["m"]),
+        onnx.helper.make_node("Add", ["m", "b"], ["s"]),
+        onnx.helper.make_node("Relu", ["s"], ["y"]),
+    ]
+    shapes = {"x": [64, 32], "w": [32, 16], "b": [64, 16]}
+    inputs = [info(name, shape=shape) for name, shape in shapes.items()]
+    graph = onnx.helper.make_graph(nodes, "g", inputs, [info("y", shape=[64, 16])])
+    folder.joinpath("a.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+
+
+def read_order(path: Path) -> object:
+    from shorthaul.affine.check.plan_check import check_plan
+
+    program = shorthaul.affine.case(AFFINE).workload
+    return check_plan(program, shorthaul.affine.load_plan(path, program))
+
+
+def resume(path: Path) -> object:
+    return shorthaul.dataflow.plan(DATAFLOW, generations=2, resume=path, **EXPLORE)
+
+
+def draw(path: Path) -> object:
+    return shorthaul.report([path], path.with_suffix(".html"))
+
+
+def read_program(path: Path) -> object:
+    return shorthaul.affine.program_from_text(path.read_text(errors="replace"), file=path)
+
+
+def checked(engine: str, workload: str, **keywords: object) -> Callable[[Path], object]:
+    return lambda path: getattr(shorthaul, engine).check(workload, path, **keywords)
+
+
+def case_of(engine: str) -> Callable[[Path], object]:
+    return lambda path: getattr(shorthaul, engine).case(str(path))
+
+
+MATRIX = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.0\n2 1 2\n2 2 1\n3 2 5\n3 3 1\n"
+HYPERDAG = "%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n"
+READERS = (
+    Reader("affine plan", ".json", mutate_json, of_plan("affine", ".json"), read_order),
+    Reader("affine columns", ".npz", mutate_archive, of_plan("affine", ".npz"), read_order),
+    Reader("C", ".c", mutate_text, texts(example("blur.c"), suffix=".c"), read_program),
+    Reader("dataflow network", ".json", mutate_json, network_json, case_of("dataflow")),
+    Reader("SDF3", ".xml", mutate_text, network_xml, case_of("dataflow")),
+    Reader("dataflow platform", ".json", mutate_json, platform_json, shorthaul.dataflow.load_platform),
+    Reader("dataflow plan", ".json", mutate_json, of_plan("dataflow", ".json"), checked("dataflow", DATAFLOW)),
+    Reader("dataflow checkpoint", ".npz", mutate_archive, checkpoint, resume),
+    Reader(
+        "dataflow images",
+        ".npy",
+        mutate_array,
+        images,
+        lambda path: shorthaul.dataflow.run("sobel:width=8,height=8", images=path, generations=1, iterations=2),
+    ),
+    Reader("pebble graph", ".json", mutate_json, cdag_json, case_of("pebble")),
+    Reader(
+        "DOT",
+        ".dot",
+        mutate_text,
+        texts(example("fir.dot"), 'digraph "a" { a [weight=2]; a -> c -> d; "b c" -> d }', suffix=".dot"),
+        case_of("pebble"),
+    ),
+    Reader("MatrixMarket", ".mtx", mutate_text, texts(MATRIX, suffix=".mtx"), case_of("pebble")),
+    Reader("HyperDAG", ".hdag", mutate_text, texts(HYPERDAG, suffix=".hdag"), case_of("pebble")),
+    Reader("pebble plan", ".json", mutate_json, of_plan("pebble", ".json"), checked("pebble", PEBBLE, effort=0.01)),
+    Reader("pebble columns", ".npz", mutate_archive, of_plan("pebble", ".npz"), checked("pebble", PEBBLE, effort=0.01)),
+    Reader(
+        "pebble numbers",
+        ".txt",
+        mutate_text,
+        texts("1\n2.5\n-3e2\n4\n5\n6\n7\n8\n", suffix=".txt"),
+        lambda path: shorthaul.pebble.run(PEBBLE, data=path, effort=0.01),
+    ),
+    Reader(
+        "Newick",
+        ".nwk",
+        mutate_text,
+        texts("((a,b)c,d:2)e;", "('it''s':1e-3,[comment]b)c;\n(x,y)z;", suffix=".nwk"),
+        lambda path: shorthaul.spatial.case(str(path), forest=True),
+    ),
+    Reader("parents", ".npy", mutate_array, parents, case_of("spatial")),
+    Reader("parents as text", ".txt", mutate_text, texts("-1\n0\n0\n1\n", suffix=".txt"), case_of("spatial")),
+    Reader("tree archive", ".npz", mutate_archive, tree_archive, case_of("spatial")),
+    Reader("layout", ".json", mutate_json, of_plan("spatial", ".json"), checked("spatial", SPATIAL)),
+    Reader("layout columns", ".npz", mutate_archive, of_plan("spatial", ".npz"), checked("spatial", SPATIAL)),
+    Reader("values", ".npy", mutate_array, values, lambda path: shorthaul.spatial.treefix(SPATIAL, path)),
+    Reader("queries", ".npy", mutate_array, queries, lambda path: shorthaul.spatial.lca(SPATIAL, path)),
+    Reader("tensor problem", ".json", mutate_json, problem_json, case_of("tensor")),
+    Reader("tensor plan", ".json", mutate_json, of_plan("tensor", ".json"), checked("tensor", TENSOR)),
+    Reader("tensor columns", ".npz", mutate_archive, of_plan("tensor", ".npz"), checked("tensor", TENSOR)),
+    Reader("ONNX", ".onnx", mutate_model, model, case_of("tensor")),
+    Reader("result document", ".json", mutate_json, of_plan("spatial", ".json"), draw),
+)
+
+
+def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
+    """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed."""
+    random, wrong, passed = Random(f"{reader.name} {seed}"), [], 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        reader.seeds(folder)
+        seeds = [path.read_bytes() for path in sorted(folder.glob(f"*{reader.suffix}"))]
+        for path in sorted(folder.glob(f"*{reader.suffix}")):
+            reader.read(path) if reader.name != "result document" or path.stem == "result" else None
+        target = folder / f"mutated{reader.suffix}"
+        for number in range(count):
+            data = reader.mutate(random.choice(seeds), random)
+            target.write_bytes(data)
+            try:
+                reader.read(target)
+                passed += 1
+            except ANSWERS as error:
+                if not str(error):
+                    wrong.append(f"{reader.name} {number}: no message")
+            except Exception as error:
+                wrong.append(f"{reader.name} {number}: {type(error).__name__}: {error}: {data[:3000]!r}")
+    return wrong, passed
