@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import ModuleType
 from typing import Any
 
@@ -11,17 +12,24 @@ from tests.tensor.random_plans import random_problem
 from tests.twins import Case, assert_agree
 
 from shorthaul.tensor.cost_model.cost import kernel_arguments
-from shorthaul.tensor.cost_model.profile import profile_of
+from shorthaul.tensor.cost_model.exhaustion import without_mixed
+from shorthaul.tensor.cost_model.profile import Profile, profile_of
+from shorthaul.tensor.model import Machine
 
 
-def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
+def some_profile(rng: np.random.Generator) -> tuple[Profile, Machine]:
     problem = random_problem(rng, operators=4)
     inside = frozenset(range(len(problem.operators)))
     outputs = [op.output for op in problem.operators if not set(problem.consumers[op.output]) & inside]
     shape = problem.tensors[outputs[0]]
     outputs = [tensor for tensor in outputs if problem.tensors[tensor] == shape]
-    profile = profile_of(problem, inside, outputs, frozenset({int(rng.integers(len(problem.tensors)))}), frozenset())
-    made = kernels.Costs(*kernel_arguments(profile, problem.machine))
+    resident = frozenset({int(rng.integers(len(problem.tensors)))})
+    return profile_of(problem, inside, outputs, resident, frozenset()), problem.machine
+
+
+def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    profile, machine = some_profile(rng)
+    made = kernels.Costs(*kernel_arguments(profile, machine))
     w, h, k = (rng.integers(1, 13, 40) for _ in range(3))
     peak, latency, steps, values = np.empty(40), np.empty(40), np.empty(40), np.empty(25)
     kernels.peaks(made, w, h, k, peak)
@@ -30,7 +38,26 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return peak, latency, steps, values
 
 
-CASES: list[tuple[str, Case]] = [("shorthaul.tensor.cost_model.cost_kernels", costs)]
+def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cost_kernels = importlib.import_module(kernels.__name__.replace("exhaustion_kernels", "cost_kernels"))
+    profile, machine = some_profile(rng)
+    made = cost_kernels.Costs(*kernel_arguments(profile, machine))
+    relaxed = made
+    if profile.is_mixed:
+        relaxed = cost_kernels.Costs(*kernel_arguments(without_mixed(profile), machine))
+    limits = np.array([4, 5, max(1, min(4, profile.k_limit)), int(rng.integers(8)), int(rng.integers(8))])
+    work = kernels.Exhaustion(made, relaxed, limits)
+    values = np.empty((4, 5))
+    kernels.outlines(work, values)
+    pairs = np.argsort(values, axis=None, kind="stable")
+    place = kernels.exhaust(work, pairs[: int(np.isfinite(values).sum())], values.ravel(), 0, 1000)
+    return values, place, work.floor, work.price, work.w, work.h, work.k
+
+
+CASES: list[tuple[str, Case]] = [
+    ("shorthaul.tensor.cost_model.cost_kernels", costs),
+    ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
+]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[case.__name__ for _, case in CASES])

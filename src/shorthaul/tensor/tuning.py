@@ -23,3 +23,13 @@ LEAST_EFFORT: Final = 3.0
 MOST_EFFORT: Final = 40.0
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 4_000
+
+#: Columns of the linear program made per effort, and rounds of raising a floor.
+COLUMNS_PER_EFFORT: Final = 5_000
+FLOORS_PER_EFFORT: Final = 30
+#: Connected groups, and columns, above which the linear program is not tried.
+MOST_GROUPS: Final = 30_000
+MOST_COLUMNS: Final = 60_000
+#: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
+BOUND_SHARE: Final = 0.3
+BOUND_EFFORT: Final = 10.0

@@ -6,14 +6,15 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Unpack, cast
 
-from shorthaul.core.amounts import gap
+from shorthaul.core.amounts import Bound, gap
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import ClusterSearchOptions, Search
 from shorthaul.core.verbs import asked, verb
-from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor import tuning
+from shorthaul.tensor.bounds.best import lower_bound, proven_bound
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.model import RULES, Problem, Rules
@@ -106,12 +107,13 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     problem, options, search, source = asked(workload, PROBLEMS, PlanOptions, keywords)
     rules = RULES[options.rules]
     with search:
-        found = improve(problem, rules, search, restarts=options.restarts)
+        bound = proven_bound(problem, rules, search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT))
+        found = improve(problem, rules, search, restarts=options.restarts, bound=bound)
         replayed = replay(problem, found, rules)
         if replayed.violations:
             broken = "; ".join(map(str, replayed.violations[:3]))
             raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
-        return _result("plan", problem, with_latencies(found, replayed), replayed, options, source, search)
+        return _result("plan", problem, with_latencies(found, replayed), replayed, options, source, search, bound)
 
 
 def with_latencies(found: Plan, replayed: Replay) -> Plan:
@@ -142,10 +144,12 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     ('latency', 4500.0, 'compute')
     """
     problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
+    with search:
+        found = proven_bound(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT))
     return Result(
         kind=_KIND,
         status=None,
-        bound=lower_bound(problem, RULES[options.rules]),
+        bound=found,
         provenance=provenance("tensor bound", options=options, source=source, search=search),
         extra={"rules": options.rules},
     )
@@ -187,10 +191,11 @@ def _result(
     options: RuleOptions,
     source: Source[Problem] | None,
     search: Search,
+    floor: Bound | None = None,
 ) -> Result[Plan, PlanExtra]:
     """Return the result of a verb that has a plan: its replay, beside the lower bound."""
     report = replayed.report()
-    floor = lower_bound(problem, RULES[options.rules])
+    floor = lower_bound(problem, RULES[options.rules]) if floor is None else floor
     status = Status.INVALID
     if report.ok and report.cost is not None:
         status = Status.OPTIMAL if floor.is_met_by(report.cost["latency"]) else Status.FEASIBLE
@@ -298,6 +303,7 @@ class _Found:
 
     plan: Plan | None
     replayed: Replay | None
+    bound: Bound | None
     failure: Status | None = None
 
     @property
@@ -308,13 +314,13 @@ class _Found:
 
 def _planned(problem: Problem, rules: Rules, search: Search) -> _Found:
     try:
-        made = plan(problem, options=PlanOptions(rules=rules.name), search=search).plan
+        result = plan(problem, options=PlanOptions(rules=rules.name), search=search)
     except InfeasibleError:
-        return _Found(None, None, Status.INFEASIBLE)
+        return _Found(None, None, None, Status.INFEASIBLE)
     except NoPlanError:
-        return _Found(None, None, Status.TIMEOUT)
-    assert made is not None
-    return _Found(made, replay(problem, made, rules))
+        return _Found(None, None, None, Status.TIMEOUT)
+    assert result.plan is not None
+    return _Found(result.plan, replay(problem, result.plan, rules), result.bound)
 
 
 def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> None:
@@ -323,7 +329,7 @@ def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> No
     for source, target in [*pairs, *((b, a) for a, b in reversed(pairs))]:
         other = found[source].plan
         if other is not None and found[target].failure is not Status.INFEASIBLE:
-            moved = _Found(other, replay(machines[target], other, rules))
+            moved = _Found(other, replay(machines[target], other, rules), found[target].bound)
             if moved.replayed is not None and not moved.replayed.violations and moved.latency < found[target].latency:
                 found[target] = moved
 
@@ -332,7 +338,7 @@ def _point(problem: Problem, rules: Rules, item: _Found) -> SweepPoint:
     if item.replayed is None or item.replayed.cost is None:
         failure = Status.TIMEOUT if item.failure is None else item.failure
         return {"latency": None, "traffic": None, "bound": None, "gap": None, "status": failure.value}
-    cost, floor = item.replayed.cost, lower_bound(problem, rules)
+    cost, floor = item.replayed.cost, lower_bound(problem, rules) if item.bound is None else item.bound
     return {
         "latency": cost["latency"],
         "traffic": cost["traffic"],

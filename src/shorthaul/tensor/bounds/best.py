@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from shorthaul.core.amounts import Bound
+from shorthaul.core.amounts import TOLERANCE, Bound
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.columns import Prices, column_prices
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
@@ -44,6 +46,35 @@ def lower_bound(problem: Problem, rules: Rules) -> Bound:
     }
     details = {"compute": compute, "boundary_traffic": traffic, "streamed_operands": streamed.value}
     return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", details)
+
+
+def proven_bound(problem: Problem, rules: Rules, search: Search) -> Bound:
+    """Return the larger of :func:`lower_bound` and the linear program over all subgraphs, as far as ``search`` gets.
+
+    The details of the latter hold its certificate: the dual prices.
+
+    >>> from shorthaul.tensor.workloads.cases import example_5
+    >>> from shorthaul.tensor.model import CONTEST
+    >>> proven_bound(example_5(), CONTEST, Search(effort=1)).value
+    6915.2
+    """
+    formula = lower_bound(problem, rules)
+    prices = column_prices(problem, rules, search)
+    if prices is None or prices.value <= formula.value * (1 + TOLERANCE):
+        return formula
+    details = {**formula.details, "linear_program": prices.value, "certificate": prices.document()}
+    return Bound("latency", prices.value, "linear program over subgraphs", _certified(prices, rules), details)
+
+
+def _certified(prices: Prices, rules: Rules) -> str:
+    return (
+        f"Under the rules '{rules.name}': every plan covers every operator, and for every tensor that one operator "
+        "takes from another either runs the taker where the tensor is made or resident, or stores it; a tensor is "
+        "found resident no more often than it is retained. The certificate prices these demands. For no connected set "
+        "of operators, whatever it finds resident and retains, do the prices of what it serves exceed its "
+        "least latency over all granularities and orders; so no plan takes less than all demands are worth, "
+        f"{prices.value:.12g}."
+    )
 
 
 def _boundary(problem: Problem) -> int:

@@ -10,39 +10,38 @@ from __future__ import annotations
 import cython
 import numpy as np
 from cython.cimports.libc.math import ceil
+from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
+    ALONG_COLUMN,
+    ALONG_ROW,
+    BEGIN,
+    COLUMNS,
+    COLUMNS_EXACT,
+    END,
+    EXACT,
+    FULL,
+    GROUP,
+    HEIGHT,
+    HELD,
+    JUMP,
+    LAST,
+    NO_REDUCTION,
+    NUMBER,
+    REDUCTION,
+    ROWS,
+    ROWS_EXACT,
+    START,
+    STEP,
+    TILE,
+    WIDTH,
+)
 
 INF = cython.declare(cython.double, float("inf"))
-#: The codes of :mod:`shorthaul.tensor.cost_model.profile`.
-FULL = cython.declare(cython.longlong, 0)
-TILE = cython.declare(cython.longlong, 1)
-STEP = cython.declare(cython.longlong, 2)
-ROWS_EXACT = cython.declare(cython.longlong, 1)
-COLUMNS_EXACT = cython.declare(cython.longlong, 2)
-NO_REDUCTION = cython.declare(cython.longlong, -1)
-LAST = cython.declare(cython.longlong, -1)
-#: What stands where in a column of a slice to load, and of one to compute.
-ROWS = cython.declare(cython.Py_ssize_t, 0)
-COLUMNS = cython.declare(cython.Py_ssize_t, 1)
-GROUP = cython.declare(cython.Py_ssize_t, 2)
-HEIGHT = cython.declare(cython.Py_ssize_t, 3)
-WIDTH = cython.declare(cython.Py_ssize_t, 4)
-HELD = cython.declare(cython.Py_ssize_t, 5)
-NUMBER = cython.declare(cython.Py_ssize_t, 6)
-EXACT = cython.declare(cython.Py_ssize_t, 5)
-REDUCTION = cython.declare(cython.Py_ssize_t, 6)
-BEGIN = cython.declare(cython.Py_ssize_t, 7)
-END = cython.declare(cython.Py_ssize_t, 8)
-#: How a tile is entered: first of all, from a tile of another row and column, of the same row, of the same column.
-START = cython.declare(cython.longlong, 0)
-JUMP = cython.declare(cython.longlong, 1)
-ALONG_ROW = cython.declare(cython.longlong, 2)
-ALONG_COLUMN = cython.declare(cython.longlong, 3)
 
 
 @cython.final
 @cython.cclass
 class Costs:
-    """The costs of one profile: after :func:`_evaluate`, those of one granularity.
+    """The costs of one profile: after :func:`evaluate`, those of one granularity.
 
     Slices and charges are columns of numbers; those of one tensor, or of one operator, follow one another, from
     ``begin`` on. ``first[4 m + 2 i + j]`` is the time of the first step of a tile entered by move ``m``, in an interior
@@ -153,7 +152,7 @@ def _part(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _set(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.void:
+def settle(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.void:
     """Take a granularity."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
@@ -242,7 +241,7 @@ def _slices(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cy
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _peak(costs: Costs) -> cython.double:
+def peak_of(costs: Costs) -> cython.double:
     """Return the largest working set: that of an interior tile, which is nowhere smaller than a clipped one."""
     i: cython.Py_ssize_t
     tall: cython.longlong = costs.tall[0]
@@ -428,7 +427,7 @@ def _tile(costs: Costs, c: cython.Py_ssize_t) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _evaluate(costs: Costs) -> cython.void:
+def evaluate(costs: Costs) -> cython.void:
     """Evaluate the tiles of all classes that occur, at the granularity that was set."""
     c: cython.Py_ssize_t
     move: cython.Py_ssize_t
@@ -445,7 +444,7 @@ def _evaluate(costs: Costs) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _serpentine(costs: Costs, by_columns: cython.bint) -> cython.double:
+def serpentine(costs: Costs, by_columns: cython.bint) -> cython.double:
     """Return the latency of the plain serpentine by rows, or by columns."""
     lines: cython.longlong = costs.columns if by_columns else costs.rows
     tiles: cython.longlong = costs.rows if by_columns else costs.columns
@@ -480,7 +479,7 @@ def _serpentine(costs: Costs, by_columns: cython.bint) -> cython.double:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _any_order(costs: Costs) -> cython.double:
+def any_order(costs: Costs) -> cython.double:
     """Return a lower bound on the latency of every order of the tiles.
 
     Each tile but the first is entered along its row, along its column, or worse. In every row one tile at least is not
@@ -528,8 +527,8 @@ def peaks(
     g: cython.Py_ssize_t
     with cython.nogil:
         for g in range(w.shape[0]):
-            _set(costs, w[g], h[g], k[g])
-            peak[g] = _peak(costs)
+            settle(costs, w[g], h[g], k[g])
+            peak[g] = peak_of(costs)
 
 
 def prices(
@@ -544,11 +543,11 @@ def prices(
     g: cython.Py_ssize_t
     with cython.nogil:
         for g in range(w.shape[0]):
-            _set(costs, w[g], h[g], k[g])
+            settle(costs, w[g], h[g], k[g])
             steps[g] = cython.cast(cython.double, costs.rows) * costs.columns * costs.steps
-            if _peak(costs) <= costs.capacity:
-                _evaluate(costs)
-                latency[g] = min(_serpentine(costs, False), _serpentine(costs, True))
+            if peak_of(costs) <= costs.capacity:
+                evaluate(costs)
+                latency[g] = min(serpentine(costs, False), serpentine(costs, True))
             else:
                 latency[g] = INF
 
@@ -559,14 +558,14 @@ def classes(
     """Write ``first`` (16), ``rest`` (4), peak, rows, columns, steps and the bound on all orders of one granularity."""
     i: cython.Py_ssize_t
     with cython.nogil:
-        _set(costs, w, h, k)
-        _evaluate(costs)
+        settle(costs, w, h, k)
+        evaluate(costs)
         for i in range(16):
             values[i] = costs.first[i]
         for i in range(4):
             values[16 + i] = costs.rest[i]
-        values[20] = _peak(costs)
+        values[20] = peak_of(costs)
         values[21] = costs.rows
         values[22] = costs.columns
         values[23] = costs.steps
-        values[24] = _any_order(costs)
+        values[24] = any_order(costs)

@@ -6,7 +6,7 @@ from itertools import chain, cycle
 from random import Random
 from typing import Final, NamedTuple
 
-from shorthaul.core.amounts import TOLERANCE
+from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import LEAST_PART, Search
 from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
 from shorthaul.core.searching.tasks import run_tasks
@@ -45,19 +45,22 @@ class _Task(NamedTuple):
     known: dict[Profile, Execution | None]
 
 
-def improve(problem: Problem, rules: Rules, search: Search, *, restarts: int = len(_ROUNDS)) -> Plan:
+def improve(
+    problem: Problem, rules: Rules, search: Search, *, restarts: int = len(_ROUNDS), bound: Bound | None = None
+) -> Plan:
     """Return the best schedule found within ``search``, by ``restarts`` annealings from seeds of their own.
 
     Each of them has an effort of its own, so that the plan depends on the seed and the effort alone; without limits it
     grows with the number of operators. With a time limit alone they go on until then, unless they meet the bound or
-    nothing new is left to try. Raises :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
+    nothing new is left to try; ``bound`` is one on the latency, if a better one than the quick one is known. Raises
+    :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
     """
     groups = Groups(problem, rules)
     start = solution(groups, tuple(1 << operator for operator in problem.topological_order))
     if start is None:
         return one_operator_per_subgraph(problem, rules)
     search.spend(groups.work)
-    bound = lower_bound(problem, rules)
+    bound = lower_bound(problem, rules) if bound is None else bound
     search.report(best=start.latency, bound=bound.value)
     if search.time_limit_s is not None:
         # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.

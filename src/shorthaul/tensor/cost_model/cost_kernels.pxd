@@ -1,0 +1,37 @@
+cdef class Costs:
+    cdef long long height
+    cdef long long width
+    cdef double native_height
+    cdef double native_width
+    cdef double bandwidth
+    cdef double capacity
+    cdef long long stored
+    cdef long long held
+    cdef const long long[::1] reductions
+    cdef const long long[:, ::1] loads
+    cdef const long long[:, ::1] charges
+    cdef const double[::1] base
+    cdef long long k
+    cdef long long rows
+    cdef long long columns
+    cdef long long steps
+    cdef double peak
+    cdef long long[::1] tall
+    cdef long long[::1] wide
+    cdef long long[::1] steps_of
+    cdef long long[::1] borders
+    cdef double[::1] count
+    cdef double[::1] first
+    cdef double[::1] rest
+    cdef long long[::1] l_er
+    cdef long long[::1] l_ec
+    cdef long long[::1] c_er
+    cdef long long[::1] c_ec
+    cdef long long[::1] survives
+    cdef double[::1] times
+
+cdef void settle(Costs costs, long long w, long long h, long long k) noexcept nogil
+cdef double peak_of(Costs costs) noexcept nogil
+cdef void evaluate(Costs costs) noexcept nogil
+cdef double serpentine(Costs costs, bint by_columns) noexcept nogil
+cdef double any_order(Costs costs) noexcept nogil

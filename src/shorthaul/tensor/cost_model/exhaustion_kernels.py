@@ -1,0 +1,366 @@
+"""The least latency of a subgraph over all granularities and orders, by exhaustion."""
+
+from __future__ import annotations
+
+import cython
+from cython.cimports.libc.math import ceil
+from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
+    BEGIN,
+    COLUMNS,
+    COLUMNS_EXACT,
+    END,
+    EXACT,
+    FULL,
+    GROUP,
+    HEIGHT,
+    LAST,
+    NUMBER,
+    REDUCTION,
+    ROWS,
+    ROWS_EXACT,
+    STEP,
+    TILE,
+    WIDTH,
+)
+from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import (
+    Costs,
+    any_order,
+    evaluate,
+    peak_of,
+    serpentine,
+    settle,
+)
+
+INF = cython.declare(cython.double, float("inf"))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _same_parts(costs: Costs, group: cython.longlong, tile: cython.longlong, tiles: cython.longlong) -> cython.bint:
+    """True if a part of a reduction and the extent of a tile can be the same: equal lengths, or equal last ones."""
+    if tile == costs.k:
+        return True
+    return (tiles - 1) * tile == (costs.steps_of[group] - 1) * costs.k
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_chance(costs: Costs) -> cython.double:
+    """Return a limit to the elements that coincidences save at the granularity that was set; infinite for compute.
+
+    Along one axis a slice follows the tile, another one of the same tensor the step: they are the same in one step of
+    a tile at most. Whoever is asked for in the last step only meets the other within it, before it, or after it, in
+    tiles of one row or column each; others also in the step before and after.
+    """
+    s: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    total: cython.double = 0.0
+    rows: cython.longlong
+    columns: cython.longlong
+    often: cython.longlong
+    for s in range(costs.loads.shape[1]):
+        for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
+            rows = costs.tall[0] if costs.loads[ROWS, s] == TILE else costs.loads[HEIGHT, s]
+            columns = costs.wide[0] if costs.loads[COLUMNS, s] == TILE else costs.loads[WIDTH, s]
+            if (
+                costs.loads[COLUMNS, s] == TILE
+                and costs.loads[COLUMNS, other] == STEP
+                and _same_parts(costs, costs.loads[GROUP, other], costs.wide[0], costs.columns)
+            ):
+                often = 3 * costs.rows if costs.loads[GROUP, s] == LAST else 4 * costs.rows * costs.columns
+                total += cython.cast(cython.double, often) * rows * columns
+            if (
+                costs.loads[ROWS, s] == TILE
+                and costs.loads[ROWS, other] == STEP
+                and _same_parts(costs, costs.loads[GROUP, other], costs.tall[0], costs.rows)
+            ):
+                often = 3 * costs.columns if costs.loads[GROUP, s] == LAST else 4 * costs.rows * costs.columns
+                total += cython.cast(cython.double, often) * rows * columns
+    for s in range(costs.base.shape[0]):
+        for other in range(costs.charges[BEGIN, s], costs.base.shape[0]):
+            if costs.charges[BEGIN, other] != costs.charges[BEGIN, s]:
+                break
+            if (
+                costs.charges[COLUMNS, s] == TILE
+                and costs.charges[COLUMNS, other] == STEP
+                and _same_parts(costs, costs.charges[GROUP, other], costs.wide[0], costs.columns)
+            ) or (
+                costs.charges[ROWS, s] == TILE
+                and costs.charges[ROWS, other] == STEP
+                and _same_parts(costs, costs.charges[GROUP, other], costs.tall[0], costs.rows)
+            ):
+                return INF
+    return total
+
+
+@cython.final
+@cython.cclass
+class Exhaustion:
+    """The least latency of a profile over all granularities up to the limits, and all orders.
+
+    ``floor`` is the least bound on all orders among the granularities evaluated, ``price`` the least latency of a plain
+    serpentine among them, at ``w``, ``h`` and ``k``.
+    """
+
+    costs: Costs
+    relaxed: Costs  # without slices that may coincide by chance; the same where there are none
+    is_mixed: cython.bint
+    w_most: cython.longlong
+    h_most: cython.longlong
+    k_most: cython.longlong
+    left_prologue: cython.longlong  # reductions whose operand is made inside, 0 where no rule says so
+    right_prologue: cython.longlong
+    floor = cython.declare(cython.double, visibility="public")
+    price = cython.declare(cython.double, visibility="public")
+    w = cython.declare(cython.longlong, visibility="readonly")
+    h = cython.declare(cython.longlong, visibility="readonly")
+    k = cython.declare(cython.longlong, visibility="readonly")
+
+    def __init__(self, costs: Costs, relaxed: Costs, limits: cython.const_longlong[::1]) -> None:
+        """``limits``: the largest w, h and k, the longest left and right prologue."""
+        self.costs = costs
+        self.relaxed = relaxed
+        self.is_mixed = relaxed is not costs
+        self.w_most, self.h_most, self.k_most = limits[0], limits[1], limits[2]
+        self.left_prologue, self.right_prologue = limits[3], limits[4]
+        self.floor = self.price = float("inf")
+        self.w = self.h = self.k = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _least_depth(work: Exhaustion, costs: Costs, w: cython.longlong, h: cython.longlong) -> cython.longlong:
+    """Return the smallest ``k`` that the rule on prologues allows."""
+    least: cython.longlong = 1
+    if work.left_prologue > costs.native_width or w < min(costs.width, work.left_prologue):
+        least = max(least, work.left_prologue)
+    if work.right_prologue > costs.native_height or h < min(costs.height, work.right_prologue):
+        least = max(least, work.right_prologue)
+    return least
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tile_compute(costs: Costs, tall: cython.longlong, wide: cython.longlong) -> cython.double:
+    """Return the least time that a tile takes to compute, in steps as long as they may be."""
+    c: cython.Py_ssize_t
+    total: cython.double = 0.0
+    most: cython.double = 0.0
+    time: cython.double
+    rows: cython.double
+    columns: cython.double
+    length: cython.double
+    for c in range(costs.base.shape[0]):
+        length = (
+            cython.cast(cython.double, costs.reductions[costs.charges[GROUP, c]])
+            if costs.charges[GROUP, c] >= 0
+            else 0.0
+        )
+        rows = cython.cast(cython.double, costs.charges[HEIGHT, c])
+        columns = cython.cast(cython.double, costs.charges[WIDTH, c])
+        if costs.charges[ROWS, c] == TILE:
+            rows = cython.cast(cython.double, tall)
+        elif costs.charges[ROWS, c] == STEP:
+            rows = length
+        if costs.charges[COLUMNS, c] == TILE:
+            columns = cython.cast(cython.double, wide)
+        elif costs.charges[COLUMNS, c] == STEP:
+            columns = length
+        rows = rows / costs.native_height
+        columns = columns / costs.native_width
+        if costs.charges[EXACT, c] != ROWS_EXACT:
+            rows = ceil(rows)
+        if costs.charges[EXACT, c] != COLUMNS_EXACT:
+            columns = ceil(columns)
+        time = costs.base[c] * rows * columns
+        if (
+            costs.charges[GROUP, c] >= 0
+            and costs.charges[REDUCTION, c] != STEP
+            and costs.charges[ROWS, c] != STEP
+            and costs.charges[COLUMNS, c] != STEP
+        ):
+            time = time * cython.cast(cython.double, costs.steps_of[costs.charges[GROUP, c]])
+        if costs.charges[BEGIN, c] == c:  # of an operator with several charges, the dearest
+            total += most
+            most = 0.0
+        most = max(most, time)
+    return total + most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _divided(costs: Costs, s: cython.Py_ssize_t) -> cython.bint:
+    """True if the steps of a tile ask for one part of this slice after the other."""
+    if costs.loads[GROUP, s] == LAST or costs.steps_of[costs.loads[GROUP, s]] == 1:
+        return False
+    return costs.loads[ROWS, s] == STEP or costs.loads[COLUMNS, s] == STEP
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _tile_traffic(costs: Costs, tall: cython.longlong, wide: cython.longlong) -> cython.double:
+    """Return the least traffic of a tile: what it stores, and the parts of reductions that pass by in several steps.
+
+    Of the slices of one tensor only the largest counts, and none where one of them is the whole tensor. Where others
+    coincide with it by chance, two parts of it may be there already, each as long as the tile.
+    """
+    s: cython.Py_ssize_t
+    other: cython.Py_ssize_t
+    total: cython.double = cython.cast(cython.double, tall * wide * costs.stored)
+    most: cython.double = 0.0
+    size: cython.double
+    rows: cython.longlong
+    columns: cython.longlong
+    whole: cython.bint
+    for s in range(costs.loads.shape[1]):
+        if costs.loads[BEGIN, s] == s:
+            total += most
+            most = 0.0
+        if not _divided(costs, s):
+            continue
+        whole = False
+        for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
+            whole = whole or (costs.l_er[other] == FULL and costs.l_ec[other] == FULL)
+        if whole:
+            continue
+        rows = costs.loads[HEIGHT, s]
+        columns = costs.loads[WIDTH, s]
+        if costs.loads[ROWS, s] == TILE:
+            rows = tall
+        if costs.loads[COLUMNS, s] == TILE:
+            columns = wide
+        size = cython.cast(cython.double, rows * columns * costs.loads[NUMBER, s])
+        if costs.loads[END, s] - costs.loads[BEGIN, s] > 1:
+            if costs.loads[ROWS, s] == STEP:
+                size -= cython.cast(cython.double, 2 * tall * columns)
+            else:
+                size -= cython.cast(cython.double, 2 * rows * wide)
+        most = max(most, size)
+    return total + most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _once(costs: Costs) -> cython.double:
+    """Return what is loaded at least once besides: tensors of which one slice is asked for, not divided by steps."""
+    s: cython.Py_ssize_t
+    total: cython.double = 0.0
+    for s in range(costs.loads.shape[1]):
+        if costs.loads[END, s] - costs.loads[BEGIN, s] == 1 and not _divided(costs, s):
+            total += cython.cast(cython.double, costs.loads[HEIGHT, s] * costs.loads[WIDTH, s] * costs.loads[NUMBER, s])
+    return total
+
+
+def outlines(work: Exhaustion, values: cython.double[:, ::1]) -> None:
+    """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits."""
+    w: cython.longlong
+    h: cython.longlong
+    k: cython.longlong
+    c: cython.Py_ssize_t
+    costs: Costs = work.costs
+    relaxed: Costs = work.relaxed
+    total: cython.double
+    traffic: cython.double
+    compute: cython.double
+    tile: cython.double
+    with cython.nogil:
+        for w in range(1, work.w_most + 1):
+            for h in range(1, work.h_most + 1):
+                values[w - 1, h - 1] = INF
+                k = _least_depth(work, costs, w, h)
+                if k > work.k_most:
+                    continue
+                settle(relaxed, w, h, k)
+                if peak_of(relaxed) > relaxed.capacity:
+                    continue
+                settle(costs, w, h, work.k_most)
+                settle(relaxed, w, h, work.k_most)
+                total = 0.0
+                traffic = 0.0
+                for c in range(4):
+                    if costs.count[c] > 0:
+                        compute = _tile_compute(relaxed, costs.tall[c // 2], costs.wide[c % 2])
+                        tile = _tile_traffic(costs, costs.tall[c // 2], costs.wide[c % 2])
+                        total += costs.count[c] * max(compute, tile / costs.bandwidth)
+                        traffic += costs.count[c] * tile
+                values[w - 1, h - 1] = max(total, (traffic + _once(costs)) / costs.bandwidth)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _mixed_floor(
+    costs: Costs, relaxed: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong
+) -> cython.double:
+    """Return a lower bound on all orders at one granularity, which is set already, where slices may coincide."""
+    saved: cython.double = _by_chance(costs)
+    floor: cython.double = INF
+    if peak_of(costs) <= costs.capacity:
+        evaluate(costs)
+        floor = any_order(costs)
+        if saved > 0:
+            floor -= saved / costs.bandwidth
+    if saved > 0:
+        settle(relaxed, w, h, k)
+        if peak_of(relaxed) <= relaxed.capacity:
+            evaluate(relaxed)
+            # Above capacity the working set may still fit by chance: only the relaxed profile bounds it.
+            floor = any_order(relaxed) if floor == INF else max(floor, any_order(relaxed))
+    return floor
+
+
+def exhaust(
+    work: Exhaustion,
+    pairs: cython.const_longlong[::1],
+    values: cython.const_double[::1],
+    first: cython.longlong,
+    most: cython.longlong,
+) -> int:
+    """Evaluate granularities, pairs of width and height by ascending bound, until none can be better.
+
+    A pair is its place in ``values``, as :func:`outlines` writes them. Returns the number of pairs looked at once
+    ``most`` granularities are evaluated, all of them when nothing is left.
+    """
+    place: cython.Py_ssize_t
+    w: cython.longlong
+    h: cython.longlong
+    k: cython.longlong
+    least: cython.longlong
+    done: cython.longlong = 0
+    price: cython.double
+    costs: Costs = work.costs
+    with cython.nogil:
+        place = first
+        while place < pairs.shape[0] and done < most:
+            if values[pairs[place]] >= work.price:
+                place = pairs.shape[0]
+                break
+            w = pairs[place] // work.h_most + 1
+            h = pairs[place] % work.h_most + 1
+            least = _least_depth(work, costs, w, h)
+            k = work.k_most
+            while k >= least:
+                settle(costs, w, h, k)
+                done += 1
+                if work.is_mixed:
+                    work.floor = min(work.floor, _mixed_floor(work.costs, work.relaxed, w, h, k))
+                if peak_of(costs) <= costs.capacity:
+                    evaluate(costs)
+                    if not work.is_mixed:
+                        work.floor = min(work.floor, any_order(costs))
+                    price = min(serpentine(costs, False), serpentine(costs, True))
+                    if price < work.price:
+                        work.price = price
+                        work.w = w
+                        work.h = h
+                        work.k = k
+                k -= 1
+            place += 1
+    return int(place)

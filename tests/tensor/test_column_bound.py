@@ -1,0 +1,66 @@
+"""The linear program over subgraphs: no plan beats it, and on most small problems a plan meets it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.test_bound import starved
+from tests.tensor.test_exhaustive import tiny_problem
+
+from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.columns import column_prices
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, SPEC
+from shorthaul.tensor.search.driver import improve
+
+
+def ratio(problem, rules, best):
+    """Return the best latency over the bound, which it must not beat; None without one."""
+    prices = column_prices(problem, rules, Search(effort=3))
+    if prices is None:
+        return None
+    assert prices.value <= best * (1 + 1e-9)
+    return best / prices.value if prices.value else None
+
+
+def searched(seed, rules):
+    problem = starved(seed, 7)
+    try:
+        plan = improve(problem, rules, Search(effort=0.05, workers=1))
+    except (InfeasibleError, NoPlanError):
+        return None
+    return ratio(problem, rules, replay(problem, plan, rules).cost["latency"])
+
+
+def exhausted(seed, rules, operators):
+    problem = tiny_problem(seed, operators)
+    best = best_latency(problem, rules, longest=len(problem.operators))
+    return None if np.isinf(best) else ratio(problem, rules, best)
+
+
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_no_search_beats_it_and_most_meet_it(rules):
+    ratios = [found for seed in range(25) if (found := searched(seed, rules)) is not None]
+    assert len(ratios) > 20
+    assert sum(found < 1 + 1e-6 for found in ratios) > len(ratios) / 2
+
+
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_no_plan_of_two_operators_beats_it(rules):
+    ratios = [found for seed in range(6) if (found := exhausted(seed, rules, 2)) is not None]
+    assert sum(found < 1 + 1e-6 for found in ratios) >= 3
+
+
+@pytest.mark.slow
+def test_no_plan_beats_it():
+    for seed in range(1000, 1400):
+        for rules in (CONTEST, CONTEST_LOOSE):
+            searched(seed, rules)
+    for seed in range(200, 260):
+        exhausted(seed, CONTEST, 3)
+
+
+def test_the_paper_s_rules_have_none():
+    assert column_prices(starved(0, 3), SPEC, Search(effort=1)) is None
