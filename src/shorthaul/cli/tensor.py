@@ -10,7 +10,7 @@ import typer
 
 from shorthaul.cli.flags import Answer, ClusterSearchFlags, Listing, Output, SearchFlags
 from shorthaul.cli.verbs import verb
-from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
 if TYPE_CHECKING:
     from shorthaul.core.result import Result
@@ -50,12 +50,27 @@ def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: An
 
 
 @verb(app, "check")
-def check(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
-    """Replay anybody's plan: every violation, every subgraph's latency, the cost."""
+def check(
+    workload: Input,
+    options: CheckOptions,
+    search: SearchFlags,
+    output: Output,
+    plan_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PLAN]", help="A plan file (the contest's JSON), or a result document with one."),
+    ] = None,
+) -> None:
+    """Replay anybody's plan: every violation, every subgraph's latency, the cost; or verify a bound, or both."""
+    if plan_file is None and output.output is not None:
+        from shorthaul.core.errors import InputError
+
+        cure = "give the plan to be replayed and written, or take --result for the bound"
+        raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     from shorthaul.tensor import verbs as planning
 
     result = planning.check(workload, plan_file, options=options, search=search.search())
-    _print_subgraphs(result, output)
+    if plan_file is not None:
+        _print_subgraphs(result, output)
     _finish(result, output)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
 
 class BoundKeywords(TypedDict, total=False):
@@ -24,12 +24,13 @@ class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
     rules: Literal["spec", "contest", "contest-loose"]
+    bound: str | None
     effort: float | None
     time_limit: float | None
     seed: int
     workers: int | None
     search: Search | None
-    options: RuleOptions | None
+    options: CheckOptions | None
 
 
 class PlanKeywords(TypedDict, total=False):

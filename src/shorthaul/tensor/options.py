@@ -12,12 +12,19 @@ _RULES_HELP = "The paper as written, the contest's final rules, or those before 
 
 @dataclass(frozen=True, slots=True)
 class RuleOptions:
-    """Options of ``bound``, ``check`` and ``run``."""
+    """Options of ``bound`` and ``run``."""
 
     rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
 
     def __post_init__(self) -> None:
         validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions(RuleOptions):
+    """Options of ``check``."""
+
+    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Unpack, cast
 
 from shorthaul.core.amounts import Bound, gap
+from shorthaul.core.check import CheckReport, Violation
+from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.provenance import provenance
@@ -15,10 +17,11 @@ from shorthaul.core.search import ClusterSearchOptions, Search
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, proven_bound
+from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.model import RULES, Problem, Rules
-from shorthaul.tensor.options import PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
 from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.views import figures
@@ -155,11 +158,14 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     )
 
 
-@verb(RuleOptions, PROBLEMS, PLANS)
-def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan, PlanExtra]:
+@verb(CheckOptions, PROBLEMS, PLANS)
+def check(
+    workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]
+) -> Result[Plan, PlanExtra]:
     """Return what a replay of ``plan`` finds: every violation, the cost, and remarks on latencies claimed wrongly.
 
-    The status is ``invalid`` if a rule is broken.
+    ``bound`` names a result document, the certificate of whose bound is verified, with a plan or without one. The
+    status is ``invalid`` if a rule is broken, or if the bound is not proven.
 
     Returns
     -------
@@ -177,10 +183,42 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     >>> [violation.rule for violation in check(example_3(), Plan(())).check.violations][:1]
     ['operator-missing']
     """
-    problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
-    assert isinstance(plan, Plan)
-    replayed = replay(problem, plan, RULES[options.rules])
-    return _result("check", problem, plan, replayed, options, source, search)
+    problem, options, search, source = asked(workload, PROBLEMS, CheckOptions, keywords)
+    assert plan is None or isinstance(plan, Plan)
+    rules = RULES[options.rules]
+    if plan is None and options.bound is None:
+        raise InputError("there is nothing to check", place="plan", cure="give a plan, a bound, or both")
+    wrong, floor = ([], None) if options.bound is None else _verified(problem, rules, options.bound)
+    if plan is not None:
+        replayed = replay(problem, plan, rules)
+        replayed = replace(replayed, violations=(*replayed.violations, *wrong))
+        return _result("check", problem, plan, replayed, options, source, search, None if wrong else floor)
+    return Result(
+        kind=_KIND,
+        status=Status.INVALID if wrong else None,
+        bound=None if wrong else floor,
+        check=CheckReport(tuple(wrong), None),
+        provenance=provenance("tensor check", options=options, source=source, search=search),
+        extra={"rules": rules.name, "operations": problem.operations()},
+    )
+
+
+def _verified(problem: Problem, rules: Rules, path: str) -> tuple[list[Violation], Bound]:
+    """Return what is wrong with the certificate in a result document, and the bound that it certifies."""
+    document = expect_kind(load_json(path), _KIND, file=path)
+    given = document.get("bound")
+    try:
+        if not isinstance(given, dict):
+            raise InputError("holds no bound", place="bound", value=given)
+        if document.get("rules", rules.name) != rules.name:
+            cure = f"give --rules {document['rules']}"
+            raise InputError("holds under other rules", place="rules", value=document["rules"], cure=cure)
+        certificate = certificate_of(problem, given, "bound")
+        wrong = verify(problem, rules, certificate)
+    except InputError as error:
+        raise error.in_file(path) from None
+    proof = str(given.get("proof", ""))
+    return wrong, Bound("latency", certificate.value, "certificate, verified", proof)
 
 
 def _result(

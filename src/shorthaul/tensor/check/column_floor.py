@@ -1,0 +1,414 @@
+"""The least a subgraph takes at any granularity and in any order, for the checker of certificates.
+
+Written apart from the cost model of the search: it follows the demands of :func:`shorthaul.tensor.check.steps.walk`
+through one step of each class of steps and tiles, for arrays of granularities. A tile is interior or last along each
+axis; its steps change where a sink begins its last one or ends. No order enters a tile better than along its row or its
+column, and in each row and column one tile at least is entered otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.tensor.check.steps import Extent, Marking, walk
+from shorthaul.tensor.model import Problem, Rules
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_WHOLE: Final = 0
+_TILE: Final = 1
+_STEP: Final = 2
+_CODES: Final = {Extent.FULL: _WHOLE, Extent.TILE: _TILE, Extent.STEP: _STEP}
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A slice of a tensor of ``height`` x ``width``: what its axes follow, and in the steps of which reduction.
+
+    ``length`` is 0 for a slice that only the last step of a tile asks for. A slice that is computed has a ``cost``, a
+    ``marking`` and, for a MatMul, ``part`` if a step does part of the reduction, or the whole of it.
+    """
+
+    rows: int
+    columns: int
+    length: int
+    height: int
+    width: int
+    cost: float = 0.0
+    marking: str = "none"
+    part: str = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A subgraph in its surroundings, without names: slices by tensor to load, and by operator to compute."""
+
+    height: int
+    width: int
+    longest: int
+    deepest: int
+    prologues: tuple[int, int]
+    loads: tuple[tuple[Slice, ...], ...]
+    works: tuple[tuple[Slice, ...], ...]
+    stored: int
+    held: int
+
+
+def column(
+    problem: Problem, inside: frozenset[int], outputs: list[int], resident: frozenset[int], retained: frozenset[int]
+) -> Column:
+    """Return the column of the operators ``inside``, whose ``outputs`` are stored or retained."""
+    works, inputs = walk(problem, inside, outputs)
+    loads: dict[int, list[Slice]] = {}
+    for demand in inputs:
+        if demand.tensor not in resident:
+            shape = problem.tensors[demand.tensor]
+            length = 0 if demand.sink is None else problem.reduction(demand.sink)
+            item = Slice(_CODES[demand.rows], _CODES[demand.columns], length, shape.height, shape.width)
+            if item not in (slices := loads.setdefault(demand.tensor, [])):
+                slices.append(item)
+    made: dict[int, list[Slice]] = {}
+    for work in works:
+        demand, operator = work.demand, problem.operators[work.operator]
+        shape = problem.tensors[operator.output]
+        length = 0 if demand.sink is None else problem.reduction(demand.sink)
+        part = "none" if work.reduction is None else work.reduction.value
+        codes = (_CODES[demand.rows], _CODES[demand.columns])
+        item = Slice(*codes, length, shape.height, shape.width, operator.base_cost, demand.marking.value, part)
+        if item not in (slices := made.setdefault(work.operator, [])):
+            slices.append(item)
+    matmuls = [index for index in inside if problem.operators[index].is_matmul]
+    prologues = [0, 0]
+    for index in matmuls:
+        for side, tensor in enumerate(problem.operators[index].inputs):
+            source = problem.producer[tensor]
+            if source is not None and source in inside and not problem.operators[source].is_matmul:
+                prologues[side] = max(prologues[side], problem.reduction(index))
+    shape = problem.tensors[outputs[0]]
+    lengths = [item.length for slices in made.values() for item in slices]
+    return Column(
+        height=shape.height,
+        width=shape.width,
+        longest=max(lengths, default=0),
+        deepest=min((problem.reduction(index) for index in matmuls), default=1),
+        prologues=(prologues[0], prologues[1]),
+        loads=tuple(sorted(map(_sorted, loads.values()), key=repr)),
+        works=tuple(sorted(map(_sorted, made.values()), key=repr)),
+        stored=sum(tensor not in retained for tensor in outputs),
+        held=sum(problem.tensors[tensor].size for tensor in [*resident, *retained]),
+    )
+
+
+def _sorted(slices: list[Slice]) -> tuple[Slice, ...]:
+    return tuple(sorted(slices, key=repr))
+
+
+def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple[int, int, int] | None:
+    """Return a granularity at which the column may take less than ``worth``, None if it takes as much at every one."""
+    machine = problem.machine
+    widest, tallest = min(item.width, machine.native_width), min(item.height, machine.native_height)
+    w = np.repeat(np.arange(1, widest + 1), tallest)
+    h = np.tile(np.arange(1, tallest + 1), widest)
+    deepest = min(item.deepest, machine.native_width)
+    least = np.ones_like(w)
+    if rules.prologues_are_whole:
+        room = (machine.native_width, machine.native_height)
+        for need, tile, length, most in zip(item.prologues, (w, h), (item.width, item.height), room, strict=True):
+            partial = (tile < min(need, length)) | (need > most)
+            least = np.maximum(least, np.where(partial, need, 1))
+    open_ = least <= deepest
+    w, h, least = w[open_], h[open_], least[open_]
+    if not len(w):
+        return None
+    outline = _Steps(problem, item, w, h, np.full_like(w, deepest)).outline()
+    fits = _Steps(problem, item, w, h, least).held(only_sure=True) <= machine.capacity
+    open_ = fits & (outline < worth)
+    w, h, least = w[open_], h[open_], least[open_]
+    for first in range(0, len(w), 64):
+        part = slice(first, first + 64)
+        depth = np.arange(1, deepest + 1)
+        every = [np.repeat(array[part], deepest) for array in (w, h, least)]
+        k = np.tile(depth, len(w[part]))
+        chosen = k >= every[2]
+        steps = _Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
+        floor = steps.floor()
+        if (floor < worth).any():
+            worst = int(floor.argmin())
+            return int(steps.w[worst]), int(steps.h[worst]), int(steps.k[worst])
+    return None
+
+
+class _Steps:
+    """One column at many granularities; arrays of the shape [row class, column class, granularity]."""
+
+    def __init__(self, problem: Problem, item: Column, w: Integers, h: Integers, k: Integers) -> None:
+        self.machine = problem.machine
+        self.item = item
+        self.w, self.h, self.k = w, h, k
+        self.rows, self.columns = -(-item.height // h), -(-item.width // w)
+        h, w = np.minimum(h, item.height), np.minimum(w, item.width)
+        self.tall = np.stack([h, item.height - (self.rows - 1) * h])[:, None, :]
+        self.wide = np.stack([w, item.width - (self.columns - 1) * w])[None, :, :]
+        down, across = np.stack([self.rows - 1, np.ones_like(h)]), np.stack([self.columns - 1, np.ones_like(h)])
+        self.count = (down[:, None, :] * across[None, :, :]).astype(float)
+        self.steps = -(-max(item.longest, 1) // k)
+        self.slices = [item for group in item.loads for item in group]
+
+    # --- one slice --------------------------------------------------------------------------------------------------
+
+    def steps_of(self, slice_: Slice) -> Integers:
+        return -(-slice_.length // self.k) if slice_.length else np.ones_like(self.k)
+
+    def codes(self, slice_: Slice) -> tuple[Integers, Integers]:
+        """Return what the axes follow where that makes a difference."""
+        one = np.zeros_like(self.k)
+        step = np.where(self.steps_of(slice_) > 1, _STEP, _WHOLE)
+        along = {_WHOLE: one, _STEP: step}
+        rows = {**along, _TILE: np.where(self.rows > 1, _TILE, _WHOLE)}
+        columns = {**along, _TILE: np.where(self.columns > 1, _TILE, _WHOLE)}
+        return rows[slice_.rows], columns[slice_.columns]
+
+    def is_asked(self, slice_: Slice, step: Integers) -> Mask:
+        asked: Mask = step < self.steps_of(slice_) if slice_.length else step == self.steps - 1
+        return asked
+
+    def extents(self, slice_: Slice, step: Integers) -> tuple[Integers, Integers]:
+        part = np.minimum(self.k, slice_.length - step * self.k)[None, None, :]
+        full = np.ones_like(self.k)[None, None, :]
+        rows = {_WHOLE: slice_.height * full, _TILE: self.tall, _STEP: part}[slice_.rows]
+        columns = {_WHOLE: slice_.width * full, _TILE: self.wide, _STEP: part}[slice_.columns]
+        return rows, columns
+
+    def same(self, one: Slice, other: Slice) -> Mask:
+        pairs = zip(self.codes(one), self.codes(other), strict=True)
+        same: Mask = np.logical_and(*[mine == theirs for mine, theirs in pairs])
+        return same
+
+    def stays(self, slice_: Slice, step: Integers) -> Mask:
+        """Where the slice used in ``step`` does not change with the step."""
+        rows, columns = self.codes(slice_)
+        stays: Mask = self.is_asked(slice_, step) & (rows != _STEP) & (columns != _STEP)
+        return stays
+
+    def covers(self, there: Slice, slice_: Slice) -> Mask:
+        rows, columns = self.codes(there)
+        covers: Mask = self.same(there, slice_) | ((rows == _WHOLE) & (columns == _WHOLE))
+        return covers
+
+    # --- chance -----------------------------------------------------------------------------------------------------
+
+    def chances(self, group: tuple[Slice, ...]) -> tuple[Floats, Mask]:
+        """Return the elements of a tensor that chance may save, and where it may."""
+        saved, may = np.zeros(len(self.k)), np.zeros(len(self.k), dtype=np.bool_)
+        for tile, step in product(group, group):
+            for axis, extent, number, lines in (
+                ("columns", self.wide[0, 0], self.columns, self.rows),
+                ("rows", self.tall[0, 0], self.rows, self.columns),
+            ):
+                if getattr(tile, axis) != _TILE or getattr(step, axis) != _STEP:
+                    continue
+                last = (number - 1) * extent == (self.steps_of(step) - 1) * self.k
+                meet = (extent == self.k) | last
+                rows, columns = self.extents(tile, np.zeros_like(self.k))
+                size = (rows * columns)[0, 0]
+                often = 3 * lines if not tile.length else 4 * self.rows * self.columns
+                saved += np.where(meet, often * size, 0)
+                may |= meet
+        return saved, may
+
+    # --- sums -------------------------------------------------------------------------------------------------------
+
+    def loads(self, step: Integers, groups: list[tuple[Slice, ...]], kept: list[Mask] | None = None) -> Integers:
+        """Return the elements of the distinct slices asked for in ``step``, except those ``kept``."""
+        total = np.zeros((1, 1, len(self.k)), dtype=np.int64)
+        number = 0
+        for group in groups:
+            for place, slice_ in enumerate(group):
+                rows, columns = self.extents(slice_, step)
+                size = np.where(self.is_asked(slice_, step), rows * columns, 0)
+                for earlier in group[:place]:
+                    size = np.where(self.same(slice_, earlier) & self.is_asked(earlier, step), 0, size)
+                if kept is not None:
+                    size = np.where(kept[number], 0, size)
+                total = total + size
+                number += 1
+        return total
+
+    def compute(self, step: Integers, works: list[tuple[Slice, ...]]) -> Floats:
+        total = np.zeros((1, 1, len(self.k)))
+        for group in works:
+            times = [self.time(slice_, step) for slice_ in group]
+            for number, slice_ in enumerate(group):
+                for earlier in range(number):
+                    same = self.same(slice_, group[earlier]) & self.same_reduction(slice_, group[earlier])
+                    both = same & (times[number] > 0) & (times[earlier] > 0)
+                    times[earlier] = np.where(both, np.maximum(times[earlier], times[number]), times[earlier])
+                    times[number] = np.where(both, 0.0, times[number])
+            total = total + sum(times)
+        return total
+
+    def time(self, slice_: Slice, step: Integers) -> Floats:
+        rows, columns = self.extents(slice_, step)
+        down: Floats = rows / self.machine.native_height
+        across: Floats = columns / self.machine.native_width
+        down = down if slice_.marking == Marking.ROWS.value else np.ceil(down)
+        across = across if slice_.marking == Marking.COLUMNS.value else np.ceil(across)
+        time: Floats = slice_.cost * down * across * self.is_asked(slice_, step)
+        if slice_.part == Extent.STEP.value:
+            time = time * (np.minimum(self.k, slice_.length - step * self.k) / slice_.length)
+        return time
+
+    def same_reduction(self, one: Slice, other: Slice) -> Mask:
+        if one.part == other.part or "none" in {one.part, other.part}:
+            return np.full(len(self.k), one.part == other.part)
+        single: Mask = self.steps_of(one if one.part == Extent.STEP.value else other) == 1
+        return single
+
+    def classes(self) -> Iterator[tuple[Integers, Integers]]:
+        """Yield a step of each class but a tile's first, and how many there are."""
+        lengths = sorted({slice_.length for group in self.item.works for slice_ in group} - {0})
+        borders = [np.ones_like(self.k)]
+        for length in lengths:
+            number = -(-length // self.k)
+            borders += [np.maximum(number - 1, 1), number]
+        ordered = np.sort(np.stack(borders), axis=0)
+        for begin, end in pairwise(ordered):
+            if (end > begin).any():
+                yield np.minimum(begin, self.steps - 1), end - begin
+
+    # --- what is asked of it ----------------------------------------------------------------------------------------
+
+    def sure(self) -> tuple[list[tuple[Slice, ...]], list[tuple[Slice, ...]]]:
+        """Return loads and works without the tensors and operators of which slices may coincide by chance."""
+        loads = [group for group in self.item.loads if not _mixed(group)]
+        works = [group[:1] if _mixed(group) else group for group in self.item.works]
+        return loads, works
+
+    def held(self, *, only_sure: bool) -> Floats:
+        """Return the largest working set, or what it is at least."""
+        loads = self.sure()[0] if only_sure else list(self.item.loads)
+        most = self.loads(np.zeros_like(self.k), loads)
+        for step, count in self.classes():
+            most = np.maximum(most, np.where(count > 0, self.loads(step, loads), 0))
+        held: Floats = (most + self.tall * self.wide * self.item.stored).max(axis=(0, 1)) + float(self.item.held)
+        return held
+
+    def floor(self) -> Floats:
+        """Return for every granularity what no order takes less than, infinite where it does not fit."""
+        capacity = self.machine.capacity
+        plain = self.any_order(list(self.item.loads), list(self.item.works))
+        plain = np.where(self.held(only_sure=False) <= capacity, plain, np.inf)
+        saved, may = np.zeros(len(self.k)), np.zeros(len(self.k), dtype=np.bool_)
+        for group in self.item.loads:
+            more, where = self.chances(group)
+            saved, may = saved + more, may | where
+        for group in self.item.works:
+            may_compute = self.chances(group)[1]
+            saved, may = np.where(may_compute, np.inf, saved), may | may_compute
+        if not may.any():
+            return plain
+        sure = np.where(self.held(only_sure=True) <= capacity, self.any_order(*self.sure()), np.inf)
+        with np.errstate(invalid="ignore"):
+            less = np.where(np.isinf(plain) | np.isinf(saved), -np.inf, plain - saved / self.machine.bandwidth)
+        return np.where(may, np.maximum(less, sure), plain)
+
+    def any_order(self, loads: list[tuple[Slice, ...]], works: list[tuple[Slice, ...]]) -> Floats:
+        bandwidth = self.machine.bandwidth
+        stored = self.tall * self.wide * self.item.stored
+        zero, last = np.zeros_like(self.k), self.steps - 1
+        start, row, column_ = (
+            np.maximum(
+                self.compute(zero, works),
+                (self.loads(zero, loads, self.kept(loads, last, move)) + np.where(self.steps == 1, stored, 0))
+                / bandwidth,
+            )
+            for move in ("start", "row", "column")
+        )
+        rest = np.zeros((2, 2, len(self.k)))
+        for step, count in self.classes():
+            there = self.kept(loads, step - 1, "step")
+            traffic = self.loads(step, loads, there) + np.where(step == last, stored, 0)
+            rest += count * np.maximum(self.compute(step, works), traffic / bandwidth)
+        start, row, column_ = (np.broadcast_to(array, rest.shape) for array in (start, row, column_))
+        is_there = self.count > 0
+        total = (self.count * (rest + np.minimum(row, column_))).sum(axis=(0, 1))
+        by_row = np.where(is_there, np.maximum(column_ - row, 0), np.inf).min(axis=1)
+        by_column = np.where(is_there, np.maximum(row - column_, 0), np.inf).min(axis=0)
+        down = np.stack([self.rows - 1, np.ones_like(self.rows)])
+        across = np.stack([self.columns - 1, np.ones_like(self.rows)])
+        turns = np.maximum(_product(by_row, down), _product(by_column, across))
+        first = np.where(is_there, start - np.maximum(row, column_), np.inf).min(axis=(0, 1))
+        floor: Floats = total + turns + np.maximum(first, 0)
+        return floor
+
+    def kept(self, groups: list[tuple[Slice, ...]], before: Integers, move: str) -> list[Mask]:
+        """Return for each slice where it is there already from step ``before``, after a move."""
+        kept = []
+        for group in groups:
+            for slice_ in group:
+                there = np.zeros(len(self.k), dtype=np.bool_)
+                for other in group:
+                    rows, columns = self.codes(other)
+                    follows = {"start": False, "row": columns != _TILE, "column": rows != _TILE, "step": True}[move]
+                    there |= self.stays(other, before) & self.covers(other, slice_) & follows
+                kept.append(there)
+        return kept
+
+    def outline(self) -> Floats:
+        """Return a quick lower bound for each width and height: of a tile all compute, or all that must pass by."""
+        stored = self.tall * self.wide * self.item.stored
+        traffic = np.zeros((1, 1, len(self.k))) + stored
+        for group in self.item.loads:
+            whole = np.zeros(len(self.k), dtype=np.bool_)
+            for slice_ in group:
+                whole |= self.covers(slice_, slice_) & np.logical_and(*[code == _WHOLE for code in self.codes(slice_)])
+            most = np.zeros((1, 1, len(self.k)))
+            for slice_ in group:
+                if _STEP not in {slice_.rows, slice_.columns}:
+                    continue
+                rows, columns = self.along(slice_)
+                less = 2 * (self.tall * columns if slice_.rows == _STEP else rows * self.wide) * (len(group) > 1)
+                passes = (self.steps_of(slice_) > 1) & ~whole
+                most = np.maximum(most, np.where(passes, rows * columns - less, 0))
+            traffic = traffic + most
+        compute = np.zeros((1, 1, len(self.k)))
+        for group in self.item.works:
+            compute = compute + np.max(np.broadcast_arrays(*[self.whole_time(slice_) for slice_ in group]), axis=0)
+        tiles = np.maximum(compute, traffic / self.machine.bandwidth)
+        outline: Floats = (self.count * tiles).sum(axis=(0, 1))
+        return outline
+
+    def along(self, slice_: Slice) -> tuple[Integers, Integers]:
+        """Return the extents of all that the steps of a tile ask of a slice."""
+        full = np.ones_like(self.k)[None, None, :]
+        rows = {_WHOLE: slice_.height * full, _TILE: self.tall, _STEP: slice_.length * full}[slice_.rows]
+        columns = {_WHOLE: slice_.width * full, _TILE: self.wide, _STEP: slice_.length * full}[slice_.columns]
+        return rows, columns
+
+    def whole_time(self, slice_: Slice) -> Floats:
+        rows, columns = self.along(slice_)
+        down: Floats = rows / self.machine.native_height
+        across: Floats = columns / self.machine.native_width
+        down = down if slice_.marking == Marking.ROWS.value else np.ceil(down)
+        across = across if slice_.marking == Marking.COLUMNS.value else np.ceil(across)
+        time: Floats = slice_.cost * down * across
+        is_again = slice_.part != Extent.STEP.value and _STEP not in {slice_.rows, slice_.columns}
+        return time * self.steps_of(slice_) if is_again else time
+
+
+def _product(times: Floats, count: Integers) -> Floats:
+    total: Floats = np.where(count > 0, np.where(np.isinf(times), 0, times) * count, 0).sum(axis=0)
+    return total
+
+
+def _mixed(group: tuple[Slice, ...]) -> bool:
+    axes = ({slice_.rows for slice_ in group}, {slice_.columns for slice_ in group})
+    return any({_TILE, _STEP} <= axis for axis in axes)

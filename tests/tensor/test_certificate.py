@@ -1,0 +1,119 @@
+"""Certificates of bounds: those that the linear program writes hold, falsified ones are found out."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul_json
+from tests.tensor.random_plans import random_plan, random_problem
+from tests.tensor.test_bound import starved
+
+import shorthaul
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.columns import column_prices
+from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.check.column_floor import _Steps, column
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.formats.documents import save_problem
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.workloads.cases import GraphBuilder
+
+
+def certified(problem, rules):
+    prices = column_prices(problem, rules, Search(effort=3))
+    return None if prices is None or not prices.value else {"value": prices.value, "certificate": prices.document()}
+
+
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_certificates_hold(rules):
+    verified = 0
+    for seed in range(30):
+        problem = starved(seed, 6)
+        document = certified(problem, rules)
+        if document is not None:
+            assert verify(problem, rules, certificate_of(problem, document, "bound")) == []
+            verified += 1
+    assert verified > 15
+
+
+def test_prices_raised_are_found_out():
+    """Where the certificate is tight, prices raised by a thousandth are too much for some subgraph."""
+    found = 0
+    for seed in range(12):
+        problem = starved(seed, 4)
+        document = certified(problem, CONTEST)
+        if document is None:
+            continue
+        higher = copy.deepcopy(document)
+        higher["value"] *= 1.001
+        (violation,) = verify(problem, CONTEST, certificate_of(problem, higher, "bound"))
+        assert violation.rule == "certificate-sum"
+        for rows in higher["certificate"].values():
+            for row in rows:
+                row[-1] *= 1.001
+        higher["value"] *= 1 - 1e-12
+        (violation,) = verify(problem, CONTEST, certificate_of(problem, higher, "bound"))
+        assert violation.rule == "certificate-price"
+        found += 1
+    assert found > 6
+
+
+def test_no_execution_is_below_the_floor():
+    """Whatever granularity and order a random plan has, the replay sees no subgraph below its floor there."""
+    seen = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, operators=5)
+        plan = random_plan(rng, problem, CONTEST_LOOSE)
+        for subgraph, found in zip(plan.subgraphs, replay(problem, plan, CONTEST_LOOSE).subgraphs, strict=True):
+            if found is None or found.peak > problem.machine.capacity:
+                continue
+            if not found.retained <= {problem.operators[index].output for index in subgraph.operators}:
+                continue
+            inside = frozenset(subgraph.operators)
+            item = column(problem, inside, list(found.outputs), found.resident, found.retained)
+            size = subgraph.granularity
+            steps = _Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
+            assert steps.floor()[0] <= found.latency * (1 + 1e-9)
+            assert steps.outline()[0] <= found.latency * (1 + 1e-9)
+            seen += 1
+    assert seen > 90
+
+
+def small():
+    graph = GraphBuilder()
+    x = graph.pointwise((graph.matmul(graph.tensor(64, 64), graph.tensor(64, 96), 100),), 10)
+    graph.pointwise((graph.matmul(x, graph.tensor(96, 64), 100),), 10)
+    return graph.problem(9_000, 1)
+
+
+def test_from_the_command_line(tmp_path):
+    save_problem(tmp_path / "problem.json", small())
+    rules = ("--rules", "contest")
+    shorthaul_json("tensor", "bound", "problem.json", *rules, "--effort", "2", "--result", "bound.json", cwd=tmp_path)
+    found = shorthaul_json("tensor", "check", "problem.json", "--bound", "bound.json", *rules, cwd=tmp_path)
+    assert found["check"]["ok"]
+    document = json.loads((tmp_path / "bound.json").read_text())
+    assert found["bound"]["value"] == document["bound"]["value"]
+    document["bound"]["value"] *= 2
+    (tmp_path / "false.json").write_text(json.dumps(document))
+    false = shorthaul_json("tensor", "check", "problem.json", "--bound", "false.json", *rules, cwd=tmp_path, status=1)
+    assert [item["rule"] for item in false["check"]["violations"]] == ["certificate-sum"]
+
+
+def test_what_is_no_certificate():
+    problem = small()
+    document = certified(problem, CONTEST)
+    for name, row in (("cover", [99, 1.0]), ("cover", [0, -1.0]), ("link", [0, 0, 1.0]), ("hand_over", [0])):
+        wrong = copy.deepcopy(document)
+        wrong["certificate"][name].append(row)
+        with pytest.raises(InputError, match=f"certificate.{name}"):
+            certificate_of(problem, wrong, "bound")
+    with pytest.raises(InputError, match="holds no certificate"):
+        certificate_of(problem, {"value": 1.0}, "bound")
+    with pytest.raises(InputError, match="nothing to check"):
+        shorthaul.tensor.check(problem)
