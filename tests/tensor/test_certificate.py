@@ -86,9 +86,9 @@ def test_no_execution_is_below_the_floor():
 
 def small():
     graph = GraphBuilder()
-    x = graph.pointwise((graph.matmul(graph.tensor(64, 64), graph.tensor(64, 96), 100),), 10)
-    graph.pointwise((graph.matmul(x, graph.tensor(96, 64), 100),), 10)
-    return graph.problem(9_000, 1)
+    x = graph.pointwise((graph.matmul(graph.tensor(64, 256), graph.tensor(256, 96), 100),), 10)
+    graph.pointwise((graph.matmul(x, graph.tensor(96, 256), 100),), 10)
+    return graph.problem(3_000, 1)
 
 
 def test_from_the_command_line(tmp_path):
