@@ -6,11 +6,15 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shorthaul.tensor.cost_model import cost_kernels, exhaustion_kernels
 from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.profile import STEP, TILE, Charge, Load, Profile
 from shorthaul.tensor.model import Machine, Rules
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 #: Granularities evaluated at once.
 _MOST: Final = 20_000
@@ -37,32 +41,34 @@ class Floor:
         h = min(profile.height, machine.native_height)
         k = min(max(1, profile.k_limit), machine.native_width)
         prologues = (profile.left_prologue, profile.right_prologue) if rules.prologues_are_whole else (0, 0)
+        self._shape = (w, h)
         self._work = exhaustion_kernels.Exhaustion(costs, relaxed, np.array([w, h, k, *prologues], dtype=np.int64))
-        outline = np.empty((w, h))
-        exhaustion_kernels.outlines(self._work, outline)
-        self._outline = outline.ravel()
-        order = np.argsort(self._outline, kind="stable")
-        self._pairs = order[: np.searchsorted(self._outline[order], np.inf)]
+        #: The bound so far, infinite if no granularity fits.
+        self.value = float(self._outline().min())
+        self.is_final = np.isinf(self.value)
+        self._ranked: tuple[Integers, Floats] | None = None  # pairs of width and height, and their bounds
         self._place = 0
 
-    @property
-    def value(self) -> float:
-        """The bound so far, infinite if no granularity fits."""
-        ahead = self._outline[self._pairs[self._place]] if self._place < len(self._pairs) else np.inf
-        return float(min(self._work.floor, self._work.price, ahead))
-
-    def start(self, latency: float) -> None:
-        """Take a latency that the profile is known to have: nothing above it is looked at."""
-        self._work.price = min(self._work.price, latency)
-
-    @property
-    def is_final(self) -> bool:
-        """True when the bound grows no more."""
-        return self._place >= len(self._pairs)
+    def _outline(self) -> Floats:
+        outline = np.empty(self._shape)
+        exhaustion_kernels.outlines(self._work, outline)
+        return outline.ravel()
 
     def raise_it(self) -> None:
         """Look at some more granularities."""
-        self._place = exhaustion_kernels.exhaust(self._work, self._pairs, self._outline, self._place, _MOST)
+        if self.is_final:
+            return
+        if self._ranked is None:  # tables of all columns at once would fill the memory: made where they are needed
+            outline = self._outline()
+            order = np.argsort(outline, kind="stable")
+            self._ranked = order[: np.searchsorted(outline[order], np.inf)], outline
+        pairs, outline = self._ranked
+        self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, _MOST)
+        self.is_final = self._place >= len(pairs)
+        ahead = np.inf if self.is_final else outline[pairs[self._place]]
+        self.value = float(min(self._work.floor, self._work.price, ahead))
+        if self.is_final:
+            self._ranked = None
 
 
 def without_mixed(profile: Profile) -> Profile:
