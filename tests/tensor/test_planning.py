@@ -130,9 +130,9 @@ class TestSweep:
 
         improve = planning.improve
 
-        def lazy(problem, rules, search, *, restarts):
+        def lazy(problem, rules, search, *, restarts, bound):
             return (
-                improve(problem, rules, search, restarts=restarts)
+                improve(problem, rules, search, restarts=restarts, bound=bound)
                 if problem.machine.capacity < 12_000
                 else slow(problem, rules)
             )
