@@ -187,7 +187,7 @@ def check(
     assert plan is None or isinstance(plan, Plan)
     rules = RULES[options.rules]
     if plan is None and options.bound is None:
-        raise InputError("there is nothing to check", place="plan", cure="give a plan, a bound, or both")
+        raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
     wrong, floor = ([], None) if options.bound is None else _verified(problem, rules, options.bound)
     if plan is not None:
         replayed = replay(problem, plan, rules)
