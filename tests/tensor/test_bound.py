@@ -74,6 +74,17 @@ def test_no_long_search_beats_the_bound(name):
         hunt(seed, RULES[name], effort=1)
 
 
+def test_a_search_that_is_over_leaves_the_quick_bounds():
+    for seed in range(20):
+        problem = starved(seed, 7)
+        over = Search(effort=1)
+        over.spend(2)
+        quick, whole = lower_bound(problem, CONTEST, over), lower_bound(problem, CONTEST)
+        assert quick.details["streamed_operands"] == 0
+        assert quick.value <= whole.value
+        assert quick.details["boundary_traffic"] == whole.details["boundary_traffic"]
+
+
 def test_one_matmul_streams_both_operands():
     """8 x 8 times 8 x 8 on 4 x 4 tiles, k up to 4: both operands twice, the output once; no plan does with less."""
     tensors = (Tensor(8, 8),) * 3

@@ -233,7 +233,7 @@ def _result(
 ) -> Result[Plan, PlanExtra]:
     """Return the result of a verb that has a plan: its replay, beside the lower bound."""
     report = replayed.report()
-    floor = lower_bound(problem, RULES[options.rules]) if floor is None else floor
+    floor = lower_bound(problem, RULES[options.rules], search) if floor is None else floor
     status = Status.INVALID
     if report.ok and report.cost is not None:
         status = Status.OPTIMAL if floor.is_met_by(report.cost["latency"]) else Status.FEASIBLE

@@ -13,10 +13,10 @@ from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
 
 
-def lower_bound(problem: Problem, rules: Rules) -> Bound:
+def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) -> Bound:
     """Return the largest of three bounds on the latency: compute, boundary traffic, and streamed operands.
 
-    ``details`` holds all three.
+    ``details`` holds all three. The last is left out where ``search`` ends before it is found.
 
     >>> from shorthaul.tensor.workloads.cases import example_1
     >>> from shorthaul.tensor.model import SPEC
@@ -24,10 +24,11 @@ def lower_bound(problem: Problem, rules: Rules) -> Bound:
     3276.8
     """
     machine = problem.machine
-    streams = Streams(problem, rules)
+    search = Search() if search is None else search
+    streams = Streams(problem, rules, search)
     compute = math.fsum(streams.compute(operator) for operator in range(len(problem.operators)))
     boundary = _boundary(problem)
-    streamed = _streamed(problem, streams)
+    streamed = _streamed(problem, streams, search)
     traffic = boundary / machine.bandwidth
     method, value = max(
         [("compute", compute), ("boundary traffic", traffic), ("streamed operands", streamed.value)],
@@ -58,7 +59,7 @@ def proven_bound(problem: Problem, rules: Rules, search: Search) -> Bound:
     >>> proven_bound(example_5(), CONTEST, Search(effort=1)).value
     6915.2
     """
-    formula = lower_bound(problem, rules)
+    formula = lower_bound(problem, rules, search)
     prices = column_prices(problem, rules, search)
     if prices is None or prices.value <= formula.value * (1 + TOLERANCE):
         return formula
@@ -88,10 +89,14 @@ class _Streamed(NamedTuple):
     proof: str
 
 
-def _streamed(problem: Problem, streams: Streams) -> _Streamed:
+def _streamed(problem: Problem, streams: Streams, search: Search) -> _Streamed:
     """Return the bound from the prices of :class:`Streams`, at the best weight of compute against traffic."""
     bandwidth = problem.machine.bandwidth
-    prices = [streams.prices(operator) for operator in range(len(problem.operators))]
+    prices: list[list[Price]] = []
+    for operator in range(len(problem.operators)):
+        if not streams.is_complete or search.expired():
+            return _Streamed(0.0, "The time was up before it was found.")
+        prices.append(streams.prices(operator))
     # Every graph output is stored by its producer; no slice of these graph inputs is among those streamed.
     stored = [tensor for tensor in problem.graph_outputs if problem.producer[tensor] is not None]
     unclaimed = [t for t in problem.graph_inputs if problem.consumers[t] and streams.kinds[t] <= {(TILE, TILE)}]

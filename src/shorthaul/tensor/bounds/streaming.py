@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from shorthaul.core.search import Search
 from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, PADDED, ROWS_EXACT, STEP, TILE
 from shorthaul.tensor.model import Problem, Rules
 
@@ -51,9 +52,13 @@ class _Side:
 
 
 class Streams:
-    """The prices of all operators of a problem."""
+    """The prices of all operators of a problem.
 
-    def __init__(self, problem: Problem, rules: Rules) -> None:
+    Collecting their roles takes time quadratic in the operators. ``is_complete`` is false if ``search`` ended before:
+    then no operator may be priced, and :meth:`compute` takes every slice as charged along its cheapest axis.
+    """
+
+    def __init__(self, problem: Problem, rules: Rules, search: Search) -> None:
         self.problem = problem
         self.rules = rules
         machine = problem.machine
@@ -66,11 +71,12 @@ class Streams:
         self.kinds: list[set[tuple[int, int]]] = [set() for _ in problem.tensors]
         self.marks: list[set[int]] = [set() for _ in problem.tensors]
         self.roles: list[set[_Role]] = [set() for _ in problem.operators]
-        self._walk()
+        self.is_complete = self._walk(search)
         self.users = [
             [index for index in consumers if problem.operators[index].is_matmul] for consumers in problem.consumers
         ]
         self.through = cache(self._through)
+        self.company = cache(self._company)
 
     def prices(self, operator: int) -> list[Price]:
         """Return the prices of an operator in all its roles; it costs one of them at least wherever it is executed."""
@@ -81,7 +87,7 @@ class Streams:
 
     def compute(self, operator: int) -> float:
         """Return the least time that an operator takes to compute its whole output once."""
-        marks = self.marks[self.problem.operators[operator].output]
+        marks = self.marks[self.problem.operators[operator].output] if self.is_complete else (ROWS_EXACT, COLUMNS_EXACT)
         return min(self._charge(operator, exact) for exact in (PADDED, *marks))
 
     def _charge(self, operator: int, exact: int) -> float:
@@ -95,8 +101,8 @@ class Streams:
             columns = math.ceil(columns)
         return self.problem.operators[operator].base_cost * rows * columns
 
-    def _walk(self) -> None:
-        """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for."""
+    def _walk(self, search: Search) -> bool:
+        """Collect which slices of every tensor, and of every MatMul, some subgraph may ask for; False if cut short."""
         problem = self.problem
         for operator in problem.operators:
             if not operator.is_matmul:
@@ -105,6 +111,8 @@ class Streams:
         for sink, operator in enumerate(problem.operators):
             if not operator.is_matmul:
                 continue
+            if search.expired():
+                return False
             left, right = operator.inputs
             stack = [(left, TILE, STEP, COLUMNS_EXACT), (right, STEP, TILE, ROWS_EXACT)]
             seen = set()
@@ -126,6 +134,7 @@ class Streams:
                     stack += [(left, rows, FULL, COLUMNS_EXACT), (right, FULL, columns, ROWS_EXACT)]
                 else:
                     stack += [(item, rows, columns, exact) for item in above.inputs]
+        return True
 
     def _sink_traffic(self, operator: int) -> float:
         """Return what a MatMul that is nothing but a sink has to load, in elements."""
@@ -161,9 +170,12 @@ class Streams:
         MatMuls in one subgraph may use the same slices, so they share alike; Pointwise operators get nothing then.
         Whoever is in a subgraph with a mere sink is connected to it without the MatMuls that use its output.
         """
-        near = self._company(operator)
+        users = self.users[tensor]
         sides = self.problem.operators[operator].inputs.count(tensor)
-        return 1 / (sides * sum(user in near for user in self.users[tensor]))
+        if len(users) == 1:  # nobody to share with: the walk through the graph is saved
+            return 1 / sides
+        near = self.company(operator)
+        return 1 / (sides * sum(user in near for user in users))
 
     def _share(self, tensor: int, operator: int) -> float:
         """Return the share of a tensor's loads that ``operator`` may claim wherever it is."""

@@ -60,7 +60,7 @@ def improve(
     if start is None:
         return one_operator_per_subgraph(problem, rules)
     search.spend(groups.work)
-    bound = lower_bound(problem, rules) if bound is None else bound
+    bound = lower_bound(problem, rules, search) if bound is None else bound
     search.report(best=start.latency, bound=bound.value)
     if search.time_limit_s is not None:
         # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.
