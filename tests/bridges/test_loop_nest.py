@@ -6,9 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.reference.affine_interpreter import Interpreter
 
+from shorthaul.affine.frontend.parser import parse
+from shorthaul.affine.frontend.symbols import element_bytes, symbols
+from shorthaul.affine.workloads.cases import CASES, kernel_text
+from shorthaul.affine.workloads.cases import kernel as program_of
 from shorthaul.bridges.loop_nest import LoopNestOptions, cdag_source
 from shorthaul.core.errors import InputError
+from shorthaul.pebble import plan
 
 KERNEL = """
 void f(int n, float a[n], double s[1]) {
@@ -75,3 +81,24 @@ def test_sizes_belong_to_c_files() -> None:
     done = shorthaul("pebble", "bound", "dwt:n=8,d=3,word=1", "--size", "N=3")
     assert done.returncode == 2
     assert "--size: does not apply" in done.stderr
+
+
+@pytest.mark.parametrize("name", [one.name for one in CASES])
+def test_built_in_kernels_move_their_inputs_and_outputs_where_all_fits(name: str, tmp_path: Path) -> None:
+    """Inputs are elements read before they are written, outputs values that nothing reads, as the C code runs."""
+    text = kernel_text(name)
+    sizes = dict.fromkeys(program_of(name).parameters, 3)
+    path = tmp_path / "kernel.c"
+    path.write_text(text)
+    region = parse(text)
+    ran = Interpreter(region, sizes, set(symbols(region).data)).run()
+    read = set().union(*ran.reads.values())
+    inputs, unread = {one for one in read if one[0] == "input"}, set(ran.instances) - read
+    cdag = cdag_source(str(path), LoopNestOptions(size=",".join(f"{name}={n}" for name, n in sizes.items()))).workload
+    assert cdag.n == len(inputs) + len(ran.instances)
+    result = plan(cdag, budget=int(cdag.weights.sum()), method="belady")
+    declared = symbols(region).declared
+    assert result.cost["loads"] == sum(element_bytes(declared[array]) for _, array, *_ in inputs)
+    assert result.cost["stores"] == cdag.weights[cdag.outputs()].sum()
+    assert (len(cdag.inputs()), len(cdag.outputs())) == (len(inputs), len(unread))
+    assert result.status.value == "optimal"

@@ -109,7 +109,7 @@ def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     pyramid = case("pyramid:n=6,word=1").workload
     inner = parts.recomputing(pyramid, range(7, 28))
     assert inner is not None
-    assert not inner.given.any()
+    assert not inner.cdag.given.any()
     assert inner.outside[:6].tolist() == [2] * 6
     assert parts.excess_recomputing(inner, 4, search=Search()) > 0
 

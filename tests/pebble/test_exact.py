@@ -14,11 +14,17 @@ from shorthaul.pebble.states.layered_search import layered
 
 
 def random_cdag(rng: np.random.Generator, n: int, most: int) -> Cdag:
+    """A random CDAG in topological order; on some, values are computed from nothing."""
+    fewest = int(rng.random() < 0.7)
     edges = {
-        (int(p), v) for v in range(1, n) for p in rng.choice(v, size=min(v, int(rng.integers(1, 4))), replace=False)
+        (int(p), v) for v in range(1, n) for p in rng.choice(v, min(v, int(rng.integers(fewest, 4))), replace=False)
     }
-    sources, targets = zip(*sorted(edges), strict=True)
-    return build(rng.integers(1, most + 1, n), list(sources), list(targets))
+    edges.add((0, n - 1))
+    sources, targets = (np.array([edge[end] for edge in sorted(edges)], dtype=np.int64) for end in (0, 1))
+    first, is_read = np.ones(n, dtype=bool), np.zeros(n, dtype=bool)
+    first[targets], is_read[sources] = False, True
+    given = first & is_read & (rng.random(n) < rng.choice([0.3, 0.8, 1.0]))
+    return build(rng.integers(1, most + 1, n), sources, targets, given=given)
 
 
 def sample(seed: int, largest: int) -> tuple[Cdag, int]:

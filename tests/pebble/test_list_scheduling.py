@@ -42,8 +42,8 @@ def test_running_counts_agree_with_their_plain_twin() -> None:
         order = fused.order_of_groups(cdag.order)
         rules = kernels.Rules(0.0, 1.0, 1.0, 1, 1, 8, 8)
         state = kernels.State(
-            parents.starts, parents.targets, children.starts, children.targets, cdag.weights, order, rules, budget,
-            random,
+            parents.starts, parents.targets, children.starts, children.targets, cdag.weights,
+            cdag.given.view(np.uint8), order, rules, budget, random,
         )  # fmt: skip
         for node in order.tolist():
             kernels.compute(state, node)

@@ -28,7 +28,7 @@ def excess_of(cdag: Cdag, budget: int, order: IntArray, penalty: float, limit: i
 
 def with_repeats(cdag: Cdag, rng: np.random.Generator) -> IntArray:
     """An order that computes some values again, anywhere after the first time."""
-    order = [v for v in cdag.order.tolist() if cdag.parents.neighbours(v).size]
+    order = [v for v in cdag.order.tolist() if not cdag.given[v]]
     for _ in range(int(rng.integers(0, 5))):
         node = order[int(rng.integers(0, len(order)))]
         order.insert(int(rng.integers(order.index(node) + 1, len(order) + 1)), node)

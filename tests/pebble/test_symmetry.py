@@ -24,7 +24,9 @@ def doubled(cdag: Cdag, rng: np.random.Generator) -> Cdag:
     weights = np.empty(len(kept), dtype=np.int64)
     weights[name[kept]] = np.concatenate([cdag.weights, cdag.weights[~given]])
     ends = [np.concatenate([side, copy[side]]) for side in (sources, targets)]
-    return build(weights, name[ends[0]], name[ends[1]])
+    starts = np.empty(len(kept), dtype=bool)
+    starts[name[kept]] = np.concatenate([given, given[~given]])
+    return build(weights, name[ends[0]], name[ends[1]], given=starts)
 
 
 def searches_agree(seeds: range, largest: int) -> int:

@@ -11,7 +11,7 @@ def fused_heads(cdag: Cdag, most: int, *, with_largest: bool) -> list[int]:
 
     def operands(v: int) -> list[int]:
         """The computed operands that only v reads, in topological order."""
-        mine = [p for p in cdag.parents.neighbours(v).tolist() if cdag.parents.neighbours(p).size]
+        mine = [p for p in cdag.parents.neighbours(v).tolist() if not cdag.given[p]]
         return sorted((p for p in mine if cdag.children.neighbours(p).size == 1), key=place.__getitem__)
 
     def size(v: int) -> int:
@@ -19,7 +19,7 @@ def fused_heads(cdag: Cdag, most: int, *, with_largest: bool) -> list[int]:
 
     def head(v: int) -> int:
         readers = cdag.children.neighbours(v).tolist()
-        if not cdag.parents.neighbours(v).size or len(readers) != 1 or size(v) > most:
+        if cdag.given[v] or len(readers) != 1 or size(v) > most:
             return v
         largest = max(operands(readers[0]), key=size)
         return v if largest == v and not with_largest else head(readers[0])

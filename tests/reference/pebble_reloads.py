@@ -15,7 +15,7 @@ def computed_again(cdag: Cdag, plan: Plan, budget: int) -> Plan:
     moves: list[tuple[Move, int]] = []
     for kind, v in plan:
         steps = [(kind, v)]
-        if kind == Move.LOAD and v not in red and operands[v]:
+        if kind == Move.LOAD and v not in red and not cdag.given[v]:
             missing = operands[v] - red
             extra = sum(weight[p] for p in missing)
             held = sum(weight[u] for u in red)

@@ -29,7 +29,10 @@ class Cdag:
     ``weights`` has shape (n,), positive int64. ``parents`` and ``children`` hold the edges from both ends; the parents
     of a node keep the order in which the edges were given (operands). ``order`` is a topological order, the identity
     where every edge goes from a lower to a higher index. ``ids`` are the names of the nodes in documents, None where
-    they are the indices. Inputs have no parents and start in slow memory; outputs have no children and must end there.
+    they are the indices. ``given`` (shape (n,)) tells which nodes are inputs: they have no parents and start in slow
+    memory.
+    Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
+    memory.
 
     Made by :func:`build`, which checks it.
     """
@@ -38,6 +41,7 @@ class Cdag:
     parents: Csr
     children: Csr
     order: IntArray
+    given: BoolArray
     ids: tuple[NodeId, ...] | None = None
     name: str = ""
 
@@ -52,16 +56,20 @@ class Cdag:
         return len(self.parents.targets)
 
     def is_input(self) -> BoolArray:
-        """True where a node has no parents, shape (n,)."""
-        return np.asarray(self.parents.degrees() == 0)
+        """True where a node is an input, shape (n,)."""
+        return self.given
 
     def is_output(self) -> BoolArray:
         """True where a node has no children, shape (n,)."""
         return np.asarray(self.children.degrees() == 0)
 
     def inputs(self) -> IntArray:
-        """The nodes without parents, ascending."""
-        return np.flatnonzero(self.is_input())
+        """The inputs, ascending."""
+        return np.flatnonzero(self.given)
+
+    def constants(self) -> IntArray:
+        """The nodes that are computed from nothing, ascending."""
+        return np.flatnonzero((self.parents.degrees() == 0) & ~self.given)
 
     def outputs(self) -> IntArray:
         """The nodes without children, ascending."""
@@ -95,6 +103,7 @@ class Cdag:
             ("nodes", self.n),
             ("edges", self.edges),
             ("inputs", len(self.inputs())),
+            ("constants", len(self.constants())),
             ("outputs", len(self.outputs())),
             ("weight", int(self.weights.sum())),
             ("least budget", self.least_budget()),
@@ -108,6 +117,7 @@ def build(
     sources: npt.ArrayLike,
     targets: npt.ArrayLike,
     *,
+    given: BoolArray | None = None,
     ids: Sequence[NodeId] | None = None,
     name: str = "",
 ) -> Cdag:
@@ -123,6 +133,8 @@ def build(
         Where each edge begins, indices below n.
     targets : npt.ArrayLike
         Where each edge ends.
+    given : BoolArray | None
+        Which nodes are inputs, shape (n,); others without parents are computed from nothing. None: all without parents.
     ids : Sequence[NodeId] | None
         The names of the nodes; None: their indices.
     name : str, default ''
@@ -136,8 +148,8 @@ def build(
     Raises
     ------
     InputError
-        If there is no node, a weight is no positive integer, an edge leads to no node, there is a cycle, or a node
-        has no edge.
+        If there is no node, a weight is no positive integer, an edge leads to no node, there is a cycle, or an input
+        has parents or is read by nothing.
 
     Examples
     --------
@@ -152,7 +164,17 @@ def build(
     parents = from_arrays(n, stop, start)
     children = from_arrays(n, start, stop)
     order = _order(children, start, stop, names)
-    isolated = np.flatnonzero((parents.degrees() == 0) & (children.degrees() == 0))
+    first = parents.degrees() == 0
+    starts = first if given is None else np.asarray(given, dtype=np.bool_)
+    computed = np.flatnonzero(starts & ~first)
+    if len(computed):
+        raise InputError(
+            "an input is computed from other nodes",
+            place="nodes",
+            value=_listed(computed.tolist(), names),
+            cure="drop the edges into it, or do not call it an input",
+        )
+    isolated = np.flatnonzero(starts & (children.degrees() == 0))
     if len(isolated):
         raise InputError(
             "a node has no edge: it is neither computed nor used",
@@ -160,7 +182,7 @@ def build(
             value=_listed(isolated.tolist(), names),
             cure="drop it, or give it an edge",
         )
-    return Cdag(sizes, parents, children, order, names, name)
+    return Cdag(sizes, parents, children, order, starts, names, name)
 
 
 def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name: str = "") -> Cdag:
@@ -218,7 +240,7 @@ def require_budget(cdag: Cdag, budget: int) -> None:
 def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray:
     given = np.asarray(weights)
     if given.ndim != 1 or len(given) == 0:
-        raise InputError("has no nodes", place="nodes", allowed="at least two nodes and an edge")
+        raise InputError("has no nodes", place="nodes", allowed="at least one node")
     if given.dtype.kind not in "iu":
         raise InputError("must be integers", place="weights", value=str(given.dtype), cure="scale the data sizes")
     low = int(given.argmin())

@@ -52,8 +52,8 @@ class Kernel:
 def kernel_of(cdag: Cdag) -> Kernel:
     """Return the kernel that ``cdag`` is: a wavelet transform, a matrix-vector product, else weighted sums.
 
-    For other graphs, every node is a sum of its operands with coefficients from the node's index, evaluated directly
-    in topological order.
+    For other graphs, every node is a sum of its operands with coefficients from the node's index, and a constant a
+    number from its index, evaluated directly in topological order.
     """
     if dwt.recognise(cdag) is not None:
         return _haar(cdag)
@@ -95,6 +95,7 @@ class _Memory:
 
     def play(self, plan: Plan) -> None:
         starts, parents = self._cdag.parents.starts.tolist(), self._cdag.parents.targets.tolist()
+        given = self._cdag.given.tolist()
         for time, (kind, node) in enumerate(zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True)):
             if kind == Move.LOAD:
                 self._put(time, node, self._read(self._slow, node, time))
@@ -102,7 +103,7 @@ class _Memory:
                 self._slow[node] = self._read(self._fast, node, time)
             elif kind == Move.COMPUTE:
                 operands = parents[starts[node] : starts[node + 1]]
-                if not operands:
+                if given[node]:
                     self._refuse(time, node, "is an input and cannot be computed")
                 self._put(time, node, self._operation(node, [self._read(self._fast, p, time) for p in operands]))
             else:
@@ -182,15 +183,15 @@ def _matrix_vector(cdag: Cdag, mvm: matrix_vector.Mvm) -> Kernel:
 
 def _sums(cdag: Cdag) -> Kernel:
     def operation(node: int, operands: list[float]) -> float:
+        if not operands:
+            return 1.0 + node % 5
         return sum((1 + (7 * node + 3 * i) % 5) * value for i, value in enumerate(operands)) / (3 * len(operands))
 
     def direct(data: FloatArray) -> FloatArray:
         value = np.zeros(cdag.n)
         value[cdag.inputs()] = data
-        for node in cdag.order.tolist():
-            operands = cdag.parents.neighbours(node)
-            if len(operands):
-                value[node] = operation(node, value[operands].tolist())
+        for node in cdag.order[~cdag.given[cdag.order]].tolist():
+            value[node] = operation(node, value[cdag.parents.neighbours(node)].tolist())
         return value[cdag.outputs()]
 
     return Kernel("weighted sums", operation, direct)

@@ -28,7 +28,8 @@ def other(kernels: ModuleType, name: str) -> ModuleType:
 def graph_of(kernels: ModuleType, cdag: Cdag) -> Any:
     parents, children = cdag.parents, cdag.children
     moves = other(kernels, ROOM + "order_moves_kernels")
-    return moves.Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights)
+    given = cdag.given.view(np.uint8)
+    return moves.Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights, given)
 
 
 def cooling_of(kernels: ModuleType, rng: np.random.Generator, *, steps: int, penalty: float) -> Any:
@@ -127,8 +128,8 @@ def anneals_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def computes_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
     cdag, budget, _, plan = problem(rng)
     moves = kernels.Moves(plan.kinds, plan.nodes, cdag.n)
-    parents = cdag.parents
-    kernels.compute_again(moves, cdag.weights, parents.starts, parents.targets, budget + int(rng.integers(9)))
+    parents, given, room = cdag.parents, cdag.given.view(np.uint8), budget + int(rng.integers(9))
+    kernels.compute_again(moves, cdag.weights, given, parents.starts, parents.targets, room)
     kinds, nodes = np.asarray(moves.new_kinds)[: moves.count], np.asarray(moves.new_nodes)[: moves.count]
     keep = np.zeros(moves.count, np.uint8)
     kernels.needed(kinds, nodes, cdag.is_output().view(np.uint8), keep)

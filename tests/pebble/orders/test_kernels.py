@@ -36,8 +36,8 @@ def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     again = rng.integers(0, len(order), 3)
     order = np.insert(order, np.minimum(again + rng.integers(1, 9, 3), len(order)), order[again])
     replay = kernels.Replay(
-        order, cdag.parents.starts, cdag.parents.targets, cdag.weights, cdag.is_output().view(np.uint8),
-        cdag.least_budget() + int(rng.integers(0, 9)), float(rng.choice([1.0, 2.0])),
+        order, cdag.parents.starts, cdag.parents.targets, cdag.weights, cdag.given.view(np.uint8),
+        cdag.is_output().view(np.uint8), cdag.least_budget() + int(rng.integers(0, 9)), float(rng.choice([1.0, 2.0])),
     )  # fmt: skip
     while not kernels.advance(replay, 7):
         pass
@@ -49,7 +49,7 @@ def fused(kernels: ModuleType, rng: np.random.Generator) -> Any:
     most, with_largest = int(rng.integers(0, 9)), bool(rng.random() < 0.5)
     children = cdag.children
     return kernels.fused_heads(
-        cdag.order, cdag.parents.starts, children.starts, children.targets, most, with_largest
+        cdag.order, cdag.given.view(np.uint8), children.starts, children.targets, most, with_largest
     )  # fmt: skip
 
 
@@ -62,8 +62,9 @@ def scheduler(memory: ModuleType, rng: np.random.Generator) -> Any:
     order = cdag.order[~cdag.is_input()[cdag.order]]
     parents, children = cdag.parents, cdag.children
     state = memory.State(
-        parents.starts, parents.targets, children.starts, children.targets, cdag.weights, order, rules, capacity, random
-    )
+        parents.starts, parents.targets, children.starts, children.targets, cdag.weights, cdag.given.view(np.uint8),
+        order, rules, capacity, random,
+    )  # fmt: skip
     return state, capacity
 
 

@@ -59,18 +59,21 @@ class ConcreteCdag:
         return lists
 
     def document(self, name: str = "") -> CdagDocument:
-        """Return the ``shorthaul/cdag`` document; isolated vertices, which the game never touches, are left out."""
+        """Return the ``shorthaul/cdag`` document; inputs that nothing reads, which nobody moves, are left out."""
         sinks = np.repeat(np.arange(self.n), np.diff(self.starts))
-        used = np.zeros(self.n, dtype=np.bool_)
+        used = np.arange(self.n) >= self.inputs
         used[self.operands] = True
-        used[sinks] = True
+        from_nothing = (np.arange(self.n) >= self.inputs) & (np.diff(self.starts) == 0)
         ids = [self.label(vertex) for vertex in range(self.n)]
         weights = self.weights.tolist()
         return {
             "kind": "shorthaul/cdag",
             "version": 1,
             "name": name,
-            "nodes": [{"id": ids[v], "weight": weights[v]} for v in np.flatnonzero(used).tolist()],
+            "nodes": [
+                {"id": ids[v], "weight": weights[v]} | ({"input": False} if from_nothing[v] else {})
+                for v in np.flatnonzero(used).tolist()
+            ],
             "edges": [[ids[a], ids[b]] for a, b in zip(self.operands.tolist(), sinks.tolist(), strict=True)],
         }
 

@@ -149,7 +149,7 @@ class Pool:
         game = parts.recomputing(self._cdag, nodes)
         if game is None:
             return 0
-        key = (*_key(game.cdag), game.given.tobytes(), game.outside.tobytes())
+        key = (*_key(game.cdag), game.outside.tobytes())
         if key not in self._alike:
             self._alike[key] = parts.excess_recomputing(game, self._budget, search=self._search.part(share))
         return self._alike[key]
@@ -229,8 +229,8 @@ class Pool:
     def _cones(self, *, up: bool, most: int) -> frozenset[int]:
         """Return what some outputs are computed from, much of it shared; going up, what is computed from inputs."""
         cdag = self._cdag
-        ends = (cdag.inputs() if up else cdag.outputs()).tolist()
-        links = cdag.children if up else cdag.parents
+        links, ended = (cdag.children, cdag.parents) if up else (cdag.parents, cdag.children)
+        ends = np.flatnonzero(ended.degrees() == 0).tolist()
         chosen = self._reached(int(ends[int(self._rng.integers(len(ends)))]), links)
         while True:
             others = [self._reached(end, links) for end in ends if end not in chosen]
@@ -293,4 +293,5 @@ class Pool:
 
 def _key(part: Cdag) -> tuple[bytes, ...]:
     """Return what parts that are alike have in common."""
-    return part.weights.tobytes(), part.parents.starts.tobytes(), part.parents.targets.tobytes()
+    parents = part.parents
+    return part.weights.tobytes(), part.given.tobytes(), parents.starts.tobytes(), parents.targets.tobytes()

@@ -43,13 +43,14 @@ def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     np.add.at(outside, heads[~inner], cdag.weights[operands[~inner]])
     gated = np.flatnonzero(outside > 0)
     weights = np.concatenate([cdag.weights[chosen], outside[gated]])
+    given = np.concatenate([cdag.given[chosen], np.ones(len(gated), dtype=np.bool_)])
     sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
     targets = np.concatenate([heads[inner], gated])
     used = np.unique(np.concatenate([sources, targets]))
     if len(used) < len(weights):
         place = np.cumsum(np.isin(np.arange(len(weights)), used)) - 1
-        weights, sources, targets = weights[used], place[sources], place[targets]
-    return build(weights, sources, targets)
+        weights, given, sources, targets = weights[used], given[used], place[sources], place[targets]
+    return build(weights, sources, targets, given=given)
 
 
 def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
@@ -73,10 +74,10 @@ def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
     number[used] = np.arange(len(used))
     room = cdag.needs() - cdag.weights
     np.subtract.at(room, targets[inner], cdag.weights[sources[inner]])
-    given = cdag.is_input()[used]
+    given = cdag.given[used]
     outside = np.where(given, 0, room[used])
-    part = build(cdag.weights[used], number[sources[inner]], number[targets[inner]])
-    return recomputation.Game(part, given, outside)
+    part = build(cdag.weights[used], number[sources[inner]], number[targets[inner]], given=given)
+    return recomputation.Game(part, outside)
 
 
 def excess(part: Cdag, budget: int, *, search: Search) -> int | None:

@@ -96,7 +96,9 @@ def _least_among(
 
 
 def _wavefront(cdag: Cdag, part: IntArray) -> kernels.Wavefront:
-    return kernels.Wavefront(part, cdag.weights, cdag.parents.starts, cdag.parents.targets)
+    return kernels.Wavefront(
+        part, cdag.weights, cdag.given.view(np.uint8), cdag.parents.starts, cdag.parents.targets
+    )  # fmt: skip
 
 
 def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> int:
@@ -117,13 +119,12 @@ def _excess(cut: kernels.Wavefront, saved: int, enough: int, search: Search) -> 
 def _best(cdag: Cdag, part: IntArray, chosen: IntArray, rooms: list[int], search: Search) -> int:
     """Return the largest excess that a wavefront at a node of ``chosen`` proves within ``part``."""
     cut, best = _wavefront(cdag, part), 0
-    for node in chosen.tolist():
-        if cdag.parents.starts[node + 1] > cdag.parents.starts[node]:
-            for times in (1, 2):
-                kernels.begin(cut, node, times, _NOTHING, _NOTHING)
-                best = max(best, _excess(cut, times * rooms[node], 2**59, search))
-                if search.expired():
-                    return best
+    for node in chosen[~cdag.given[chosen]].tolist():
+        for times in (1, 2):
+            kernels.begin(cut, node, times, _NOTHING, _NOTHING)
+            best = max(best, _excess(cut, times * rooms[node], 2**59, search))
+            if search.expired():
+                return best
     return best
 
 

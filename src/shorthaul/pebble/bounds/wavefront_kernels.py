@@ -21,6 +21,7 @@ class Wavefront:
     part: cython.const_longlong[::1]
     inside: cython.longlong[::1]  # positions in the part, -1 elsewhere
     weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
     starts: cython.const_longlong[::1]
     parents: cython.const_longlong[::1]
     tails: cython.longlong[::1]
@@ -34,12 +35,14 @@ class Wavefront:
         self,
         part: cython.const_longlong[::1],
         weights: cython.const_longlong[::1],
+        given: cython.const_uchar[::1],
         starts: cython.const_longlong[::1],
         parents: cython.const_longlong[::1],
     ) -> None:
         self.part = part
         self.inside = np.full(weights.shape[0], -1, np.int64)
         self.weights = weights
+        self.given = given
         self.starts = starts
         self.parents = parents
         self.edges = _count_edges(self)
@@ -126,7 +129,7 @@ def _begin(
         v = cut.part[i]
         if i != own:
             cut.net.capacities[nodes + 6 * i] = cut.weights[v]
-            if times == 2 and cut.starts[v + 1] > cut.starts[v]:
+            if times == 2 and not cut.given[v]:
                 cut.net.capacities[nodes + 6 * i] += cut.weights[v]
     for e in range(cut.starts[node], cut.starts[node + 1]):
         p = cut.inside[cut.parents[e]]

@@ -28,7 +28,13 @@ from shorthaul.core.files.columns import (
     write_columns,
     write_head,
 )
-from shorthaul.pebble.formats.graphs import from_dependencies, read_dot, read_hyperdag, read_matrix_market
+from shorthaul.pebble.formats.graphs import (
+    from_dependencies,
+    inputs_of,
+    read_dot,
+    read_hyperdag,
+    read_matrix_market,
+)
 from shorthaul.pebble.model import Cdag, NodeId, build
 from shorthaul.pebble.plan import Move, Plan
 
@@ -109,11 +115,12 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
         near = nearest_name(unknown, ("nodes", "edges", "name"))
         raise InputError("unknown key", place=unknown, allowed="kind, version, name, nodes, edges", nearest=near)
     number: dict[NodeId, int] = {}
-    weights = []
+    weights: list[int] = []
+    given: dict[int, bool] = {}
     for i, node in enumerate(nodes):
         place = f"nodes[{i}]"
-        if not isinstance(node, dict) or not set(node) <= {"id", "weight"} or "id" not in node:
-            raise InputError("is no node", place=place, value=node, allowed='{"id": ..., "weight": ...}')
+        if not isinstance(node, dict) or not set(node) <= {"id", "weight", "input"} or "id" not in node:
+            raise InputError("is no node", place=place, value=node, allowed='{"id": ..., "weight": ..., "input": ...}')
         key = node["id"]
         if not _is_id(key):
             raise InputError("is no name", place=f"{place}.id", value=key, allowed="an integer or a text")
@@ -121,6 +128,12 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
             raise InputError("is given twice", place=f"{place}.id", value=key, cure="give every node its own id")
         number[key] = i
         weights.append(_weight(node.get("weight", 1), f"{place}.weight"))
+        if "input" in node:
+            if not isinstance(node["input"], bool):
+                raise InputError(
+                    "is no truth value", place=f"{place}.input", value=node["input"], allowed="true, false"
+                )
+            given[i] = node["input"]
     starts, stops = [], []
     for i, edge in enumerate(edges):
         if not isinstance(edge, list) or len(edge) != 2:
@@ -132,7 +145,9 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
         starts.append(number[edge[0]])
         stops.append(number[edge[1]])
     ids = None if list(number) == list(range(len(number))) else list(number)
-    return build(np.array(weights, dtype=np.int64), starts, stops, ids=ids, name=str(fields.get("name", name)))
+    inputs = inputs_of(len(weights), stops, given)
+    title = str(fields.get("name", name))
+    return build(np.array(weights, dtype=np.int64), starts, stops, given=inputs, ids=ids, name=title)
 
 
 def _expect_cdag(document: Any) -> Any:
@@ -191,15 +206,19 @@ def _weight(value: Any, place: str) -> int:
 
 
 def cdag_document(cdag: Cdag) -> dict[str, Any]:
-    """Return ``cdag`` as a ``shorthaul/cdag`` document."""
+    """Return ``cdag`` as a ``shorthaul/cdag`` document; a node computed from nothing has ``"input": false``."""
     sources, targets = cdag.edge_arrays()
     names = [cdag.id_of(node) for node in range(cdag.n)]
-    weights = cdag.weights.tolist()
+    nodes: list[dict[str, Any]] = [
+        {"id": name, "weight": weight} for name, weight in zip(names, cdag.weights.tolist(), strict=True)
+    ]
+    for constant in cdag.constants().tolist():
+        nodes[constant]["input"] = False
     return {
         "kind": CDAG_KIND,
         "version": 1,
         "name": cdag.name,
-        "nodes": [{"id": name, "weight": weight} for name, weight in zip(names, weights, strict=True)],
+        "nodes": nodes,
         "edges": [[names[a], names[b]] for a, b in zip(sources.tolist(), targets.tolist(), strict=True)],
     }
 

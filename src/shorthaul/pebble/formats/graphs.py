@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.model import Cdag, NodeId, build
+from shorthaul.pebble.model import BoolArray, Cdag, NodeId, build
 
 IntArray = npt.NDArray[np.int64]
 
@@ -208,7 +208,8 @@ def from_sparse(matrix: Any) -> Cdag:
 def from_networkx(graph: Any) -> Cdag:
     """Return the CDAG of a ``networkx.DiGraph``; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    Raises :class:`InputError` for an undirected graph and for weights that are no positive integers.
+    A node without predecessors whose attribute ``input`` is False is computed from nothing. Raises
+    :class:`InputError` for an undirected graph and for weights that are no positive integers.
     """
     if not graph.is_directed():
         raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
@@ -217,7 +218,8 @@ def from_networkx(graph: Any) -> Cdag:
         dependencies[stop].append(start)
     sizes = {node: item.get("weight", 1) for node, item in graph.nodes(data=True)}
     weights = {node: item.item() if hasattr(item, "item") else item for node, item in sizes.items()}
-    return from_dependencies(dependencies, weights=weights, name=str(graph.name))
+    constants = {node for node, item in graph.nodes(data=True) if not item.get("input", True)}
+    return _from_lists(dependencies, weights, constants, str(graph.name))
 
 
 def _triangular_solve(lower: list[tuple[int, int]], n: int, file: str | Path | None) -> Cdag:
@@ -254,8 +256,9 @@ _DOT_TOKEN = re.compile(
 def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     """Return the CDAG of a DOT digraph; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    Subgraphs are read as part of the graph; ports and other attributes are ignored. Raises :class:`InputError` with
-    the line of whatever cannot be read.
+    A node that nothing leads to and that has ``input=false`` is computed from nothing. Subgraphs are read as part of
+    the graph; ports and other attributes are ignored. Raises :class:`InputError` with the line of whatever cannot be
+    read.
 
     >>> read_dot("digraph { a [weight=2]; a -> b -> c; a -> c }").ids
     ('a', 'b', 'c')
@@ -268,16 +271,18 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     if words.count("{") != words.count("}"):
         raise InputError("its braces do not match", file=file, allowed="as many { as }")
     weights: dict[str, int] = {}
+    given: dict[str, bool] = {}
     edges: list[tuple[str, str]] = []
     position = head + 1
     while position < len(tokens):
-        position = _dot_statement(tokens, position, weights, edges, file)
+        position = _dot_statement(tokens, position, weights, given, edges, file)
     number = {name: i for i, name in enumerate(weights)}
     starts, stops = [number[a] for a, _ in edges], [number[b] for _, b in edges]
     return build(
         np.array(list(weights.values()), dtype=np.int64),
         starts,
         stops,
+        given=inputs_of(len(number), stops, {number[node]: is_input for node, is_input in given.items()}),
         ids=list(number),
         name="" if file is None else str(file),
     )
@@ -302,6 +307,7 @@ def _dot_statement(
     tokens: list[tuple[str, bool, int]],
     position: int,
     weights: dict[str, int],
+    given: dict[str, bool],
     edges: list[tuple[str, str]],
     file: str | Path | None,
 ) -> int:
@@ -337,14 +343,30 @@ def _dot_statement(
     for name in path:
         weights.setdefault(name, 1)
     edges.extend(pairwise(path))
-    if len(path) == 1 and "weight" in attributes:
-        text = attributes["weight"]
-        if not re.fullmatch(r"\d{1,18}", text) or int(text) == 0:
-            raise InputError(
-                "must be a positive integer", file=file, place=f"line {line}: weight of {path[0]}", value=text
-            )
-        weights[path[0]] = int(text)
+    if len(path) == 1:
+        _note_attributes(path[0], attributes, f"line {line}", weights, given, file)
     return position
+
+
+def _note_attributes(
+    name: str,
+    attributes: dict[str, str],
+    place: str,
+    weights: dict[str, int],
+    given: dict[str, bool],
+    file: str | Path | None,
+) -> None:
+    """Note the weight of a node and whether it is an input, where the attributes tell."""
+    size, is_input = attributes.get("weight", "1"), attributes.get("input", "").lower()
+    if not re.fullmatch(r"\d{1,18}", size) or int(size) == 0:
+        raise InputError("must be a positive integer", file=file, place=f"{place}: weight of {name}", value=size)
+    if "weight" in attributes:
+        weights[name] = int(size)
+    if "input" in attributes:
+        if is_input not in {"true", "false"}:
+            where = f"{place}: input of {name}"
+            raise InputError("is no truth value", file=file, place=where, value=is_input, allowed="true, false")
+        given[name] = is_input == "true"
 
 
 def _dot_attributes(
@@ -373,7 +395,8 @@ def from_dependencies(
     """Return the CDAG of a dictionary from each node to what it is computed from (the layout of Dask's graphs).
 
     A value is a list of names, or a task tuple ``(function, argument, ...)`` whose arguments, nested ones too, are
-    names where they are keys of the dictionary. Names that are no keys are inputs where they stand in plain lists.
+    names where they are keys of the dictionary; a task that names none is computed from nothing. Names that are no
+    keys are inputs where they stand in plain lists, and so are names with an empty list or a value of their own.
     ``weights`` gives sizes other than 1.
 
     Parameters
@@ -400,11 +423,27 @@ def from_dependencies(
     >>> from_dependencies({"c": ["a", "b"], "d": ["c", "a"]}).ids
     ('c', 'd', 'a', 'b')
     """
+    constants = {key for key, value in tasks.items() if _is_task(value) and not _dependencies(value, tasks)}
+    return _from_lists({key: _dependencies(value, tasks) for key, value in tasks.items()}, weights, constants, name)
+
+
+def inputs_of(n: int, stops: Sequence[int], given: Mapping[int, bool]) -> BoolArray:
+    """Return which of n nodes are inputs: those that ``given`` says, else those that no edge leads to (``stops``)."""
+    inputs = np.ones(n, dtype=np.bool_)
+    inputs[np.asarray(stops, dtype=np.int64)] = False
+    for node, is_input in given.items():
+        inputs[node] = is_input
+    return inputs
+
+
+def _from_lists(
+    tasks: Mapping[Any, list[Any]], weights: Mapping[Any, Any] | None, constants: set[Any], name: str
+) -> Cdag:
     number: dict[Any, int] = {key: i for i, key in enumerate(tasks)}
     starts: list[int] = []
     stops: list[int] = []
-    for key, value in tasks.items():
-        for parent in _dependencies(value, tasks):
+    for key, parents in tasks.items():
+        for parent in parents:
             starts.append(number.setdefault(parent, len(number)))
             stops.append(number[key])
     sizes = [1] * len(number)
@@ -415,11 +454,16 @@ def from_dependencies(
             raise InputError("must be a positive integer", place=f"weight of {key}", value=weight)
         sizes[number[key]] = weight
     ids = [key if isinstance(key, int | str) and not isinstance(key, bool) else str(key) for key in number]
-    return build(sizes, starts, stops, ids=ids, name=name)
+    given = inputs_of(len(number), stops, {number[key]: False for key in constants})
+    return build(sizes, starts, stops, given=given, ids=ids, name=name)
+
+
+def _is_task(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and callable(value[0])
 
 
 def _dependencies(value: Any, tasks: Mapping[Any, Any]) -> list[Any]:
-    if isinstance(value, tuple) and value and callable(value[0]):
+    if _is_task(value):
         return [name for argument in value[1:] for name in _arguments(argument, tasks)]
     if isinstance(value, list | tuple | set | frozenset):
         return [item for item in value if isinstance(item, Hashable)]

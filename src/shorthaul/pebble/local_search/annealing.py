@@ -46,7 +46,8 @@ class Schedule:
 def graph_of(cdag: Cdag) -> Graph:
     """Return the graph as the kernels see it."""
     parents, children = cdag.parents, cdag.children
-    return Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights)
+    given = cdag.given.view(np.uint8)
+    return Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights, given)
 
 
 def victims_of(cdag: Cdag, plan: Plan, position: IntArray) -> tuple[IntArray, IntArray, IntArray, int]:

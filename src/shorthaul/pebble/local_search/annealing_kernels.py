@@ -52,7 +52,7 @@ def _run(state: State, random: Random) -> tuple[cython.longlong, cython.longlong
 @cython.nogil
 @cython.exceptval(check=False)
 def _operand(state: State, random: Random, node: cython.longlong) -> cython.longlong:
-    """Draw an operand of ``node``."""
+    """Draw an operand of ``node``, which has some."""
     return state.parents[state.starts[node] + random.below(state.starts[node + 1] - state.starts[node])]
 
 
@@ -75,15 +75,16 @@ def _target(
     node: cython.longlong = state.order[first + random.below(length)]
     kind: cython.double = random.real()
     target: cython.longlong = first
+    reads: cython.bint = state.starts[node] < state.starts[node + 1]
     if kind < 0.25:  # a short way
         target = first + random.below(13) - 6
     elif kind < 0.4:
         far = cython.cast(cython.longlong, exp(_FARTHEST * random.real()))
         target = first + far if random.real() < 0.5 else first - far
-    elif kind < 0.75:  # beside another reader of an operand
+    elif reads and kind < 0.75:  # beside another reader of an operand
         target = state.position[_reader(state, random, _operand(state, random, node))]
         target = target + random.below(2) if target < first else target - length + 1
-    elif kind < 0.88:  # behind an operand
+    elif reads and kind < 0.88:  # behind an operand
         target = state.position[_operand(state, random, node)] + 1
     elif state.child_starts[node] < state.child_starts[node + 1]:  # before a reader
         target = state.position[_reader(state, random, node)] - length

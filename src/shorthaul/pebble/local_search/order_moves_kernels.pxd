@@ -7,6 +7,7 @@ cdef class Graph:
     cdef readonly const long long[::1] child_starts
     cdef readonly const long long[::1] children
     cdef readonly const long long[::1] weights
+    cdef readonly const unsigned char[::1] given
 
 
 cdef class Cooling:

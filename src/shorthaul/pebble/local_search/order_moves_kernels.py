@@ -11,13 +11,14 @@ from cython.cimports.shorthaul.core.compiled.random_kernels import Random
 @cython.final
 @cython.cclass
 class Graph:
-    """A CDAG: the operands and the readers of each node, and the weights."""
+    """A CDAG: the operands and the readers of each node, the weights, and which nodes are not computed."""
 
     starts: cython.const_longlong[::1]
     parents: cython.const_longlong[::1]
     child_starts: cython.const_longlong[::1]
     children: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
 
     def __init__(
         self,
@@ -26,12 +27,14 @@ class Graph:
         child_starts: cython.const_longlong[::1],
         children: cython.const_longlong[::1],
         weights: cython.const_longlong[::1],
+        given: cython.const_uchar[::1],
     ) -> None:
         self.starts = starts
         self.parents = parents
         self.child_starts = child_starts
         self.children = children
         self.weights = weights
+        self.given = given
 
 
 @cython.final

@@ -42,8 +42,7 @@ class Annealing:
     def __init__(
         self, graph: Graph, frame: Frame, budget: cython.longlong, order: cython.const_longlong[::1]
     ) -> None:  # fmt: skip
-        degrees = np.diff(np.asarray(graph.starts))
-        nodes = int(np.count_nonzero(degrees))
+        nodes = graph.given.shape[0] - int(np.count_nonzero(np.asarray(graph.given)))
         current = np.zeros(max(order.shape[0], 2 * nodes), np.int64)
         current[: order.shape[0]] = order
         self.graph = graph
@@ -103,12 +102,14 @@ def _computes_less(annealing: Annealing, mover: Mover, random: Random) -> cython
 @cython.nogil
 @cython.exceptval(check=False)
 def _computes_more(annealing: Annealing, mover: Mover, graph: Graph, random: Random) -> cython.bint:
-    """Compute an operand of some node once more, before that node; False if it is an input, or there is no room."""
+    """Compute an operand of some node once more, before that node; False if there is none, it is given, or no room."""
     first: cython.longlong = random.below(annealing.count)
     node: cython.longlong = mover.order[first]
     place: cython.Py_ssize_t
+    if graph.starts[node] == graph.starts[node + 1]:
+        return False
     node = graph.parents[graph.starts[node] + random.below(graph.starts[node + 1] - graph.starts[node])]
-    if graph.starts[node] == graph.starts[node + 1] or annealing.count == mover.order.shape[0]:
+    if graph.given[node] or annealing.count == mover.order.shape[0]:
         return False
     if random.real() < 0.3:
         first = max(0, first - random.below(4))
@@ -131,6 +132,8 @@ def _moves(annealing: Annealing, mover: Mover, graph: Graph, random: Random) -> 
         length += 1
     kind = random.real()
     node = mover.order[first + length - 1 if kind >= 0.9 else first]
+    if 0.5 <= kind < 0.9 and graph.starts[node] == graph.starts[node + 1]:
+        return False
     if kind < 0.35:  # a short way
         target = first + random.below(13) - 6
     elif kind < 0.5:

@@ -22,7 +22,8 @@ def computed_again(cdag: Cdag, plan: Plan, budget: int) -> Plan:
     ['LOAD', 'COMPUTE', 'COMPUTE', 'DELETE', 'COMPUTE', 'COMPUTE', 'STORE']
     """
     moves = kernels.Moves(plan.kinds, plan.nodes, cdag.n)
-    kernels.compute_again(moves, cdag.weights, cdag.parents.starts, cdag.parents.targets, budget)
+    given = cdag.given.view(np.uint8)
+    kernels.compute_again(moves, cdag.weights, given, cdag.parents.starts, cdag.parents.targets, budget)
     kinds, nodes = np.asarray(moves.new_kinds)[: moves.count], np.asarray(moves.new_nodes)[: moves.count]
     keep = np.zeros(moves.count, np.bool_)
     kernels.needed(kinds, nodes, cdag.is_output().view(np.uint8), keep.view(np.uint8))

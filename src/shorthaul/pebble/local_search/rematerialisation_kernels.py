@@ -46,6 +46,7 @@ def _write(moves: Moves, kind: cython.uchar, node: cython.longlong) -> cython.vo
 def compute_again(
     moves: Moves,
     weights: cython.const_longlong[::1],
+    given: cython.const_uchar[::1],
     starts: cython.const_longlong[::1],
     parents: cython.const_longlong[::1],
     budget: cython.longlong,
@@ -56,7 +57,7 @@ def compute_again(
     memory and has room for the moment.
     """
     with cython.nogil:
-        _compute_again(moves, weights, starts, parents, budget)
+        _compute_again(moves, weights, given, starts, parents, budget)
 
 
 @cython.cfunc
@@ -65,6 +66,7 @@ def compute_again(
 def _compute_again(
     moves: Moves,
     weights: cython.const_longlong[::1],
+    given: cython.const_uchar[::1],
     starts: cython.const_longlong[::1],
     parents: cython.const_longlong[::1],
     budget: cython.longlong,
@@ -73,11 +75,11 @@ def _compute_again(
     absent: cython.longlong
     e: cython.Py_ssize_t
     for v in range(weights.shape[0]):
-        moves.saved[v] = starts[v] == starts[v + 1]
+        moves.saved[v] = given[v]
     for i in range(moves.kinds.shape[0]):
         kind = moves.kinds[i]
         v = moves.nodes[i]
-        if kind == _LOAD and not moves.red[v] and starts[v] < starts[v + 1]:
+        if kind == _LOAD and not moves.red[v] and not given[v]:
             absent = 0
             missing = -1
             for e in range(starts[v], starts[v + 1]):

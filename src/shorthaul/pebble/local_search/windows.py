@@ -73,7 +73,8 @@ def window(cdag: Cdag, plan: Plan, first: int, stop: int) -> Window:
         ((state_after[nodes] == 1) & live).astype(np.int64),
     )
     parents, children = from_arrays(len(nodes), targets, sources), from_arrays(len(nodes), sources, targets)
-    graph = Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights[nodes])
+    given = (~np.isin(nodes, computed)).view(np.uint8)
+    graph = Graph(parents.starts, parents.targets, children.starts, children.targets, cdag.weights[nodes], given)
     return Window(nodes, np.searchsorted(nodes, stretch), graph, frame)
 
 

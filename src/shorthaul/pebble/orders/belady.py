@@ -41,8 +41,9 @@ def _postorder(cdag: Cdag, roots: IntArray, rank: IntArray) -> IntArray:
 
 
 def _recent_first(cdag: Cdag) -> IntArray:
-    inputs = cdag.inputs()
-    return order_kernels.recent_first_order(cdag.parents.degrees(), cdag.children.starts, cdag.children.targets, inputs)
+    missing = cdag.parents.degrees()
+    first = np.flatnonzero(missing == 0)
+    return order_kernels.recent_first_order(missing, cdag.children.starts, cdag.children.targets, first)
 
 
 #: Topological orders by name, each a function of the CDAG that returns all its nodes.
@@ -93,9 +94,8 @@ def _replayed(cdag: Cdag, budget: int, order: IntArray, penalty: float, search: 
     require_budget(cdag, budget)
     computed = order[~cdag.is_input()[order]]
     parents = cdag.parents
-    replay = kernels.Replay(
-        computed, parents.starts, parents.targets, cdag.weights, cdag.is_output().view(np.uint8), budget, penalty
-    )
+    given, ends = cdag.given.view(np.uint8), cdag.is_output().view(np.uint8)
+    replay = kernels.Replay(computed, parents.starts, parents.targets, cdag.weights, given, ends, budget, penalty)
     while not kernels.advance(replay, tuning.REPLAY_CALL):
         if search is not None and search.expired():
             return None

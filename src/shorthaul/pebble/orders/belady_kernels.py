@@ -73,6 +73,7 @@ class Replay:
     starts: cython.const_longlong[::1]
     parents: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
     is_output: cython.const_uchar[::1]
     penalty: cython.double
     room: cython.longlong
@@ -99,6 +100,7 @@ class Replay:
         starts: cython.const_longlong[::1],
         parents: cython.const_longlong[::1],
         weights: cython.const_longlong[::1],
+        given: cython.const_uchar[::1],
         is_output: cython.const_uchar[::1],
         budget: cython.longlong,
         penalty: cython.double,
@@ -109,6 +111,7 @@ class Replay:
         self.starts = starts
         self.parents = parents
         self.weights = weights
+        self.given = given
         self.is_output = is_output
         self.penalty = penalty
         self.room = budget
@@ -160,7 +163,7 @@ def _note_reads(replay: Replay) -> cython.void:
             replay.upcoming[parent] = time
     for node in range(replay.weights.shape[0]):
         replay.upcoming[node] = NEVER
-        replay.saved[node] = replay.starts[node] == replay.starts[node + 1]
+        replay.saved[node] = replay.given[node]
 
 
 def advance(replay: Replay, operations: cython.longlong) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shorthaul.graphs.csr import Csr, distinct, from_arrays
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray
 from shorthaul.pebble.orders import fusion_kernels
 
 
@@ -16,7 +16,7 @@ class Fused:
     """Groups of nodes that are computed at once, each named after its last node, its head.
 
     ``group_of`` gives every node's group, shape (n,). ``parents`` and ``children`` are the edges between groups,
-    ``weights`` the weights of the heads, shape (groups,). Inputs are groups of their own.
+    ``weights`` the weights of the heads, shape (groups,). Inputs are groups of their own, which ``given`` tells.
     """
 
     group_of: IntArray
@@ -24,11 +24,12 @@ class Fused:
     parents: Csr
     children: Csr
     weights: IntArray
+    given: BoolArray
 
     def order_of_groups(self, order: IntArray) -> IntArray:
         """Return the groups that are no inputs by the places of their heads in ``order``, a topological order."""
         group = self.group_of[order]
-        is_head = (self.heads[group] == order) & (self.parents.degrees()[group] > 0)
+        is_head = (self.heads[group] == order) & ~self.given[group]
         groups: IntArray = group[is_head]
         return groups
 
@@ -54,8 +55,8 @@ def fuse(cdag: Cdag, most: int, *, with_largest: bool = False) -> Fused:
     >>> product.n, len(fuse(product, 3).heads)
     (11, 9)
     """
-    parents, children = cdag.parents, cdag.children
-    head = fusion_kernels.fused_heads(cdag.order, parents.starts, children.starts, children.targets, most, with_largest)
+    children, given = cdag.children, cdag.given.view(np.uint8)
+    head = fusion_kernels.fused_heads(cdag.order, given, children.starts, children.targets, most, with_largest)
     heads = np.flatnonzero(head == np.arange(cdag.n))
     group = np.empty(cdag.n, np.int64)
     group[heads] = np.arange(len(heads))
@@ -66,5 +67,10 @@ def fuse(cdag: Cdag, most: int, *, with_largest: bool = False) -> Fused:
         keys = distinct((stop * len(heads) + start)[start != stop])
         start, stop = keys % len(heads), keys // len(heads)
     return Fused(
-        group, heads, from_arrays(len(heads), stop, start), from_arrays(len(heads), start, stop), cdag.weights[heads]
+        group,
+        heads,
+        from_arrays(len(heads), stop, start),
+        from_arrays(len(heads), start, stop),
+        cdag.weights[heads],
+        cdag.given[heads],
     )

@@ -11,7 +11,7 @@ IntArray = npt.NDArray[np.int64]
 
 def fused_heads(
     order: cython.const_longlong[::1],
-    starts: cython.const_longlong[::1],
+    given: cython.const_uchar[::1],
     child_starts: cython.const_longlong[::1],
     children: cython.const_longlong[::1],
     most: cython.longlong,
@@ -28,7 +28,7 @@ def fused_heads(
     size: cython.longlong[::1] = np.zeros(n, np.int64)
     largest: cython.longlong[::1] = np.full(n, -1, np.int64)
     with cython.nogil:
-        _measure(order, starts, child_starts, children, size, largest)
+        _measure(order, given, child_starts, children, size, largest)
         _join(order, child_starts, children, size, largest, most, with_largest, head_view)
     return head
 
@@ -38,7 +38,7 @@ def fused_heads(
 @cython.exceptval(check=False)
 def _measure(
     order: cython.const_longlong[::1],
-    starts: cython.const_longlong[::1],
+    given: cython.const_uchar[::1],
     child_starts: cython.const_longlong[::1],
     children: cython.const_longlong[::1],
     size: cython.longlong[::1],
@@ -47,7 +47,7 @@ def _measure(
     """Set the size of the subtree that each node alone reads, 0 for inputs, and its largest operand among those."""
     for place in range(order.shape[0]):
         node = order[place]
-        if starts[node] == starts[node + 1]:
+        if given[node]:
             continue
         size[node] += 1
         if child_starts[node + 1] - child_starts[node] == 1:

@@ -8,12 +8,12 @@ from shorthaul.pebble.plan import Move, Plan, plan_of
 
 
 def order_of(cdag: Cdag) -> list[int]:
-    """Return the computed nodes layer by layer, index ascending in the first layer, then alternating."""
+    """Return the computed nodes layer by layer, constants first, then ascending by index and descending in turn."""
     depth = layers(cdag.children, cdag.order).tolist()
     by_layer: list[list[int]] = [[] for _ in range(max(depth) + 1)]
     for node, layer in enumerate(depth):
         by_layer[layer].append(node)
-    order: list[int] = []
+    order: list[int] = cdag.constants().tolist()
     for layer, nodes in enumerate(by_layer[1:]):
         order += nodes if layer % 2 == 0 else reversed(nodes)
     return order

@@ -105,7 +105,7 @@ class Scheduler:
         capacity = max(int(rules.capacity * self._budget), cdag.least_budget())
         state = memory.State(
             fused.parents.starts, fused.parents.targets, fused.children.starts, fused.children.targets,
-            fused.weights, groups, preferences, capacity, Random(seed),
+            fused.weights, fused.given.view(np.uint8), groups, preferences, capacity, Random(seed),
         )  # fmt: skip
         run = kernels.Run(state, int(rules.live * capacity), tuning.LIST_MOST_STEPS * (cdag.n + cdag.edges))
         done, work = False, 0

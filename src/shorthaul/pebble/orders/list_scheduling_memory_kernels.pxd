@@ -17,6 +17,7 @@ cdef class State:
     cdef readonly const long long[::1] child_starts
     cdef readonly const long long[::1] children
     cdef readonly const long long[::1] weights
+    cdef readonly const unsigned char[::1] given
     cdef readonly const long long[::1] order
     cdef readonly Rules rules
     cdef readonly Random random

@@ -60,6 +60,7 @@ class State:
     child_starts: cython.const_longlong[::1]
     children: cython.const_longlong[::1]
     weights: cython.const_longlong[::1]
+    given: cython.const_uchar[::1]
     order: cython.const_longlong[::1]
     rules: Rules
     random: Random
@@ -102,6 +103,7 @@ class State:
         child_starts: cython.const_longlong[::1],
         children: cython.const_longlong[::1],
         weights: cython.const_longlong[::1],
+        given: cython.const_uchar[::1],
         order: cython.const_longlong[::1],
         rules: Rules,
         capacity: cython.longlong,
@@ -113,6 +115,7 @@ class State:
         self.child_starts = child_starts
         self.children = children
         self.weights = weights
+        self.given = given
         self.order = order
         self.rules = rules
         self.random = random
@@ -163,9 +166,8 @@ def _count(state: State) -> cython.void:
         state.absent[node] = state.starts[node + 1] - state.starts[node]
         state.left[node] = state.child_starts[node + 1] - state.child_starts[node]
         state.net[node] = state.weights[node] if state.left[node] > 0 else 0
-        if state.absent[node] == 0:
-            state.done[node] = True
-            state.saved[node] = True
+        state.done[node] = state.given[node]
+        state.saved[node] = state.given[node]
     for node in range(state.order.shape[0]):
         state.rank[state.order[node]] = node
     for node in range(state.weights.shape[0]):

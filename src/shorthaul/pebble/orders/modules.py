@@ -125,6 +125,8 @@ def decompositions(cdag: Cdag, order: IntArray) -> Iterator[Decomposition]:
     # levels counted from the outputs
     below = levels(cdag.order[::-1].copy(), cdag.children.starts, cdag.children.targets)
     late = np.where(cdag.is_input(), 0, below.max() + 1 - below)
+    for constant in cdag.constants().tolist():  # with what reads it first
+        level[constant] = level[cdag.children.neighbours(constant)].min(initial=int(level.max()))
     height, highest = 1, int(level.max())
     while height < highest:
         for one in (level,) if np.array_equal(level, late) else (level, late):
@@ -175,9 +177,10 @@ def alike(cdag: Cdag, modules: Decomposition, search: Search) -> list[Alike]:
         local[members] = np.arange(len(members))
         weights, sources, targets = _part(cdag, members, local)
         local[members] = -1
-        key = b"|".join(array.tobytes() for array in (weights, sources, targets))
+        given = np.arange(len(weights)) >= len(members)
+        key = b"|".join(array.tobytes() for array in (weights, given, sources, targets))
         if key not in found:
-            found[key] = build(weights, sources, targets), [], []
+            found[key] = build(weights, sources, targets, given=given), [], []
         found[key][1].append(number)
         found[key][2].append(members)
     return [Alike(part, np.array(numbers), np.array(members)) for part, numbers, members in found.values()]

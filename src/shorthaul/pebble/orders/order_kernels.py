@@ -79,18 +79,18 @@ def recent_first_order(
     missing: cython.longlong[::1],
     child_starts: cython.const_longlong[::1],
     children: cython.const_longlong[::1],
-    inputs: cython.const_longlong[::1],
+    roots: cython.const_longlong[::1],
 ) -> IntArray:
     """Return a topological order of all nodes that always takes the node made ready last, shape (n,).
 
-    ``missing`` counts the parents of each node, and is used up.
+    ``roots`` are the nodes without parents. ``missing`` counts the parents of each node, and is used up.
     """
     order = np.empty(missing.shape[0], np.int64)
     stack = np.empty(missing.shape[0], np.int64)
     order_view: cython.longlong[::1] = order
     stack_view: cython.longlong[::1] = stack
     with cython.nogil:
-        _recent_first(missing, child_starts, children, inputs, order_view, stack_view)
+        _recent_first(missing, child_starts, children, roots, order_view, stack_view)
     return order
 
 
@@ -101,16 +101,16 @@ def _recent_first(
     missing: cython.longlong[::1],
     child_starts: cython.const_longlong[::1],
     children: cython.const_longlong[::1],
-    inputs: cython.const_longlong[::1],
+    roots: cython.const_longlong[::1],
     order: cython.longlong[::1],
     stack: cython.longlong[::1],
 ) -> cython.void:
     count: cython.Py_ssize_t = 0
     edge: cython.Py_ssize_t
     top: cython.Py_ssize_t
-    for place in range(inputs.shape[0]):
+    for place in range(roots.shape[0]):
         top = 0
-        stack[0] = inputs[place]
+        stack[0] = roots[place]
         while top >= 0:
             node = stack[top]
             top -= 1

@@ -104,7 +104,7 @@ class Tiler:
         Return None if ``search`` expires before.
         """
         sums, classes = self._sums, self._classes
-        computed = sums.parents.degrees() > 0
+        computed = ~sums.given
         waiting = np.zeros(len(computed), np.int64)
         target, children = sums.children.degrees() == 0, Csr(np.zeros(len(computed) + 1, np.int64), waiting)
         if not shape.outputs:

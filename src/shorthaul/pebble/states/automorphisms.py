@@ -29,7 +29,7 @@ NO_GROUP = Group(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0, 16, 1), dtype
 
 
 def automorphisms(cdag: Cdag, *, search: Search) -> IntArray:
-    """Return automorphisms that keep the weights, shape (count, n): row g takes node v to ``row[v]``.
+    """Return automorphisms that keep the weights and the inputs, shape (count, n): row g takes node v to ``row[v]``.
 
     Those found in the time given; the identity is left out.
 
@@ -57,7 +57,7 @@ class _Finder:
     def find(self) -> IntArray:
         n = self._cdag.n
         rows: list[IntArray] = []
-        base = self._refine(self._cdag.weights.astype(np.uint64))
+        base = self._refine((2 * self._cdag.weights + self._cdag.given).astype(np.uint64))
         while len(rows) < _MOST and not self._search.expired():
             cell = _first_cell(base)
             if len(cell) == 0:
@@ -108,8 +108,8 @@ class _Finder:
     def _keeps_edges(self, row: IntArray) -> bool:
         sources, targets = self._ends
         moved = np.sort(row[sources] * self._cdag.n + row[targets])
-        weights = self._cdag.weights
-        return bool((moved == self._edges).all()) and bool((weights[row] == weights).all())
+        kinds = 2 * self._cdag.weights + self._cdag.given
+        return bool((moved == self._edges).all()) and bool((kinds[row] == kinds).all())
 
 
 def _first_cell(colours: WordArray) -> IntArray:

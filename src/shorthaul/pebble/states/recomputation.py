@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
+from shorthaul.pebble.model import Cdag, IntArray, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
 from shorthaul.pebble.states import recomputation_kernels as kernels
 
@@ -30,18 +30,16 @@ _MOST_EXCESS = 4
 class Game:
     """A CDAG whose values may be computed again.
 
-    ``given`` tells which nodes start in slow memory; others without parents are computed from nothing. ``outside`` is
-    the weight that computing a node takes up beside itself and its operands. Both have shape (n,).
+    ``outside`` is the weight that computing a node takes up beside itself and its operands, shape (n,).
     """
 
     cdag: Cdag
-    given: BoolArray
     outside: IntArray
 
 
 def whole(cdag: Cdag) -> Game:
     """Return the game of a whole CDAG."""
-    return Game(cdag, cdag.is_input(), np.zeros(cdag.n, dtype=np.int64))
+    return Game(cdag, np.zeros(cdag.n, dtype=np.int64))
 
 
 def solve(cdag: Cdag, budget: int, *, search: Search, incumbent: Plan) -> tuple[Plan, int, bool]:
@@ -81,7 +79,7 @@ def least_excess(game: Game, budget: int, *, search: Search) -> int:
     """
     cdag = game.cdag
     weight = int(cdag.weights.sum())
-    least = int(cdag.weights[game.given].sum() + cdag.weights[cdag.is_output()].sum())
+    least = cdag.algorithmic_bound()
     if cdag.n > MOST_NODES:
         return 0
     limit = least + _MOST_EXCESS * weight
@@ -106,7 +104,7 @@ def _search(game: Game, budget: int, limit: int, room: int, search: Search) -> t
     parents = np.zeros(cdag.n, dtype=np.uint64)
     np.bitwise_or.at(parents, position[targets], np.uint64(1) << position[sources].astype(np.uint64))
     graph = kernels.Game(
-        weights, parents, game.outside[order] // unit, _set(cdag.is_output()[order]), _set(game.given[order]),
+        weights, parents, game.outside[order] // unit, _set(cdag.is_output()[order]), _set(cdag.given[order]),
         budget // unit,
     )  # fmt: skip
     positions = kernels.Positions(graph, room, -(-limit // unit))

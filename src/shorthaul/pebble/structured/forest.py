@@ -32,6 +32,8 @@ class Forest:
 def as_forest(cdag: Cdag) -> Forest | None:
     """Return the forest of ``cdag``; None if some value is read by nodes with different operands, or by two that go on.
 
+    Graphs with constants are none.
+
     Nodes with the same operands are taken together: all but one of them must be outputs. They are computed one after
     another and each output is stored and dropped at once, as in Lemma 3.2; where an output is heavier than the value
     that goes on, it is the heavier one that has to fit.
@@ -40,6 +42,8 @@ def as_forest(cdag: Cdag) -> Forest | None:
     >>> as_forest(dwt(n=4, d=2, word=1)).roots.tolist()
     [8]
     """
+    if len(cdag.constants()):
+        return None
     sources, targets = cdag.edge_arrays()
     computed = ~cdag.is_input()
     key = np.full(cdag.n, -1, dtype=np.int64)  # the least operand stands for all of them
@@ -78,10 +82,18 @@ def as_forest(cdag: Cdag) -> Forest | None:
 
 
 def require_forest(cdag: Cdag, method: str) -> Forest:
-    """Return the forest of ``cdag``; raises :class:`InputError` naming a node that is read twice if there is none."""
+    """Return the forest of ``cdag``; raises :class:`InputError` naming a node in the way if there is none."""
     forest = as_forest(cdag)
     if forest is not None:
         return forest
+    constants = cdag.constants()
+    if len(constants):
+        raise InputError(
+            "this method plans trees of inputs only",
+            place=f"--method {method}",
+            value=f"node {cdag.id_of(int(constants[0]))} is computed from nothing",
+            cure="use --method auto",
+        )
     degrees = cdag.children.degrees()
     node = next(v for v in np.argsort(-degrees, kind="stable").tolist())
     children = [cdag.id_of(child) for child in cdag.children.neighbours(node).tolist()[:4]]
