@@ -44,7 +44,7 @@ def test_with_recomputation_nothing_is_excluded_that_the_game_allows() -> None:
 
 def test_memory_of_general_graphs_is_proven() -> None:
     cdag = kernels_as_graphs.fft(n=8, word=2)
-    result = pebble.memory(cdag)
+    result = pebble.memory(cdag, effort=2)
     assert result.status == "optimal"
     assert result.bound.method == "exhausted search"
     assert result.cost["budget"] == result.bound.value == 20  # at 18 the optimum is 36, not 32

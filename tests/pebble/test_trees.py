@@ -63,7 +63,7 @@ def test_the_recursion_is_optimal_where_it_says_so(cdag: Cdag, weight: int, extr
     assert tree_recursion.plan(cdag, budget).traffic(cdag.weights) == least_traffic(cdag, budget, recompute=recompute)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(cdag=trees)
 def test_least_memory_of_weighted_trees(cdag: Cdag) -> None:
     least = tree_cuts.least_memory(cdag)
@@ -72,7 +72,7 @@ def test_least_memory_of_weighted_trees(cdag: Cdag) -> None:
     assert least_traffic(cdag, least - 1, recompute=True) in {None, *range(goal + 1, 10**6)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     levels=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=3, max_size=3), extra=st.integers(0, 9)
 )
