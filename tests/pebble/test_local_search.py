@@ -107,7 +107,9 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     cdag = kernels_as_graphs.pyramid(n=3, word=1)
     start = belady.plan(cdag, 3, "given")
     for recompute in (False, True):
-        first, second = (driver.improve(cdag, 3, start, search=Search(effort=0.5, seed=1), recompute=recompute) for _ in range(2))
+        first, second = (
+            driver.improve(cdag, 3, start, search=Search(effort=0.5, seed=1), recompute=recompute) for _ in range(2)
+        )
         assert first.nodes.tolist() == second.nodes.tolist()
         assert first.traffic(cdag.weights) < start.traffic(cdag.weights)
 
