@@ -87,6 +87,8 @@ ANNEALING_HURRIED: Final = 30
 ANNEALING_MILD: Final = 0.3
 #: Nodes and edges of one replay with Belady's replacement per effort.
 REPLAY_RATE: Final = 2e7
+#: What a replay takes beside, in effort.
+REPLAY_EFFORT: Final = 1e-4
 #: Graphs of more nodes and edges than this are not annealed.
 LARGEST_ANNEALED: Final = 1_000_000
 #: With recomputation, orders of up to so many computations are annealed as a whole, those of more than the second
@@ -126,7 +128,7 @@ WAVEFRONT_EFFORT: Final = 1e-5
 #: number no cuts are computed. Into how many pieces orders are cut.
 MOST_PARTED: Final = 400
 WAVEFRONTS: Final = 64
-MOST_FOR_WAVEFRONTS: Final = 5000
+MOST_FOR_WAVEFRONTS: Final = 20_000
 PIECES: Final = 12
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
 EIGENVALUE_RATE: Final = 6e9
@@ -200,6 +202,8 @@ ORDER_CALL: Final = 1_000_000
 PASS_RATE: Final = 1e7
 #: Steps of the list scheduler per effort.
 LIST_RATE: Final = 2e7
+#: What a run of the list scheduler takes beside, in effort: rules are drawn, arrays made.
+LIST_RUN_EFFORT: Final = 2.5e-4
 #: Nodes and edges of one run of the list scheduler with its replays per effort, at the least: what does not fit into
 #: the effort left is not begun.
 LIST_RUN_RATE: Final = 5e5

@@ -86,7 +86,7 @@ def replay_order(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1
 def replay_within(cdag: Cdag, budget: int, order: IntArray, *, penalty: float = 1.0, search: Search) -> Plan | None:
     """Return what :func:`replay_order` does, None if ``search`` expires before the end."""
     plan = _replayed(cdag, budget, order, penalty, search)
-    search.spend((cdag.n + cdag.edges) / tuning.REPLAY_RATE)
+    search.spend(tuning.REPLAY_EFFORT + (cdag.n + cdag.edges) / tuning.REPLAY_RATE)
     return plan
 
 
@@ -120,7 +120,7 @@ def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search
         for penalty in PENALTIES:
             if best is None:
                 found: Plan | None = replay_order(cdag, budget, candidate, penalty=penalty)
-                search.spend((cdag.n + cdag.edges) / tuning.REPLAY_RATE)
+                search.spend(tuning.REPLAY_EFFORT + (cdag.n + cdag.edges) / tuning.REPLAY_RATE)
             else:
                 found = replay_within(cdag, budget, candidate, penalty=penalty, search=search)
             if found is not None and (best is None or found.traffic(cdag.weights) < best[0]):

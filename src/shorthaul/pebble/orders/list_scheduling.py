@@ -92,7 +92,7 @@ class Scheduler:
         Return None if ``search`` expires before.
         """
         cdag = self._cdag
-        search.spend((cdag.n + cdag.edges) / tuning.PASS_RATE)
+        search.spend(tuning.LIST_RUN_EFFORT + (cdag.n + cdag.edges) / tuning.PASS_RATE)
         if rules.base not in self._orders:
             self._orders[rules.base] = belady.ORDERS[rules.base](cdag)
         if rules.fused not in self._fused:
