@@ -73,7 +73,7 @@ class UpperDocument(TypedDict):
     tiles: dict[str, str]
     holds_for: str
     where: dict[str, str]
-    tightness: float
+    tightness: float | None
     steps: list[OrderStep]
     method: str
     value: NotRequired[float]

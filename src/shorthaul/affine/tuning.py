@@ -159,6 +159,8 @@ MOST_ORIGINS = 200
 WIDEST_COMPARED = 12
 #: Pieces of a count that are joined.
 MOST_COUNT_PIECES = 16
+#: Remainders that are told apart in one count.
+LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.
 MOST_BRANCHES = 64
 #: Steps of work for an order of loops that may not be legal.

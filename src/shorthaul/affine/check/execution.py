@@ -5,6 +5,7 @@ Written from the accesses and the schedule alone, without isl's dependence analy
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.model import Program, Reference, Statement
+from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -71,10 +73,21 @@ def contains(where: isl.Set, rows: IntArray) -> BoolArray:
     return result
 
 
-def _value(affine: isl.Aff, rows: IntArray) -> IntArray:
-    """Return an integer affine expression, floors included, for every row."""
+def _value(affine: isl.Aff, rows: IntArray) -> npt.NDArray[Any]:
+    """Return an integer affine expression, floors included, for every row; Python's integers where they are long."""
+    return _exact(affine, rows.astype(object) if _is_large(affine, rows) else rows)
+
+
+def _is_large(affine: isl.Aff, rows: IntArray) -> bool:
+    """True if 64 bits may not hold the sums of an affine expression."""
+    numbers = [int(item) for item in re.findall(r"\d+", affine.to_str())]
+    most = int(np.abs(rows).max(initial=1))
+    return (sum(numbers) + 1) ** (1 + affine.dim(isl.dim_type.div)) * most >= 2**61
+
+
+def _exact(affine: isl.Aff, rows: Any) -> Any:
     scale = affine.get_denominator_val()
-    total = np.full(len(rows), affine.get_constant_val().mul(scale).to_python(), dtype=np.int64)
+    total = np.full(len(rows), affine.get_constant_val().mul(scale).to_python(), dtype=rows.dtype)
     for at in range(rows.shape[1]):
         total = total + affine.get_coefficient_val(isl.dim_type.in_, at).mul(scale).to_python() * rows[:, at]
     for at in range(affine.dim(isl.dim_type.div)):
@@ -82,8 +95,8 @@ def _value(affine: isl.Aff, rows: IntArray) -> IntArray:
         if factor:
             div = affine.get_div(at)
             width = div.get_denominator_val()
-            total = total + factor * (_value(div.scale_val(width), rows) // width.to_python())
-    return np.asarray(total // scale.to_python(), dtype=np.int64)
+            total = total + factor * (_exact(div.scale_val(width), rows) // width.to_python())
+    return total // scale.to_python()
 
 
 def evaluate(relation: isl.Map, sizes: Mapping[str, int], rows: IntArray) -> tuple[BoolArray, IntArray]:
@@ -97,7 +110,10 @@ def evaluate(relation: isl.Map, sizes: Mapping[str, int], rows: IntArray) -> tup
         mask = contains(where, rows)
         defined |= mask
         for column in range(values.shape[1]):
-            values[mask, column] = _value(expression.get_aff(column), rows[mask])
+            try:
+                values[mask, column] = _value(expression.get_aff(column), rows[mask])
+            except OverflowError:
+                raise InputError("a subscript does not fit into 64 bits", cure="use smaller sizes") from None
     return defined, values
 
 

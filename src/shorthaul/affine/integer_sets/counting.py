@@ -18,7 +18,8 @@ import sympy
 
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
-from shorthaul.affine.tuning import COUNT_OPERATIONS, MOST_COUNT_PIECES, WIDEST_COMPARED
+from shorthaul.affine.tuning import COUNT_OPERATIONS, LARGEST_PERIOD, MOST_COUNT_PIECES, WIDEST_COMPARED
+from shorthaul.core.errors import InputError
 
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
@@ -220,7 +221,7 @@ def _sum_innermost(points: isl.Set, weight: Polynomial, names: Sequence[str], fo
     others = points.move_dims(_PARAM, points.dim(_PARAM), _SET, 0, last) if last else points
     period = math.lcm(_period(others), weight.period(names[last]))
     if period > 1 and (weight.period(names[last]) > 1 or _has_holes(others)):
-        for residue in range(period):
+        for residue in _residues(others, period):
             part = _residue_class(others, period, residue)
             if not part.is_empty():
                 _between(part, weight.in_class(names[last], period, residue), names, found)
@@ -269,6 +270,21 @@ def _has_holes(points: isl.Set) -> bool:
     at_most = high.insert_domain(space.get_space())
     filled = value.ge_set(at_least).intersect(value.le_set(at_most))
     return not filled.is_subset(points)
+
+
+def _residues(points: isl.Set, period: int) -> range:
+    """Return a range that holds the remainders modulo ``period`` of the one dimension's values."""
+    remainder = isl.Map.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [x] -> [r] : r = x mod {period} }}")
+    found = points.reset_tuple_id().apply(remainder)
+    low, high = found.dim_min_val(0).to_python(), found.dim_max_val(0).to_python()
+    if high - low >= LARGEST_PERIOD:
+        raise InputError(
+            "loops or subscripts have a pattern that repeats too late to be counted",
+            value=period,
+            allowed=f"periods up to {LARGEST_PERIOD}",
+            cure="use smaller steps, divisors and factors in subscripts",
+        )
+    return range(low, high + 1)
 
 
 def _residue_class(points: isl.Set, period: int, residue: int) -> isl.Set:

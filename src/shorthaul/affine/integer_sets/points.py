@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import islpy as isl
@@ -16,6 +16,8 @@ from shorthaul.core.errors import InputError
 IntArray = npt.NDArray[np.int64]
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
+#: Numbers in the arithmetic of points stay below this, so that 64 bits hold their sums.
+_LARGEST = 2**61
 #: More points than this are refused: the arrays would not fit into a workstation's memory.
 MOST_POINTS = 30_000_000
 
@@ -51,12 +53,16 @@ def _scan(basic: isl.BasicSet) -> IntArray:
     width = basic.dim(_SET)
     whole = isl.Set.from_basic_set(basic)
     rows = np.zeros((1, 0), dtype=np.int64)
+    extents: list[int] = []
     for position in range(width):
         step(1 + len(rows) * POINT_STEPS)
         shadow = basic.project_out(_SET, position + 1, width - position - 1).remove_divs()
-        low = np.full(len(rows), whole.dim_min_val(position).to_python(), dtype=np.int64)
-        high = np.full(len(rows), whole.dim_max_val(position).to_python(), dtype=np.int64)
+        least, most = whole.dim_min_val(position).to_python(), whole.dim_max_val(position).to_python()
+        extents.append(max(abs(least), abs(most)))
+        _require_small([1], 0, extents[-1:])
+        low, high = np.full(len(rows), least, dtype=np.int64), np.full(len(rows), most, dtype=np.int64)
         for constraint in shadow.get_constraints():
+            _require_small(*_coefficients(constraint, position + 1), extents)
             _narrow(constraint, rows, position, low, high)
         counts = np.maximum(high - low + 1, 0)
         total = int(counts.sum())
@@ -68,8 +74,31 @@ def _scan(basic: isl.BasicSet) -> IntArray:
         values = np.repeat(low, counts) + np.arange(total) - first
         rows = np.column_stack([np.repeat(rows, counts, axis=0), values])
     if basic.dim(_DIV):
+        for constraint in basic.get_constraints():
+            scaled = constraint.get_aff()
+            _require_small(*_coefficients(constraint, width), extents)
+            for at in range(scaled.dim(_DIV)):
+                div = scaled.get_div(at)
+                denominator = div.get_denominator_val()
+                inner = [
+                    div.get_coefficient_val(isl.dim_type.in_, k).mul(denominator).to_python() for k in range(width)
+                ]
+                factor = max(1, abs(constraint.get_coefficient_val(_DIV, at).to_python()))
+                _require_small([factor * value for value in inner], factor * denominator.to_python(), extents)
         rows = rows[_inside(basic, rows)]
     return rows
+
+
+def _require_small(factors: Sequence[int], offset: int, extents: Sequence[int]) -> None:
+    """Raise :class:`InputError` where a sum over coordinates up to ``extents`` may not fit into 64 bits."""
+    largest = abs(offset) + sum(abs(factor) * extent for factor, extent in zip(factors, extents, strict=True))
+    if largest > _LARGEST:
+        raise InputError(
+            "subscripts or loop bounds become too large to be listed",
+            value=f"about {float(largest):.3g}",
+            allowed=f"up to {_LARGEST}",
+            cure="use smaller sizes, or smaller factors in subscripts",
+        )
 
 
 def _coefficients(constraint: Any, width: int) -> tuple[list[int], int]:

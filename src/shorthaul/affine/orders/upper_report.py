@@ -48,8 +48,10 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
     return result
 
 
-def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ()) -> float:
+def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ()) -> float | None:
     """Return lower / upper for leading terms, all sizes but ``small`` equal and far above S: 1 where they meet.
+
+    None where there is nothing to compare at equal sizes, as where loops run from one size to another.
 
     >>> N, S = sympy.symbols("N S", positive=True)
     >>> tightness(N**3 / sympy.sqrt(S), 2 * N**3 / sympy.sqrt(S))
@@ -57,16 +59,16 @@ def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ())
     """
     if upper == 0:
         return 1.0
-    quotient = lower / upper
-    values = dict.fromkeys(quotient.free_symbols, TIGHTNESS.size)
+    values = dict.fromkeys(lower.free_symbols | upper.free_symbols, sympy.Integer(TIGHTNESS.size))
     values.update(
         {
-            name: TIGHTNESS.fast_memory if name.name == "S" else TIGHTNESS.small
+            name: sympy.Integer(TIGHTNESS.fast_memory if name.name == "S" else TIGHTNESS.small)
             for name in values
             if name.name in {"S", *small}
         }
     )
-    return round(float(quotient.subs(values)), 6)
+    least, most = float(lower.subs(values)), float(upper.subs(values))
+    return round(max(0.0, least) / most, 6) if most > 0 else None
 
 
 def upper_text(document: Mapping[str, Any]) -> str:
@@ -74,7 +76,8 @@ def upper_text(document: Mapping[str, Any]) -> str:
     tiles = ", ".join(f"{name} = {text}" for name, text in document["tiles"].items())
     lines = [f"upper:       {shorten(document['formula'])}"]
     lines.append(f"{'':12} ({document['holds_for']}{'; ' if tiles else ''}{tiles})")
-    lines.append(f"{'':12} leading: {document['leading']}; leading lower / upper: {document['tightness']:.4g}")
+    near = "" if document["tightness"] is None else f"; leading lower / upper: {document['tightness']:.4g}"
+    lines.append(f"{'':12} leading: {document['leading']}{near}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
     if "value" in document:
         lines.append(

@@ -88,25 +88,33 @@ class CdagDocument(TypedDict):
     edges: list[list[str]]
 
 
-class _Index:
+class RowIndex:
     """Finds the vertex of a row of coordinates."""
 
     def __init__(self, rows: IntArray, vertices: IntArray) -> None:
-        self.low = rows.min(axis=0) if len(rows) else np.zeros(rows.shape[1], dtype=np.int64)
-        span = (rows.max(axis=0) - self.low + 1) if len(rows) else np.ones(rows.shape[1], dtype=np.int64)
-        self.factors = np.ones(rows.shape[1], dtype=np.int64)
-        for at in range(rows.shape[1] - 2, -1, -1):
-            self.factors[at] = self.factors[at + 1] * span[at + 1]
-        keys = self.keys(rows)
-        order = np.argsort(keys)
-        self.sorted_keys, self.vertices = keys[order], vertices[order]
+        self.columns: list[IntArray] = []
+        self.prefixes: list[IntArray] = []
+        self.vertices = np.zeros(len(rows), dtype=np.int64)
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for at in range(rows.shape[1]):
+            self.columns.append(np.unique(rows[:, at]))
+            joined = self._joined(keys, rows, at)
+            self.prefixes.append(np.unique(joined))
+            keys = np.searchsorted(self.prefixes[at], joined)
+        self.vertices[keys] = vertices
 
-    def keys(self, rows: IntArray) -> IntArray:
-        result: IntArray = (rows - self.low) @ self.factors if rows.shape[1] else np.zeros(len(rows), dtype=np.int64)
+    def _joined(self, keys: IntArray, rows: IntArray, at: int) -> IntArray:
+        """Return the ranks of the first columns and of column ``at`` in one number, however far apart values are."""
+        column = self.columns[at]
+        result: IntArray = keys * len(column) + np.searchsorted(column, rows[:, at])
         return result
 
     def find(self, rows: IntArray) -> IntArray:
-        return self.vertices[np.searchsorted(self.sorted_keys, self.keys(rows))]
+        """Return the vertices of ``rows``, which are among those given."""
+        keys = np.zeros(len(rows), dtype=np.int64)
+        for at, prefixes in enumerate(self.prefixes):
+            keys = np.searchsorted(prefixes, self._joined(keys, rows, at))
+        return self.vertices[keys]
 
 
 def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | None = None) -> ConcreteCdag:
@@ -153,7 +161,7 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
     n = inputs + len(order)
     owner = np.zeros(n, dtype=np.int64)
     coordinates = np.zeros((n, max(widths)), dtype=np.int64)
-    index: dict[str, _Index] = {}
+    index: dict[str, RowIndex] = {}
     before = 0
     for at, (name, rows) in enumerate(blocks):
         vertices = np.arange(before, before + len(rows), dtype=np.int64)
@@ -161,7 +169,7 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
             vertices = inputs + rank[vertices - inputs]
         owner[vertices] = at
         coordinates[vertices, : rows.shape[1]] = rows
-        index[f"input {name}" if at < len(flow.inputs) else name] = _Index(rows, vertices)
+        index[f"input {name}" if at < len(flow.inputs) else name] = RowIndex(rows, vertices)
         before += len(rows)
     edges = []
     for item in flow.flows:
