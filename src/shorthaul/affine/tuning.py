@@ -84,6 +84,8 @@ CHAIN_PAIR_OPERATIONS = 1_000_000
 COUNT_OPERATIONS = 1_000_000
 #: The conditions of one short form.
 SHORT_FORM_OPERATIONS = 2_000_000
+#: The graphs on which a bound argues beside the program's own.
+GRAPH_OPERATIONS = 2_000_000
 #: One placement of a tiled order.
 PLACEMENT_OPERATIONS = 5_000_000
 #: One dimension of a loop nest that may follow from others.

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import sympy
 
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
+from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
 from shorthaul.affine.bounds.partition import convex_body, stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
@@ -24,7 +25,7 @@ from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
-from shorthaul.affine.proofs.proof import Proof
+from shorthaul.affine.proofs.proof import Proof, SubBound
 from shorthaul.affine.tuning import FAMILY_SHARE, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -119,13 +120,15 @@ def lower_bound(
         inputs = sympy.Add(*until_out_of_effort(counts))
         operations = _operations(program)
     search = search.part(share)
-    finding = search.part(POOL_SHARE)
-    with charged_to(finding):
-        sets = () if small else until_out_of_effort(small_sets(flow))
-    where = instances(small, sets)
-    pool = _pool(flow, options, where, finding)
     with charged_to(search):
-        parts, sums = combinations(pool, flow, where, symmetric=options.profile == "best")
+        known = until_out_of_effort(graphs(flow)) if options.profile == "best" else [Graph(flow)]
+    parts: list[SubBound] = []
+    sums: list[tuple[int, ...]] = []
+    for at, graph in enumerate(known):
+        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)))
+        sums += [tuple(len(parts) + number for number in item) for item in added]
+        parts += found
+    sums = [item for item in sums if item] or [()]
     extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
     formula = inputs + _largest(extra)
     listed = tuple(f"{item.name}: {item.text};  {set_text(item.domain, program)}" for item in program.statements)
@@ -149,6 +152,25 @@ _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=Fal
 _LISTED = (_LAYERS, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
 _PUBLISHED = (_LAYERS, _WAVEFRONTS)
+
+
+def _argued(
+    graph: Graph, options: BoundOptions, small: tuple[str, ...], search: Search
+) -> tuple[list[SubBound], list[tuple[int, ...]]]:
+    """Return the arguments on one graph, and which of them add up."""
+    finding = search.part(POOL_SHARE)
+    with charged_to(finding):
+        sets = () if small else until_out_of_effort(small_sets(graph.flow))
+    where = instances(small, sets)
+    pool = _pool(graph.flow, options, where, finding)
+    with charged_to(search):
+        parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
+    if graph.is_whole:
+        return parts, sums
+    return [
+        replace(item, value=graph.times * item.value, steps=(*graph.notes, *item.steps), points=None, sources=None)
+        for item in parts
+    ], sums
 
 
 def _pool(

@@ -55,6 +55,7 @@ class Stencil:
     spill: isl.UnionSet
     sources: isl.UnionSet
     ends: isl.UnionSet
+    complete: bool = False  #: all that the statements read of one another is among ``shifts``
 
     @property
     def dimensions(self) -> int:
@@ -63,8 +64,8 @@ class Stencil:
 
     @property
     def covers(self) -> bool:
-        """True if no partition by projections is better: levels of the first coordinate, and all of a neighbourhood."""
-        return self.covector == _first(len(self.covector)) and self.shape.whole
+        """True if no partition by projections is better: levels of the first coordinate, and all that is read."""
+        return self.covector == _first(len(self.covector)) and self.shape.whole and self.complete
 
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
@@ -144,8 +145,25 @@ def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil 
     spill, ends = _borders(names, domains, shifts)
     sources = spill.subtract(union_of(domains)).coalesce()
     return Stencil(
-        tuple(names), tuple(domains), covector, tuple(shifts), *rated, spill.coalesce(), sources, ends.coalesce()
+        tuple(names),
+        tuple(domains),
+        covector,
+        tuple(shifts),
+        *rated,
+        spill.coalesce(),
+        sources,
+        ends.coalesce(),
+        _is_complete(flow, names, shifts),
     )
+
+
+def _is_complete(flow: DataFlow, names: Sequence[str], shifts: Sequence[Sequence[Offset]]) -> bool:
+    """True if every read of one of the statements by another is one of the shifts, from the statement before."""
+    for at, name in enumerate(names):
+        for read in affine_steps(flow, name):
+            if read.source in names and (read.source != names[at - 1] or read.shift not in set(shifts[at])):
+                return False
+    return True
 
 
 def _moved(shifts: Iterable[Offset], move: Offset) -> frozenset[Offset]:
