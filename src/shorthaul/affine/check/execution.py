@@ -73,7 +73,7 @@ def contains(where: isl.Set, rows: IntArray) -> BoolArray:
     return result
 
 
-def _value(affine: isl.Aff, rows: IntArray) -> npt.NDArray[Any]:
+def _value(affine: isl.Aff, rows: IntArray) -> Any:
     """Return an integer affine expression, floors included, for every row; Python's integers where they are long."""
     return _exact(affine, rows.astype(object) if _is_large(affine, rows) else rows)
 
@@ -82,7 +82,7 @@ def _is_large(affine: isl.Aff, rows: IntArray) -> bool:
     """True if 64 bits may not hold the sums of an affine expression."""
     numbers = [int(item) for item in re.findall(r"\d+", affine.to_str())]
     most = int(np.abs(rows).max(initial=1))
-    return (sum(numbers) + 1) ** (1 + affine.dim(isl.dim_type.div)) * most >= 2**61
+    return bool((sum(numbers) + 1) ** (1 + affine.dim(isl.dim_type.div)) * most >= 2**61)
 
 
 def _exact(affine: isl.Aff, rows: Any) -> Any:

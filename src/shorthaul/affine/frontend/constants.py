@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pycparser import c_ast, c_parser
@@ -71,3 +71,46 @@ def _literal(text: str) -> int | None:
         return int(text.rstrip("uUlL"), 0)
     except ValueError:
         return None
+
+
+def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[str, int]:
+    """Return the integer macros that have to be numbers: steps of loops, divisors, factors of iterators in headers.
+
+    Such a macro, as the edge of tiles, is its number everywhere; a loop step of 32 with bounds in a parameter T would
+    be another program for every other T.
+
+    >>> tree = c_parser.CParser().parse("void f(){ for (i = 0; i < N; i += T) a[i / W] = b[i] / M; }")
+    >>> numbers_in_control([tree], {"N": 9, "T": 3, "W": 2, "M": 7})
+    {'T': 3, 'W': 2}
+    """
+    found: dict[str, int] = {}
+    waiting: list[tuple[Any, str]] = [(node, "data") for node in nodes]
+    while waiting:
+        node, where = waiting.pop()
+        numbers: list[Any] = []
+        if isinstance(node, c_ast.For):
+            numbers = [node.next]
+            headers = [node.init, node.cond]
+            waiting += [(item, "header") for item in headers if item is not None] + [(node.stmt, "data")]
+        elif isinstance(node, c_ast.If):
+            rest = (node.iftrue, node.iffalse)
+            waiting += [(node.cond, "header"), *((item, "data") for item in rest if item is not None)]
+        elif isinstance(node, c_ast.ArrayRef):
+            waiting += [(node.name, "data"), (node.subscript, "subscript")]
+        else:
+            if isinstance(node, c_ast.BinaryOp) and where != "data":
+                divides = node.op in {"/", "%", "<<", ">>"}
+                numbers = [node.right] if divides else []
+                if node.op == "*" and where == "header":
+                    pairs = ((node.left, node.right), (node.right, node.left))
+                    numbers = [one for one, other in pairs if constant(other, macros) is None]
+            waiting += [(child, where) for _, child in node.children()]
+        for item in numbers:
+            found |= {name: macros[name] for name in _identifiers(item) if name in macros}
+    return dict(sorted(found.items()))
+
+
+def _identifiers(node: Any) -> list[str]:
+    if isinstance(node, c_ast.ID):
+        return [node.name]
+    return [] if node is None else [name for _, child in node.children() for name in _identifiers(child)]

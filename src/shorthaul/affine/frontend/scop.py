@@ -12,6 +12,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access, count_operations, data_reads, subscripted
+from shorthaul.affine.frontend.constants import numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import refuse_outside
@@ -112,6 +113,9 @@ class _Builder:
     def __init__(self, region: Region) -> None:
         self.region = region
         self.symbols: Symbols = symbols(region)
+        numbers = numbers_in_control(region.body, region.text.integers)
+        given = {name: c_ast.Constant("int", str(value)) for name, value in numbers.items()}
+        self.constants: Mapping[str, Any] = {**given, **self.symbols.constants}
         self.parameters: dict[str, None] = {}
         self.drafts: list[_Draft] = []
         self.source = ""
@@ -132,7 +136,7 @@ class _Builder:
         """Return the program."""
         self.source = text
         universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
-        self.block(self.region.body, _Scope(universe, locals=self.symbols.constants))
+        self.block(self.region.body, _Scope(universe, locals=self.constants))
         if not self.drafts:
             place = str(self.region.place(self.region.body[0]))
             cure = "put the assignments of the kernel between the pragmas"
@@ -326,7 +330,7 @@ class _Builder:
     def within_extents(self, elements: Mapping[int, tuple[isl.PwAff, ...]]) -> None:
         """Refuse accesses that are outside of their array whatever the parameters are."""
         universe = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : }")
-        names = self.names(_Scope(universe, locals=self.symbols.constants))
+        names = self.names(_Scope(universe, locals=self.constants))
         for draft, access in self.accesses():
             declared = self.symbols.declared.get(access.array)
             refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators)

@@ -1,0 +1,105 @@
+"""Bounds belong to the computation: kernels rewritten in other words, or several times over, and copied values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from tests.affine.derived import bound_of, quick
+from tests.affine.test_random_study import least_known
+from tests.reference.affine_transformations import SAME, in_copies
+
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.bounds.graphs import graphs, without_copied_values
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, kernel_text
+
+KERNELS = (*POLYBENCH, *FURTHER)
+QUICK = [("trisolv", item) for item in SAME] + [("lcs", "once")]
+
+
+def rewritten(name: str, how: str) -> AffineBound:
+    return lower_bound(program_from_text(SAME[how](kernel_text(name))))
+
+
+@pytest.mark.parametrize(("name", "how"), quick([(name, how) for name in KERNELS for how in SAME], QUICK))
+def test_other_words_for_one_computation(name: str, how: str) -> None:
+    assert sympy.simplify(rewritten(name, how).leading - bound_of(name).leading) == 0
+
+
+@pytest.mark.parametrize("name", quick(KERNELS, ("lcs", "trisolv")))
+def test_copies_add_up(name: str) -> None:
+    several = lower_bound(program_from_text(in_copies(kernel_text(name))))
+    assert sympy.simplify(several.leading - symbol("COPIES") * bound_of(name).leading) == 0
+
+
+HEAD = "void f(int T, int N, int P, double A[P + N][N + 2][N], double B[P + N][N + 2][N], double w[N + 2]) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
+STEP = "for (int i = 1; i < N; i++) B[0][i][0] = A[0][i - 1][0] + A[0][i][0] + A[0][i + 1][0];"
+BACK = "for (int i = 1; i < N; i++) A[0][i][0] = B[0][i][0];"
+
+
+def graphs_of(body: str) -> list[str]:
+    """Return the notes of the last graph of a program."""
+    return list(list(graphs(flow_dependences(program_from_text(HEAD % body))))[-1].notes)
+
+
+@pytest.mark.parametrize("body", [
+    "for (int p = 0; p < P; p++) for (int i = 1; i < N; i++) A[p][i][0] = A[p][i - 1][0] + w[i];",
+    "for (int p = 1; p < P; p++) for (int i = 1; i < N; i++) A[p][i][0] = A[p - 1][i - 1][0] + 1.0;",
+    "for (int p = 0; p < P; p++) for (int i = p; i < N; i++) A[p][i][0] = A[p][i][0] + A[p][i + 1][0];",
+    "for (int p = 0; p < P; p++) for (int i = 0; i < P; i++) A[p][i][0] = A[p][i][1] + A[i][p][1];",
+    "for (int p = 0; p < P; p++) for (int i = 0; i < N; i++) A[p][i][0] = B[p][i + p][0] + B[p][i][0];",
+], ids=["a shared input", "a flow between them", "of unequal size", "one array in two ways", "another one in each"])  # fmt: skip
+def test_what_is_no_copy(body: str) -> None:
+    assert not graphs_of(body)
+
+
+def test_copies_within_copies_and_copied_values() -> None:
+    body = "for (int p = 0; p < P; p++) for (int q = 0; q < N; q++) for (int i = 1; i < 9; i++) %s"
+    notes = graphs_of(body % "{ B[p][q][i] = A[p][q][i - 1] + A[p][q][i]; A[p][q][i] = B[p][q][i]; }")
+    assert [note.split()[0] for note in notes] == ["The", "The", "S1:"]
+
+
+def test_a_sum_is_read_where_its_copy_reads_it() -> None:
+    """S0 reads the element that it writes, but the value comes from another line: no chain of one sum."""
+    body = "for (int t = 0; t < T; t++) { for (int i = 0; i < N; i++) A[0][i][0] += 1.0; for (int i = 0; i < N; i++) B[0][i][0] = A[0][i + 1][0]; for (int i = 0; i < N; i++) A[0][i][0] = B[0][i][0]; }"
+    merged = without_copied_values(flow_dependences(program_from_text(HEAD % body)))
+    assert merged is not None
+    (own,) = (item for item in merged.flows if item.source == item.sink == "S0")
+    assert not own.reference.relation.is_equal(merged.program.by_name["S0"].write.relation)
+
+
+def test_a_step_that_is_copied_back() -> None:
+    """As much as the same steps between two arrays, and no order found beats it."""
+    program = program_from_text(HEAD % f"for (int t = 0; t < T; t++) {{ {STEP} {BACK} }}")
+    bound = lower_bound(program)
+    N, T, S = (symbol(name) for name in "NTS")
+    assert bound.leading == 3 * N * T / (2 * S)
+    active = 0
+    for steps, n in ((2, 3), (4, 6), (14, 40)):
+        cdag = concrete_cdag(program, {"T": steps, "N": n})
+        for capacity in (4, 5, 7):
+            value = bound.value({"T": steps, "N": n, "S": capacity})
+            assert value <= least_known(cdag, capacity, np.random.default_rng(n))
+            active += value > cdag.inputs
+    assert active
+
+
+MIN = "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
+PRODUCT = (
+    "for (int ii = 0; ii < %s; ii++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)\n"
+    "for (int i = %s; i < MIN(%s, N); i++) A[0][i][j] += A[1][i][k] * B[0][k][j] / TS;"
+)
+
+
+def product(low: str, start: str, end: str) -> str:
+    text = HEAD % (PRODUCT % (low, start, end))
+    return str(lower_bound(program_from_text(f"#define TS 16\n{MIN}{text}")).leading)
+
+
+def test_the_edge_of_tiles_as_a_macro() -> None:
+    assert product("N / 16 + 1", "16 * ii", "16 * ii + 16") == "2*N**3/sqrt(S)"
+    assert product("N / TS + 1", "TS * ii", "(ii + 1) * TS") == "2*N**3/sqrt(S)"
