@@ -67,7 +67,7 @@ def cpu(function: Callable[[], Any], repeat: int = 3) -> float:
 def layouts() -> list[dict[str, Any]]:
     rows = []
     for name, tree in shapes(N).items():
-        result = engine.plan(tree)
+        result = engine.plan(tree, order="light-first", refine=0)
         extra = result.extra
         row = {"tree": name, "light-first": extra["energy_per_vertex"]}
         row["through the virtual tree"] = extra["virtual_tree"]["energy_per_vertex"]
@@ -91,7 +91,9 @@ def treefix_runs() -> list[dict[str, Any]]:
         for direction in ("up", "down"):
             for method, coins in variants:
                 chosen = {"coins": coins} if coins else {}
-                result = engine.treefix(tree, direction=direction, method=method, **chosen)
+                result = engine.treefix(
+                    tree, direction=direction, method=method, order="light-first", refine=0, **chosen
+                )
                 rows.append(
                     {
                         "tree": name,
@@ -115,7 +117,8 @@ def seeds() -> list[dict[str, Any]]:
     for name in ("yule", "uniform_binary", "random_recursive", "preferential_attachment"):
         direct, virtual = [], []
         for seed in range(1, 11):
-            extra = engine.plan(getattr(generators, name)(N, seed), baselines=False).extra
+            tree = getattr(generators, name)(N, seed)
+            extra = engine.plan(tree, order="light-first", refine=0, baselines=False).extra
             direct.append(extra["energy_per_vertex"])
             virtual.append(extra["virtual_tree"]["energy_per_vertex"])
         for what, found in (("direct", direct), ("through the virtual tree", virtual)):
@@ -136,7 +139,7 @@ def growth() -> list[dict[str, Any]]:
         rows += [{"tree": tree.partition(":")[0], **fit} for fit in result.extra["fits"]]
     points = []
     for power in range(10, POWER + 1, 2):
-        made = engine.plan(generators.yule(2**power, 1), baselines=False, create=True)
+        made = engine.plan(generators.yule(2**power, 1), refine=0, baselines=False, create=True)
         points.append({"vertices": made.extra["vertices"], **made.extra["creation"]})
     rows.append({"tree": "yule", "what": "layout creation by messages", **growth_fit(points)})
     return rows
@@ -156,13 +159,15 @@ def other_algorithms() -> list[dict[str, Any]]:
     for power in (10, 12, 14, 16, 18, 20):
         if power <= POWER:
             tree = generators.yule(2**power, 1)
-            made = engine.plan(tree, baselines=False, create=True).extra["creation"]
+            made = engine.plan(tree, refine=0, baselines=False, create=True).extra["creation"]
             bound = made["bound"]["value"]
             rows.append(_algorithm("layout creation, yule", tree.n, made, tree.n**1.5, "n^1.5", bound))
     tree = generators.yule(N, 1)
     for method in ("convergecast", "rake-compress"):
         for barriers in (False, True):
-            result = engine.lca(tree, random=N // 2, method=method, barriers=barriers, search=Search(seed=1))
+            result = engine.lca(
+                tree, random=N // 2, method=method, barriers=barriers, order="light-first", refine=0, seed=1
+            )
             what = f"lca of n/2 random pairs, yule, {method}{', barriers' if barriers else ''}"
             rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n", result.bound.value))
     return rows
@@ -180,17 +185,16 @@ def _algorithm(what: str, n: int, cost: Any, unit: float, name: str, bound: floa
 
 
 def refinement() -> list[dict[str, Any]]:
+    """Energy per vertex by the effort of the local search, and the CPU seconds it takes."""
     rows = []
-    seconds = 5.0 if QUICK else 55.0
-    for name, tree in {
-        "perfect-binary": generators.perfect_binary(4096),
-        "yule": generators.yule(4096, 1),
-        "uniform-binary": generators.uniform_binary(4096, 1),
-        "caterpillar": generators.caterpillar(4096),
-    }.items():
-        before = engine.plan(tree, baselines=False).extra["energy_per_edge"]
-        after = engine.plan(tree, baselines=False, refine=seconds).extra["energy_per_edge"]
-        rows.append({"tree": name, "n": tree.n, "light-first": before, "refined": after, "seconds": seconds})
+    for name, tree in {**shapes(N), "yule-4096": generators.yule(4096, 1)}.items():
+        row: dict[str, Any] = {"tree": name, "n": tree.n, "bound": engine.bound(tree).bound.value / tree.n}
+        for effort in (0.0, None, 6.0 if QUICK else 60.0):
+            began = time.process_time()
+            found = engine.plan(tree, refine=effort, baselines=False).extra["energy_per_vertex"]
+            what = "default" if effort is None else f"effort {effort:g}"
+            row |= {what: found, f"{what}, CPU s": time.process_time() - began}
+        rows.append(row)
     return rows
 
 
@@ -227,7 +231,7 @@ def speeds() -> list[dict[str, Any]]:
 
 
 def _plan(file: Path, **options: Any) -> None:
-    engine.plan(engine.case(str(file)).workload, **options)
+    engine.plan(engine.case(str(file)).workload, refine=0, **options)
 
 
 def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
@@ -237,7 +241,7 @@ def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
     from shorthaul.spatial.treefix_verb import run_treefix
     from shorthaul.spatial.verbs import place
 
-    stored = store(tree, place(tree, PlacingOptions(), Search())[0])
+    stored = store(tree, place(tree, PlacingOptions(order="light-first"), Search())[0])
     virtual = stored.virtual()
     values = np.ones(tree.n, np.int64)
 
@@ -256,7 +260,7 @@ def main() -> None:
         f"Energy per vertex over the seeds 1 to 10, n = 2^{POWER}": seeds,
         f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,
-        "Refinement, energy per edge": refinement,
+        "Refinement, energy per vertex": refinement,
         "Speed": speeds,
     }
     document: dict[str, Any] = json.loads(RESULTS.read_text()) if ONLY else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,72 +16,76 @@ from shorthaul.spatial.layout.curves import cells
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.workloads import generators
 
-LARGE = 2**20
+#: The figures are stated for n = 2^20; at 2^16 they differ by less than their tolerance.
+SIZES = (2**16, pytest.param(2**20, marks=pytest.mark.slow))
 
-#: Energy per vertex of one message from every parent to each child, light-first order on the Hilbert curve, n = 2^20.
+#: Energy per vertex of one message from every parent to each child, light-first order on the Hilbert curve.
 LOCAL_MESSAGING = {
-    "path": (generators.path(LARGE), 1.00),
-    "caterpillar": (generators.caterpillar(LARGE), 1.50),
-    "perfect-binary": (generators.perfect_binary(LARGE), 2.13),
-    "yule": (generators.yule(LARGE, 1), 1.95),
-    "uniform-binary": (generators.uniform_binary(LARGE, 1), 1.80),
-    "random-recursive": (generators.random_recursive(LARGE, 1), 2.15),
+    "path": (generators.path, 1.00),
+    "caterpillar": (generators.caterpillar, 1.50),
+    "perfect-binary": (generators.perfect_binary, 2.13),
+    "yule": (partial(generators.yule, seed=1), 1.95),
+    "uniform-binary": (partial(generators.uniform_binary, seed=1), 1.80),
+    "random-recursive": (partial(generators.random_recursive, seed=1), 2.15),
 }
 
 
+def light_first(tree, **options) -> dict:
+    """What the paper's layout costs, without local search."""
+    return engine.plan(tree, **{"order": "light-first", "refine": 0, "baselines": False, **options}).extra
+
+
+@pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("name", LOCAL_MESSAGING)
-def test_energy_per_vertex(name: str) -> None:
+def test_energy_per_vertex(name: str, n: int) -> None:
     tree, figure = LOCAL_MESSAGING[name]
-    result = engine.plan(tree, baselines=False)
-    assert result.extra["energy_per_vertex"] == pytest.approx(figure, abs=0.012)
+    assert light_first(tree(n))["energy_per_vertex"] == pytest.approx(figure, abs=0.03)
 
 
-def test_stars_go_through_the_virtual_tree() -> None:
-    result = engine.plan(generators.star(LARGE), baselines=False)
-    assert result.extra["virtual_tree"]["energy_per_vertex"] == pytest.approx(2.13, abs=0.01)
+@pytest.mark.parametrize("n", SIZES)
+def test_stars_go_through_the_virtual_tree(n: int) -> None:
+    result = light_first(generators.star(n))
+    assert result["virtual_tree"]["energy_per_vertex"] == pytest.approx(2.13, abs=0.03)
 
 
-def test_preferential_attachment_through_the_virtual_tree() -> None:
-    direct, virtual = [], []
-    for seed in (1, 2, 3):
-        result = engine.plan(generators.preferential_attachment(LARGE, seed), baselines=False)
-        direct.append(result.extra["energy_per_vertex"])
-        virtual.append(result.extra["virtual_tree"]["energy_per_vertex"])
-    assert np.mean(direct) == pytest.approx(3.59, abs=0.25)  # the largest degrees differ from seed to seed
-    assert np.mean(virtual) == pytest.approx(1.91, abs=0.03)
+@pytest.mark.parametrize("n", SIZES)
+def test_preferential_attachment_through_the_virtual_tree(n: int) -> None:
+    found = [light_first(generators.preferential_attachment(n, seed)) for seed in (1, 2, 3)]
+    # The largest degrees differ from seed to seed.
+    assert np.mean([one["energy_per_vertex"] for one in found]) == pytest.approx(3.59, abs=0.25)
+    assert np.mean([one["virtual_tree"]["energy_per_vertex"] for one in found]) == pytest.approx(1.91, abs=0.03)
 
 
 def test_random_placement_is_a_pram() -> None:
-    result = engine.plan(generators.yule(LARGE, 1), order="random", baselines=False)
-    assert result.extra["energy_per_vertex"] == pytest.approx(2 / 3 * math.sqrt(LARGE), rel=0.01)
+    n = 2**16
+    result = light_first(generators.yule(n, 1), order="random")
+    assert result["energy_per_vertex"] == pytest.approx(2 / 3 * math.sqrt(n), rel=0.01)
 
 
-@pytest.mark.parametrize("n", [2**10, 2**13, 2**16])
+@pytest.mark.parametrize("n", [2**10, 2**13, 2**15])
 def test_binary_trees_stay_below_five_hops_per_vertex(n: int) -> None:
     for seed in range(4):
         for tree in (generators.yule(n, seed), generators.uniform_binary(n, seed), generators.perfect_binary(n)):
-            assert engine.plan(tree, baselines=False).extra["energy_per_vertex"] <= 5.1
+            assert light_first(tree)["energy_per_vertex"] <= 5.1
 
 
 def test_breadth_first_and_some_depth_first_layouts_fail() -> None:
     # Section III: breadth-first order is bad on perfect binary trees, depth-first order on a path with leaves.
     side = 256
-    perfect = engine.plan(generators.perfect_binary(side * side), order="bfs", baselines=False)
-    assert perfect.extra["energy_per_vertex"] > side / 8
+    perfect = light_first(generators.perfect_binary(side * side), order="bfs")
+    assert perfect["energy_per_vertex"] > side / 8
     n = 2**14
     parent = np.empty(n, np.int32)  # every spine vertex stores the rest of the spine before its leaf
     spine = n // 2
     parent[:spine] = np.arange(-1, spine - 1)
     parent[spine:] = np.arange(spine)
-    assert engine.plan(parent, order="dfs", baselines=False).extra["energy_per_vertex"] > math.sqrt(n) / 4
-    assert engine.plan(parent, baselines=False).extra["energy_per_vertex"] == pytest.approx(1.5, abs=0.01)
+    assert light_first(parent, order="dfs")["energy_per_vertex"] > math.sqrt(n) / 4
+    assert light_first(parent)["energy_per_vertex"] == pytest.approx(1.5, abs=0.01)
 
 
 def test_z_order_is_energy_bound_too() -> None:
     # Theorem 2.
-    energies = [
-        engine.plan(generators.yule(4**k, 1), curve="z", baselines=False).extra["energy_per_vertex"] for k in (6, 8, 10)
-    ]
+    energies = [light_first(generators.yule(4**k, 1), curve="z")["energy_per_vertex"] for k in (5, 7, 9)]
     assert max(energies) < 3.2
     assert energies[2] < 1.1 * energies[1]
 
@@ -89,8 +94,16 @@ def growth(
     direction: str, tree, method: str = "rake-compress", coins: str = "local-maximum"
 ) -> list[tuple[float, float]]:
     found = []
-    for power in (12, 15, 18):
-        result = engine.treefix(tree(2**power), direction=direction, method=method, coins=coins, count_links=False)
+    for power in (9, 12, 15):
+        result = engine.treefix(
+            tree(2**power),
+            direction=direction,
+            method=method,
+            coins=coins,
+            count_links=False,
+            order="light-first",
+            refine=0,
+        )
         found.append((result.cost["energy_hops"] / 2**power, result.cost["depth"] / power))
     return found
 
@@ -117,7 +130,7 @@ def test_cheaper_ways_up(shape) -> None:
 
 def test_list_ranking_energy_grows_like_the_permutation_bound() -> None:
     # Theorem 5; spec: 9.34 n^1.5 by random mate with messages for the coins.
-    for k in (6, 8):
+    for k in (5, 7):
         n, grid = 4**k, Grid(2**k, 2**k)
         order = np.random.default_rng(0).permutation(n).astype(np.int32)
         following = np.full(n, -1, np.int32)
@@ -129,10 +142,10 @@ def test_list_ranking_energy_grows_like_the_permutation_bound() -> None:
 
 
 def test_lca_energy_on_yule_trees() -> None:
-    tree = generators.yule(2**16, 1)
-    fast = engine.lca(tree, random=2**15, method="convergecast", search=Search(seed=1))
+    tree, plain = generators.yule(2**14, 1), {"order": "light-first", "refine": 0}
+    fast = engine.lca(tree, random=2**13, method="convergecast", search=Search(seed=1), **plain)
     assert fast.extra["energy_per_vertex"] <= 17
-    paper = engine.lca(tree, random=2**15, method="rake-compress", barriers=True, search=Search(seed=1))
+    paper = engine.lca(tree, random=2**13, method="rake-compress", barriers=True, search=Search(seed=1), **plain)
     assert fast.extra["energy_per_vertex"] < paper.extra["energy_per_vertex"] <= 90
 
 
@@ -143,14 +156,24 @@ def test_figure_8_layers() -> None:
     assert engine.lca(parent, queries).plan.arrays["ancestor"].tolist() == [1, 0, 4, 0, 1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", [generators.perfect_binary, generators.caterpillar])
-def test_refinement_reaches_its_figure(shape) -> None:
-    assert engine.plan(shape(4096), refine=55, baselines=False).extra["energy_per_edge"] <= 1.3
+BINARY = {
+    "perfect-binary": generators.perfect_binary,
+    "caterpillar": generators.caterpillar,
+    "yule": partial(generators.yule, seed=1),
+    "uniform-binary": partial(generators.uniform_binary, seed=2),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 2])
-def test_refinement_of_random_binary_trees(seed: int) -> None:
-    for tree in (generators.yule(4096, seed), generators.uniform_binary(4096, seed)):
-        assert engine.plan(tree, refine=55, baselines=False).extra["energy_per_edge"] <= 1.3
+@pytest.mark.parametrize("name", BINARY)
+def test_refinement_reaches_its_figure(name: str) -> None:
+    assert engine.plan(BINARY[name](4096), refine=55, baselines=False).extra["energy_per_edge"] <= 1.3
+
+
+def test_default_layouts_reach_their_figures() -> None:
+    # The findings: 1.40 hops per vertex of perfect binary trees, a star within 1 %, 1.35 on Yule trees.
+    n = 2**13
+    assert engine.plan(generators.perfect_binary(n), baselines=False).extra["energy_per_vertex"] <= 1.40
+    assert engine.plan(generators.yule(n, 3), baselines=False).extra["energy_per_vertex"] <= 1.36
+    star = engine.plan(generators.star(n), refine=0.01, baselines=False)
+    assert star.cost["energy_hops"] <= 1.015 * star.bound.value

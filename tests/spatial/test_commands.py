@@ -94,6 +94,7 @@ def test_sweep_over_sizes_orders_and_curves(tmp_path: Path) -> None:
 def test_kernels_give_the_same_as_plain_python(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    verb = (*verb, "--refine", "0.001")
     compiled = shorthaul_json("spatial", *verb, cwd=tmp_path)
     monkeypatch.setenv("SHORTHAUL_COMPILED", "0")
     plain = shorthaul_json("spatial", *verb, cwd=tmp_path)

@@ -65,7 +65,7 @@ def test_newick_text_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_refinement_that_is_late_keeps_the_layout() -> None:
     tree = generators.yule(99, 1)
-    layout, _ = place(tree, PlacingOptions(), Search())
+    layout = place(tree, PlacingOptions(), Search())[0]
     stored = store(tree, layout, positions(tree, "light-first"))
     assert (refine(stored, 1.0, late()).x == stored.x).all()
 

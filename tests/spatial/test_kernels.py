@@ -123,8 +123,10 @@ def newick(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent, _ = some_tree(rng)
+    if rng.random() < 0.3:
+        parent = np.array([-1, *[0] * 70], np.int32)  # a hub that stays
     n = len(parent)
-    width, height = int(rng.integers(1, 6)), 0
+    width, height = int(rng.integers(1, 12)), 0
     height = -(-(n + int(rng.integers(0, 4))) // width)
     x, y = some_cells(rng, n, width, height)
     holder = np.full(width * height, -1, np.int32)
@@ -132,13 +134,29 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     ends = [[u for u in range(n) if parent[u] == v or parent[v] == u] for v in range(n)]
     starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
     near = np.array([u for group in ends for u in group], np.int32)
-    placement = kernels.Placement(starts, near, x, y, holder, width, 100)
+    board, tile = kernels.Board(starts, near, x, y, holder, width), kernels.Tile(max(width, height))
     random = importlib.import_module(
-        kernels.__name__.replace("spatial.layout.annealing_kernels", "core.compiled.random_kernels")
+        kernels.__name__.replace("spatial.layout.tile_kernels", "core.compiled.random_kernels")
     ).Random(int(rng.integers(99)))
-    kernels.anneal(placement, random, 0, n, 0.9, 2000)
-    kernels.anneal(placement, random, n // 2, n - n // 2, 0.1, 1000)
-    return x, y, holder, placement.energy, placement.reads
+    accepted = (np.exp(-np.arange(20) / 0.9) * 2.0**63).astype(np.uint64)
+    saved = [kernels.centre(board, rng.permutation(n).astype(np.int32))]
+    middle = int(rng.integers(0, height))
+    reads = []
+    for top, bottom in ((0, middle), (middle, height)):
+        if bottom > top:
+            reads.append(kernels.anneal_tile(board, tile, (0, top), (width, bottom - top), random, accepted, 60.0))
+    board.turn()
+    saved.append(kernels.centre(board, np.arange(n, dtype=np.int32)))
+    return board.places(), holder, saved, reads
+
+
+def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    trees = importlib.import_module(kernels.__name__.replace("layout.order_kernels", "tree_kernels"))
+    n = int(rng.integers(1, 40))
+    parent = np.array([-1, *(rng.integers(0, max(1, v // 3 + 1)) for v in range(n - 1))], np.int32)
+    sizes = trees.subtree_sizes(parent, NONE)
+    starts, kids = trees.children(parent, trees.sorted_by(sizes, n))
+    return kernels.centred_positions(kernels.Centring(starts, kids, sizes))
 
 
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -245,7 +263,8 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.check.check_kernels", recounts),
     ("shorthaul.spatial.workloads.generator_kernels", grown),
     ("shorthaul.spatial.formats.newick_kernels", newick),
-    ("shorthaul.spatial.layout.annealing_kernels", annealed),
+    ("shorthaul.spatial.layout.tile_kernels", annealed),
+    ("shorthaul.spatial.layout.order_kernels", centred),
     ("shorthaul.spatial.layout.cost_kernels", costs),
     ("shorthaul.spatial.layout.curve_kernels", curves),
     ("shorthaul.spatial.layout.virtual_tree_kernels", transformed),

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from tests.reference import spatial_oracle as oracle
 from tests.reference import spatial_twins as twins
 
 import shorthaul.spatial as engine
@@ -16,6 +17,7 @@ from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.formats.files import layout_bytes, layout_from_bytes
 from shorthaul.spatial.layout.cost import link_loads
 from shorthaul.spatial.layout.curves import choose
+from shorthaul.spatial.layout.orders import positions, sizes
 from shorthaul.spatial.model import Grid, tree_from_parents
 from shorthaul.spatial.plan import Layout
 from shorthaul.spatial.workloads import generators
@@ -86,7 +88,7 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
     for grid in ("64x64", "37x120", "4096x1"):
         for case in (generators.star(3000), generators.preferential_attachment(4000, 1), generators.yule(4095, 2)):
             for order in ("light-first", "dfs", "bfs", "random"):
-                result = engine.plan(case, grid=grid, order=order, baselines=False, search=Search(seed=1))
+                result = engine.plan(case, grid=grid, order=order, refine=0.01, baselines=False, search=Search(seed=1))
                 assert result.gap is not None
                 assert result.gap >= 0
                 assert result.cost["distance_hops"] >= distance_bound(case)
@@ -178,15 +180,57 @@ def test_wrong_options() -> None:
 
 def test_refinement_never_loses_and_often_wins() -> None:
     tree = generators.yule(511, 1)
-    before = engine.plan(tree, baselines=False).cost["energy_hops"]
+    before = engine.plan(tree, refine=0, baselines=False).cost["energy_hops"]
     result = engine.plan(tree, baselines=False, refine=0.2)
     assert result.check.ok
     assert result.cost["energy_hops"] < before
     assert engine.plan([-1], refine=0.1).cost["energy_hops"] == 0
 
 
+def test_the_default_is_never_above_depth_first_or_light_first() -> None:
+    rng = np.random.default_rng(21)
+    for turn in range(40):
+        tree = (twins.random_tree(rng, 80), twins.random_forest(rng), generators.preferential_attachment(300, turn))[
+            turn % 3
+        ]
+        grid = (None, "20x40")[turn % 2]
+        energies = [
+            engine.plan(tree, grid=grid, refine=0, baselines=False, **order).cost["energy_hops"]
+            for order in ({}, {"order": "dfs"})
+        ]
+        assert energies[0] <= energies[1]
+        assert engine.plan(tree, grid=grid, baselines=False).cost["energy_hops"] <= energies[0]
+
+
+def test_hubs_stand_amid_their_leaves() -> None:
+    result = engine.plan(generators.star(4096), baselines=False)
+    assert result.cost["energy_hops"] <= 1.02 * result.bound.value
+    # Hubs of hubs, as in a taxonomy.
+    result = engine.plan(oracle.taxonomy(20_000, 3), baselines=False, refine=0.01)
+    assert result.cost["energy_hops"] <= 1.4 * result.bound.value
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 40])
+def test_the_centred_order_is_one(n: int) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(20):
+        for tree in (twins.random_tree(rng, n), twins.random_forest(rng)):
+            position = positions(tree, "centred")
+            assert sorted(position.tolist()) == list(range(tree.n))
+            size = sizes(tree)
+            for v in range(tree.n):  # every subtree is a range
+                below = [position[u] for u in range(tree.n) if v in twins.root_path(tree.parent.tolist(), u)]
+                assert max(below) - min(below) + 1 == size[v] == len(below)
+
+
+def test_workers_do_not_change_a_layout() -> None:
+    tree = generators.preferential_attachment(20_000, 1)
+    found = [engine.plan(tree, refine=0.05, baselines=False, workers=workers).plan for workers in (1, 2, 3)]
+    assert all((one.x == found[0].x).all() and (one.y == found[0].y).all() for one in found)
+
+
 def test_figures_stay_small_and_say_what_they_show() -> None:
-    result = engine.plan(generators.yule(30_001, 1))
+    result = engine.plan(generators.yule(30_001, 1), refine=0)
     titles = [figure.title for figure in result.figures]
     assert len(titles) == 4
     grid = figure_document(result.figures[0])
@@ -204,7 +248,7 @@ def test_default_grid_is_the_smallest_square() -> None:
 
 
 def test_refinement_depends_on_effort_and_seed_alone() -> None:
-    tree = generators.yule(6001, 1)  # several windows
+    tree = generators.yule(6001, 1)  # several tiles
 
     def refined(seed: int, **fields: float) -> list[int]:
         search = Search(seed=seed, **fields)

@@ -23,17 +23,17 @@ def compare(parent: np.ndarray, folder: Path, queries: int = 500) -> Result[Layo
     rng = np.random.default_rng(0)
     np.save(folder / "tree.npy", parent)
     tree = engine.case(str(folder / "tree.npy"), forest=True).workload
-    result = engine.plan(tree)
+    result = engine.plan(tree, refine=0.1)
     (folder / "layout.npz").write_bytes(layout_bytes(result.plan))
     found = oracle.energy(folder / "layout.npz")
     assert found == tuple(result.cost[name] for name in ("energy_hops", "distance_hops", "link_load"))
     assert (result.plan.parent == parent).all()
     values = rng.integers(-1000, 1000, len(parent))
     for direction, sums in (("up", oracle.subtree_sums), ("down", oracle.path_sums)):
-        run = engine.treefix(tree, values, direction=direction)
+        run = engine.treefix(tree, values, direction=direction, refine=0)
         assert (run.plan.arrays["value"] == sums(parent, values)).all()
     asked = rng.integers(0, len(parent), (queries, 2))
-    answered = engine.lca(tree, asked)
+    answered = engine.lca(tree, asked, layout=folder / "layout.npz")
     assert (answered.plan.arrays["ancestor"] == oracle.lowest_common_ancestors(parent, *asked.T)).all()
     return result
 

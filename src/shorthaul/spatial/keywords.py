@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
@@ -12,7 +13,7 @@ from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, S
 class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
-    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    order: Literal["auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random"]
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     forest: bool
@@ -39,9 +40,11 @@ class CheckKeywords(TypedDict, total=False):
 class LcaKeywords(TypedDict, total=False):
     """The keywords of ``lca``."""
 
-    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    order: Literal["auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random"]
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
+    refine: float | None
+    layout: str | PathLike[str] | None
     words: int
     count_links: bool
     random: int | None
@@ -59,7 +62,7 @@ class LcaKeywords(TypedDict, total=False):
 class PlanKeywords(TypedDict, total=False):
     """The keywords of ``plan``."""
 
-    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    order: Literal["auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random"]
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
@@ -94,9 +97,11 @@ class SweepKeywords(TypedDict, total=False):
 class TreefixKeywords(TypedDict, total=False):
     """The keywords of ``treefix``."""
 
-    order: Literal["light-first", "heavy-first", "dfs", "bfs", "random"]
+    order: Literal["auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random"]
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
+    refine: float | None
+    layout: str | PathLike[str] | None
     words: int
     count_links: bool
     op: Literal["sum", "max", "min", "product", "xor", "or", "and", "affine"]

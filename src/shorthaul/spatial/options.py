@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shorthaul.core.options import EXTENT, INTEGERS, NAMES, option, validate
 
-ORDERS = ("light-first", "heavy-first", "dfs", "bfs", "random")
+ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random")
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
 OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
 METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
@@ -25,7 +25,9 @@ class TreeOptions:
 class PlacingOptions:
     """Where the vertices go."""
 
-    order: str = option("light-first", "The linear order of the vertices.", choices=ORDERS)
+    order: str = option(
+        "auto", "The linear order of the vertices (auto: centred or dfs, whichever costs less).", choices=ORDERS
+    )
     curve: str = option("auto", "The space-filling curve (auto: hilbert, or gilbert off 2^k squares).", choices=CURVES)
     grid: str | None = option(
         None, "The grid as WIDTHxHEIGHT, as in 750x994 (default: the smallest square).", form=EXTENT
@@ -36,23 +38,30 @@ class PlacingOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions(PlacingOptions):
-    """How to lay a tree out."""
+class LayoutOptions(PlacingOptions):
+    """Where the vertices go in the end."""
 
     refine: float | None = option(
         None,
-        "Improve the layout by local search with so much effort: 1 is about a second of one core.",
+        "The effort of the local search that follows: 1 is about a second of one core (default: while it pays).",
         least=0,
         most=1e6,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(LayoutOptions):
+    """How to lay a tree out."""
+
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.")
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.")
 
 
 @dataclass(frozen=True, slots=True)
-class MachineOptions(PlacingOptions):
+class MachineOptions(LayoutOptions):
     """The simulated machine that an algorithm runs on."""
 
+    layout: Path | None = option(None, "Take this layout (as `plan -o` writes it) instead of making one.")
     words: int = option(96, "Words of memory of a processor; a program that needs more is refused.", least=1)
     count_links: bool = option(True, "Also count link loads and words (slower for very large trees).")
 

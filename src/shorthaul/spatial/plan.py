@@ -58,6 +58,7 @@ class PlanExtra(TypedDict):
 
     vertices: int
     grid: list[int]
+    placement: str
     curve: str
     energy_per_vertex: float
     energy_per_edge: float

@@ -16,6 +16,7 @@ from shorthaul.core.result import Result
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.inputs import TREES, Workload
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
@@ -118,15 +119,17 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
         light_first = positions(tree, "light-first")
         for curve in curves:
             for order in orders:
+                expect_time(search)
                 placing = PlacingOptions(order=order, curve=curve)
-                layout, named = place(tree, placing, search, light_first)
+                layout, _, named = place(tree, placing, search, light_first)
                 cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
                 bound = energy_bound(tree, layout.grid).value
                 points.append(_point(tree.n, f"{order} + {named}", cost, bound))
                 lines.setdefault(f"{order} + {curve}", []).append(points[-1])
         for method in methods if options.treefix else ():
             for direction in ("up", "down"):
-                result = treefix(tree, options=TreefixOptions(direction=direction, method=method), search=search)
+                run = TreefixOptions(direction=direction, method=method, order="light-first", refine=0)
+                result = treefix(tree, options=run, search=search)
                 assert result.cost is not None
                 assert result.bound is not None
                 what = f"treefix {direction}, {method}"

@@ -5,23 +5,31 @@ Measured with ``benchmarks/spatial.py`` on one core of the machine of our benchm
 
 from __future__ import annotations
 
-# Annealing of layouts (layout/annealing.py). Section "Refinement" of the benchmark, and runs of 30 to 200,000 reads per
-# vertex on Yule, random recursive and preferential attachment trees of 2^10 to 2^20 vertices.
+# Annealing of layouts (layout/annealing.py). Section "Refinement" of the benchmark.
 
-#: Reads per effort: 90 to 140 million a second on trees of up to 2^20 vertices.
-READS_PER_EFFORT = 100e6
-#: Vertices annealed together: their places fit into the cache. Energies are the same from 512 to 2^20; at 2^20
-#: vertices the speed is 98 million reads a second with 2,048, 81 with 8,192, 29 without windows.
-WINDOW = 2048
-#: Temperatures: 4 to 256 of them make no difference beyond 0.3 %.
+#: Reads per effort: 200 to 230 million a second of one core on Yule trees of 2^14 to 2^20 vertices.
+READS_PER_EFFORT = 200e6
+#: Side of a tile in cells: 32 to 128 make no difference beyond 0.4 % at 3,000 to 12,000 reads per vertex.
+TILE = 64
+#: Temperatures: 16 to 128 of them make no difference beyond 0.2 %.
 STAGES = 32
-#: The last temperature, in hops: 0.05 to 0.2 make no difference, 0.3 is worse by 0.5 %.
+#: Reads per vertex of a stage, at least: three moves of every vertex.
+STAGE_READS = 50
+#: The last temperature, in hops: 0.1 to 0.2 make no difference beyond 0.2 %.
 COLDEST = 0.12
-#: The first temperature, in hops, is HOTTEST_FACTOR r^HOTTEST_POWER for r reads per vertex: the best was 0.3 at
-#: r = 300, 0.5 at 4,000, 0.8 at 20,000 and 1.2 at 200,000.
-HOTTEST_FACTOR, HOTTEST_POWER = 0.1, 0.2
-#: Reads between two looks at the clock: some 20 ms.
-READS_AT_ONCE = 2_000_000
+#: The first temperature, in hops, is HOTTEST_FACTOR r^HOTTEST_POWER for r reads per vertex: of 0.05, 0.1, 0.15, 0.2 as
+#: factors, 0.15 was the best on Yule trees at 6,000 reads, and on random recursive and preferential attachment trees.
+HOTTEST_FACTOR, HOTTEST_POWER = 0.15, 0.2
+#: Hops from which on a swap that adds them is never done; at the temperatures reached, e^-32 at the most.
+MOST_WORSE = 64
+#: Vertices of so many neighbours are moved to the middle of them at once; the others get there by swaps.
+MIDDLE_DEGREE = 5
+#: Reads per vertex where nothing limits the search, and the most effort then.
+DEFAULT_READS, DEFAULT_EFFORT = 4000, 10.0
+#: Reads of a small tree, if these are no more than so many per vertex: 0.1 s.
+SMALL_READS, MOST_DEFAULT_READS = 20e6, 40_000
+#: Reads per vertex where a limit is given: beyond them 10 times as many gain less than 1 %.
+MOST_READS = 200_000
 
 # The deadline. Wall time of planning a Yule tree of 10^7 vertices.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Case, Source, resolve
-from shorthaul.core.errors import DefectError
+from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
@@ -20,14 +20,14 @@ from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.files import tree_from_file
+from shorthaul.spatial.formats.files import load_layout, tree_from_file
 from shorthaul.spatial.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
-from shorthaul.spatial.options import PlacingOptions, PlanOptions, TreeOptions
+from shorthaul.spatial.options import MachineOptions, PlacingOptions, PlanOptions, TreeOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
 from shorthaul.spatial.workloads.cases import CASES
 
@@ -87,35 +87,54 @@ def cases() -> tuple[Case[Tree], ...]:
     return CASES
 
 
-def place(tree: Tree, options: PlacingOptions, search: Search, light_first: Index | None = None) -> tuple[Layout, str]:
-    """Return the layout that ``options`` name, and the curve that ``auto`` stood for.
+def place(
+    tree: Tree, options: PlacingOptions, search: Search, light_first: Index | None = None
+) -> tuple[Layout, str, str]:
+    """Return the layout that ``options`` name, and the order and the curve that ``auto`` stood for.
 
     ``light_first`` are the tree's positions in that order, if known.
     """
     grid = None if options.grid is None else grid_from_text(options.grid)
     curve, chosen = curves.choose(options.curve, tree.n, grid)
     x, y = curves.cells(curve, chosen, tree.n)
-    if options.order == "light-first" and light_first is not None:
-        position = light_first
-    else:
-        position = orders.positions(tree, options.order, generator=search.generator())
-    expect_time(search)
-    return Layout(tree.parent, x[position], y[position], chosen), curve
+    found: list[tuple[int, str, Layout]] = []
+    for order in ("centred", "dfs") if options.order == "auto" else (options.order,):
+        known = order == "light-first" and light_first is not None
+        position = light_first if known else orders.positions(tree, order, generator=search.generator())
+        expect_time(search)
+        layout = Layout(tree.parent, x[position], y[position], chosen)
+        found.append((edge_energy(tree.parent, layout.x, layout.y)[0], order, layout))
+    _, order, layout = min(found, key=lambda one: one[0])
+    return layout, order, curve
 
 
-def place_on_machine(tree: Tree, options: PlacingOptions, search: Search) -> StoredTree:
+def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> StoredTree:
     """Return the tree as stored with the layout that ``options`` name, in time for an answer to be written."""
     search.keep_back(tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
     expect_time(search)
     light_first = orders.positions(tree, "light-first")
     expect_time(search)
-    layout, _ = place(tree, options, search, light_first)
-    return store(tree, layout, light_first)
+    if options.layout is None:
+        return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options.refine, search)
+    layout, file, _ = load_layout(options.layout)
+    report = check_layout(layout, tree)
+    for wrong in report.violations[:1]:
+        raise InputError(f"is no layout of this tree: {wrong.message}", file=file, place=wrong.place)
+    stored = store(tree, layout, light_first)
+    return _refined(stored, options.refine, search) if options.refine else stored
+
+
+def _refined(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+    if effort == 0:
+        return stored
+    from shorthaul.spatial.layout.annealing import refine
+
+    return refine(stored, effort, search)
 
 
 @verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
-    """Return a layout of a tree on a grid: an order along a space-filling curve, then local search if ``refine``.
+    """Return a layout of a tree on a grid: an order along a space-filling curve, then local search.
 
     The cost is that of one message from every parent to each of its children.
 
@@ -147,19 +166,16 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         expect_time(search)
         light_first = orders.positions(tree, "light-first")
         expect_time(search)
-        layout, curve = place(tree, options, search, light_first)
-        name = f"{options.order} + {curve}"
+        layout, order, curve = place(tree, options, search, light_first)
+        name = f"{order} + {curve}"
         finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
-        if options.refine:
-            from shorthaul.spatial.layout.annealing import refine
-
-            search.keep_back(finish_s + write_s)
-            stored = refine(stored, options.refine, search)
-            search.keep_back(write_s)
-            layout = stored.layout(tree)
-            name += " + refine"
+        search.keep_back(finish_s + write_s)
+        refined = _refined(stored, options.refine, search)
+        search.keep_back(write_s)
+        if refined is not stored:
+            stored, layout, name = refined, refined.layout(tree), f"{name} + refine"
     numbered = Tree(stored.parent)
     with ThreadPoolExecutor(2) as beside:  # kernels run beside each other
         checking = beside.submit(check_layout, layout, tree)
@@ -178,6 +194,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     extra: PlanExtra = {
         "vertices": tree.n,
         "grid": [layout.grid.width, layout.grid.height],
+        "placement": name,
         "curve": curve,
         "energy_per_vertex": cost["energy_hops"] / tree.n,
         "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),

@@ -1,9 +1,11 @@
-"""Refinement of a layout below light-first by simulated annealing."""
+"""Refinement of a layout by simulated annealing, in tiles of the grid beside each other."""
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -12,65 +14,119 @@ import numpy.typing as npt
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
-from shorthaul.spatial.layout.annealing_kernels import Placement, anneal
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
+from shorthaul.spatial.layout.tile_kernels import Board, Tile, anneal_tile, centre
+from shorthaul.spatial.model import Grid
 from shorthaul.spatial.tree_kernels import sorted_by
 
 Index = npt.NDArray[np.int32]
+#: A tile of the grid: left, top, width, height.
+Rectangle = tuple[int, int, int, int]
 
 
-def refine(stored: StoredTree, effort: float, search: Search) -> StoredTree:
-    """Return the best places that annealing with so much effort finds; never worse ones.
+def effort_that_pays(n: int, search: Search) -> float:
+    """Return the effort for a tree of ``n`` vertices where none is asked for: more if the search has a limit."""
+    if not search.is_unlimited:
+        return tuning.MOST_READS * n / tuning.READS_PER_EFFORT
+    reads = min(max(tuning.DEFAULT_READS * n, tuning.SMALL_READS), tuning.MOST_DEFAULT_READS * n)
+    return min(reads / tuning.READS_PER_EFFORT, tuning.DEFAULT_EFFORT)
 
-    Swaps bring a vertex next to a neighbour in the tree. The temperature falls geometrically, stage by stage; in each,
-    windows of vertices that follow one another in light-first order take their turns. Tree, effort and seed decide the
-    answer, unless the time limit is too short for them: then every turn ends at its share of the time.
+
+def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+    """Return the best places that annealing with so much effort finds (None: as long as it pays); never worse ones.
+
+    Vertices of many neighbours move to the middle of them. Then swaps bring a vertex nearer to a neighbour in the tree.
+    The temperature falls geometrically, stage by stage; in each, all tiles of the grid are annealed, on all cores, as
+    if the others stood still; the tiles of the next stage lie elsewhere. Tree, effort and seed decide the answer,
+    unless the time limit is too short for them: then every stage ends at its share of the time.
     """
-    edges = int((stored.parent >= 0).sum())
-    if edges == 0:
+    n, edges = stored.n, int((stored.parent >= 0).sum())
+    effort = effort_that_pays(n, search) if effort is None else effort
+    if edges == 0 or effort <= 0 or search.expired():
         return stored
     if search.effort is not None:
         effort = min(effort, search.left())
+    board, middles = _board(stored)
+    centre(board, middles)
     began, remaining_s = time.monotonic(), search.remaining_s()
-    best, best_x, best_y = edge_energy(stored.parent, stored.x, stored.y)[0], stored.x, stored.y
-    x, y = stored.x.copy(), stored.y.copy()
-    placement, random = _placement(stored, x, y, best), Random(search.seed)
-    reads = min(effort, remaining_s) * tuning.READS_PER_EFFORT
-    for stage, temperature in enumerate(_temperatures(reads / stored.n)):
-        for first, last in _windows(stored.n):
-            left = round(reads * (last - first) / stored.n / tuning.STAGES)
-            share = (stage + last / stored.n) / tuning.STAGES
-            while left > 0 and not search.expired() and time.monotonic() < began + share * remaining_s:
-                before = placement.reads
-                anneal(placement, random, first, last - first, temperature, min(left, tuning.READS_AT_ONCE))
-                left -= placement.reads - before
-                search.spend((placement.reads - before) / tuning.READS_PER_EFFORT)
-        if placement.energy < best:
-            best, best_x, best_y = placement.energy, x.copy(), y.copy()
-        search.report(best=best, bound=edges, what="refine")
-        if search.expired():
-            break
+    reads = min(effort, remaining_s * search.workers) * tuning.READS_PER_EFFORT / n
+    temperatures = _temperatures(reads)
+    best, (best_x, best_y) = edge_energy(stored.parent, *board.places())[0], board.places()
+    tiles = [Tile(tuning.TILE) for _ in range(search.workers)]
+    with ThreadPoolExecutor(search.workers) as pool:
+        for stage, temperature in enumerate(temperatures):
+            until = began + (stage + 1) / len(temperatures) * remaining_s
+            cut = _cut(stored.grid, stage, search.seed)
+            turns = [
+                pool.submit(
+                    _anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(temperatures), until
+                )
+                for first, tile in enumerate(tiles)
+            ]
+            search.spend(sum(turn.result() for turn in turns) / tuning.READS_PER_EFFORT)
+            board.turn()
+            centre(board, middles)
+            x, y = board.places()
+            energy = edge_energy(stored.parent, x, y)[0]
+            if energy < best:
+                best, best_x, best_y = energy, x, y
+            search.report(best=best, bound=edges, what="refine")
+            if search.expired() or best == edges:
+                break
     return replace(stored, x=best_x, y=best_y)
 
 
-def _windows(n: int) -> Iterator[tuple[int, int]]:
-    """Yield the first vertex of each window and of the next."""
-    count = -(-n // tuning.WINDOW)
-    for turn in range(count):
-        yield n * turn // count, n * (turn + 1) // count
+def _anneal(
+    board: Board, tile: Tile, cut: Sequence[tuple[int, Rectangle]], temperature: float, reads: float, until: float
+) -> int:
+    """Anneal these tiles with so many reads per vertex, none that would begin after ``until``; return all reads."""
+    total = 0
+    accepted = np.exp(-np.arange(tuning.MOST_WORSE) / temperature) * (2.0**64 - 2**12)
+    for seed, (left, top, width, height) in cut:
+        if time.monotonic() >= until:
+            break
+        total += anneal_tile(
+            board, tile, (left, top), (width, height), Random(seed), accepted.astype(np.uint64), reads
+        )  # fmt: skip
+    return total
+
+
+def _cut(grid: Grid, stage: int, seed: int) -> list[tuple[int, Rectangle]]:
+    """Return the tiles of a stage, each with a seed of its own; the first ones of a stage are others than before."""
+    generator = np.random.default_rng((seed, stage))
+    columns, rows = (_sides(length, generator) for length in (grid.width, grid.height))
+    tiles = [(left, top, width, height) for top, height in rows for left, width in columns]
+    first = int(generator.integers(len(tiles)))
+    seeds = generator.integers(0, 2**63, len(tiles)).tolist()
+    return [(seeds[i], tiles[i]) for i in (*range(first, len(tiles)), *range(first))]
+
+
+def _sides(length: int, generator: np.random.Generator) -> list[tuple[int, int]]:
+    """Return where tiles begin along one side of the grid, and how long they are there."""
+    if length <= tuning.TILE:
+        return [(0, length)]
+    marks = [0, *range(int(generator.integers(1, tuning.TILE + 1)), length, tuning.TILE), length]
+    return [(begin, end - begin) for begin, end in itertools.pairwise(marks)]
 
 
 def _temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
     hottest = tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER
-    return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, tuning.STAGES)
+    stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
+    return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, stages)
 
 
-def _placement(stored: StoredTree, x: Index, y: Index, energy: int) -> Placement:
+def _board(stored: StoredTree) -> tuple[Board, Index]:
+    """Return the board, and the vertices that are worth a move to the middle, those of most neighbours first."""
     child = np.flatnonzero(stored.parent >= 0).astype(np.int32)
     above = stored.parent[child]
     end, other = np.concatenate([child, above]), np.concatenate([above, child])
-    starts = np.concatenate([[0], np.cumsum(np.bincount(end, minlength=stored.n))]).astype(np.int32)
+    degree = np.bincount(end, minlength=stored.n)
+    starts = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
     holder = np.full(stored.grid.cells, -1, np.int32)
-    holder[y * np.int64(stored.grid.width) + x] = np.arange(stored.n, dtype=np.int32)
-    return Placement(starts, other[sorted_by(end, stored.n - 1)], x, y, holder, stored.grid.width, energy)
+    holder[stored.y * np.int64(stored.grid.width) + stored.x] = np.arange(stored.n, dtype=np.int32)
+    near = other[sorted_by(end, stored.n - 1)]
+    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
+    middles = middles[np.argsort(-degree[middles], kind="stable")]
+    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, stored.grid.width)
+    return board, middles.astype(np.int32)

@@ -1,4 +1,4 @@
-"""Linear orders of a tree's vertices: breadth-first, depth-first as given, heavy-first, light-first."""
+"""Linear orders of a tree's vertices: breadth-first, depth-first as given, heavy-first, light-first, centred."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import unknown_name
+from shorthaul.spatial.layout.order_kernels import Centring, centred_positions
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.tree_kernels import (
     breadth_first_positions,
@@ -18,7 +19,7 @@ from shorthaul.spatial.tree_kernels import (
 Index = npt.NDArray[np.int32]
 _AS_STORED = np.empty(0, np.int32)
 
-ORDERS = ("light-first", "heavy-first", "dfs", "bfs", "random")
+ORDERS = ("centred", "light-first", "heavy-first", "dfs", "bfs", "random")
 
 
 def sizes(tree: Tree) -> Index:
@@ -36,7 +37,8 @@ def positions(tree: Tree, order: str, *, generator: np.random.Generator | None =
 
     Light-first (Baumann et al., Section III-A): a vertex comes right before its children's subtrees, the smallest
     first; children of equal size keep their stored order. Several trees follow one another in the same way.
-    ``random`` is the placement of a PRAM simulation and needs ``generator``.
+    Centred: the same, but a vertex comes between the lightest of its children where that shortens its edges; what
+    comes before it is mirrored. ``random`` is the placement of a PRAM simulation and needs ``generator``.
 
     >>> from shorthaul.spatial.model import tree_from_parents
     >>> positions(tree_from_parents([-1, 0, 0, 1]), "light-first").tolist()
@@ -49,8 +51,20 @@ def positions(tree: Tree, order: str, *, generator: np.random.Generator | None =
         return breadth_first_positions(*children(tree.parent, _AS_STORED))
     if order not in ORDERS:
         raise unknown_name("order", order, ORDERS, place="--order")
+    if order == "centred":
+        return _centred(tree, positions(tree, "light-first"))
     size = sizes(tree)
     return preorder_positions(*children(tree.parent, _sequence(size, order)), size, tree.parents_first)
+
+
+def _centred(tree: Tree, light_first: Index) -> Index:
+    """Return the centred positions, found by light-first number: neighbours in the tree are neighbours in memory."""
+    vertex = np.empty(tree.n, np.int32)
+    vertex[light_first] = np.arange(tree.n, dtype=np.int32)
+    above = tree.parent[vertex]
+    numbered = Tree(np.where(above >= 0, light_first[above], np.int32(-1)).astype(np.int32))
+    found = centred_positions(Centring(*children(numbered.parent, _AS_STORED), sizes(numbered)))
+    return found[light_first]
 
 
 def _sequence(size: Index, order: str) -> Index:

@@ -1,0 +1,136 @@
+"""Kernel of the centred order: a vertex in the middle of its lightest children."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+import numpy.typing as npt
+from cython.cimports.libc.math import sqrt
+
+Index = npt.NDArray[np.int32]
+
+
+@cython.final
+@cython.cclass
+class Centring:
+    """A tree whose parents precede their children, these sorted by size; and how its order is chosen.
+
+    ``pairs`` is how many pairs of the lightest children a vertex stands between, ``before`` how many vertices that puts
+    in front of it, within its subtree.
+    """
+
+    starts: cython.const_int[::1]
+    kids: cython.const_int[::1]
+    sizes: cython.const_int[::1]
+    pairs: cython.int[::1]
+    before: cython.int[::1]
+    position: cython.int[::1]
+    mirrored: cython.uchar[::1]
+
+    def __init__(
+        self, starts: cython.const_int[::1], kids: cython.const_int[::1], sizes: cython.const_int[::1]
+    ) -> None:
+        n = kids.shape[0]
+        self.starts = starts
+        self.kids = kids
+        self.sizes = sizes
+        self.pairs = np.zeros(n, np.int32)
+        self.before = np.zeros(n, np.int32)
+        self.position = np.zeros(n, np.int32)
+        self.mirrored = np.zeros(n, np.uint8)
+
+
+def centred_positions(centring: Centring) -> Index:
+    """Return the position of every vertex in the centred order."""
+    with cython.nogil:
+        _choose(centring)
+        _place(centring)
+    return np.asarray(centring.position)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _length(centring: Centring, v: cython.Py_ssize_t, pairs: cython.longlong) -> cython.double:
+    """Return what the edges of v take about, if so many pairs of children stand on both sides of it.
+
+    Two places that are g apart on the curve are about sqrt(g) apart on the grid. ``before`` of v is set to the sum.
+    """
+    first: cython.Py_ssize_t = centring.starts[v]
+    front: cython.longlong = 0
+    behind: cython.longlong = 0
+    total: cython.double = 0.0
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    for j in range(first, centring.starts[v + 1]):
+        k = centring.kids[j]
+        if j - first < 2 * pairs and (j - first) & 1 == 0:
+            total += sqrt(front + centring.before[k] + 1)
+            front += centring.sizes[k]
+        else:
+            total += sqrt(behind + centring.before[k] + 1)
+            behind += centring.sizes[k]
+    centring.before[v] = front
+    return total + sqrt(cython.cast(cython.double, front))
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _choose(centring: Centring) -> cython.void:
+    """Choose the pairs of every vertex, children first: none, or half of them, a quarter, ..."""
+    n: cython.Py_ssize_t = centring.kids.shape[0]
+    v: cython.Py_ssize_t
+    pairs: cython.longlong
+    best: cython.double
+    length: cython.double
+    for v in range(n - 1, -1, -1):
+        pairs = (centring.starts[v + 1] - centring.starts[v]) >> 1
+        best = _length(centring, v, 0)
+        while pairs > 0:
+            length = _length(centring, v, pairs)
+            if length < best:
+                best = length
+                centring.pairs[v] = pairs
+            pairs >>= 1
+        _length(centring, v, centring.pairs[v])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _place(centring: Centring) -> cython.void:
+    """Give every vertex its range, parents first, and in it its place; what lies before its parent is mirrored."""
+    n: cython.Py_ssize_t = centring.kids.shape[0]
+    v: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    low: cython.longlong
+    front: cython.longlong
+    behind: cython.longlong
+    at: cython.longlong
+    low = 0
+    for j in range(centring.starts[n], centring.starts[n + 1]):
+        centring.position[centring.kids[j]] = low
+        low += centring.sizes[centring.kids[j]]
+    for v in range(n):  # the position of v is still where its range begins
+        low = centring.position[v]
+        front = centring.before[v]
+        behind = front + 1
+        for j in range(centring.starts[v], centring.starts[v + 1]):
+            k = centring.kids[j]
+            centring.mirrored[k] = centring.mirrored[v]
+            if j - centring.starts[v] < 2 * centring.pairs[v] and (j - centring.starts[v]) & 1 == 0:
+                front -= centring.sizes[k]
+                at = front
+                centring.mirrored[k] ^= 1
+            else:
+                at = behind
+                behind += centring.sizes[k]
+            if centring.mirrored[v]:
+                at = centring.sizes[v] - at - centring.sizes[k]
+            centring.position[k] = low + at
+        at = centring.before[v]
+        if centring.mirrored[v]:
+            at = centring.sizes[v] - 1 - at
+        centring.position[v] = low + at
