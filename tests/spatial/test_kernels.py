@@ -64,14 +64,8 @@ def recounts(kernels: ModuleType, rng: np.random.Generator) -> Any:
     n = len(parent)
     forest = parent.copy()
     forest[rng.integers(n)] = -1
-    folds = []
-    for code in range(8):
-        values = rng.integers(0, 4, (n, 2 if code == 7 else 1)) if code in {3, 7} else rng.integers(-9, 9, (n, 1))
-        if code == 3:
-            values = np.minimum(values, 1)
-        folds += [fold(parent, order, values, code) for fold in (kernels.subtree_folds, kernels.path_folds)]
     pairs = rng.integers(0, n, (2, 20)).astype(np.int32)
-    return folds, [kernels.lowest_common_ancestors(tree, order, *pairs) for tree in (parent, forest)]
+    return [kernels.lowest_common_ancestors(tree, order, *pairs) for tree in (parent, forest)]
 
 
 def grown(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -206,13 +200,7 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
         sender, receiver = rng.integers(0, nodes, (2, int(count))).astype(np.int32)
         kernels.deliver(traffic, sender, receiver, host, bool(count & 1))
         most.append(kernels.count_ports(traffic, sender, receiver, host))
-    folded = []
-    for code in range(8):
-        values = rng.integers(0, 2, (nodes, 2 if code == 7 else 1))
-        for fold in (kernels.fold_up, kernels.fold_down):
-            fold(*rng.integers(0, nodes, (2, 9)).astype(np.int32), values, code)
-        folded.append(values)
-    return traffic.messages, traffic.hops, traffic.longest, clock, far, sent, received, most, folded
+    return traffic.messages, traffic.hops, traffic.longest, clock, far, sent, received, most
 
 
 def program_folds(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -7,10 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 Index = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64]
-
-#: Affine maps are composed modulo this prime.
-PRIME = cython.declare(cython.longlong, 2147483647)
 
 
 def earlier_holders(
@@ -156,97 +152,6 @@ def _largest_load(loads: cython.const_int[:, :, :, ::1]) -> cython.int:
                 run += loads[row, column, 1, way]
                 most = max(most, run)
     return most
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _combine(
-    values: cython.longlong[:, ::1],
-    a: cython.Py_ssize_t,
-    b: cython.Py_ssize_t,
-    out: cython.Py_ssize_t,
-    code: cython.int,
-) -> cython.void:
-    """Write the value of a o that of b to ``out``: sum, max, min, product, xor, or, and by their code, 0 to 6.
-
-    Code 7 composes affine maps modulo 2^31 - 1: first (a0, a1), then (b0, b1), where (m, c) maps t to m t + c.
-    """
-    one: cython.longlong = values[a, 0]
-    other: cython.longlong = values[b, 0]
-    if code == 0:
-        values[out, 0] = one + other
-    elif code == 1:
-        values[out, 0] = max(one, other)
-    elif code == 2:
-        values[out, 0] = min(one, other)
-    elif code == 3:
-        values[out, 0] = one * other
-    elif code == 4:
-        values[out, 0] = one ^ other
-    elif code == 5:
-        values[out, 0] = one | other
-    elif code == 6:
-        values[out, 0] = one & other
-    else:
-        values[out, 1] = (values[a, 1] * other + values[b, 1]) % PRIME
-        values[out, 0] = one * other % PRIME
-
-
-def subtree_folds(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    values: cython.const_longlong[:, ::1],
-    code: cython.int,
-) -> Values:
-    """Return the fold of the values in every subtree, shape (n, words), for a commutative operator."""
-    result: cython.longlong[:, ::1] = np.array(values)
-    with cython.nogil:
-        _fold_subtrees(parent, parents_first, result, code)
-    return np.asarray(result)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_subtrees(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    result: cython.longlong[:, ::1],
-    code: cython.int,
-) -> cython.void:
-    for i in range(parent.shape[0] - 1, -1, -1):
-        v = parents_first[i] if parents_first.shape[0] > 0 else i
-        if parent[v] >= 0:
-            _combine(result, parent[v], v, parent[v], code)
-
-
-def path_folds(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    values: cython.const_longlong[:, ::1],
-    code: cython.int,
-) -> Values:
-    """Return the fold of the values from the root down to every vertex, shape (n, words)."""
-    result: cython.longlong[:, ::1] = np.array(values)
-    with cython.nogil:
-        _fold_paths(parent, parents_first, result, code)
-    return np.asarray(result)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_paths(
-    parent: cython.const_int[::1],
-    parents_first: cython.const_int[::1],
-    result: cython.longlong[:, ::1],
-    code: cython.int,
-) -> cython.void:
-    for i in range(parent.shape[0]):
-        v = parents_first[i] if parents_first.shape[0] > 0 else i
-        if parent[v] >= 0:
-            _combine(result, parent[v], v, v, code)
 
 
 @cython.final

@@ -69,7 +69,6 @@ def _fold_words(
     up: cython.bint,
 ) -> cython.void:
     n: cython.Py_ssize_t = parent.shape[0]
-    i: cython.Py_ssize_t
     v: cython.Py_ssize_t
     for i in range(n):
         v = n - 1 - i if up else i
@@ -102,7 +101,6 @@ def _fold_reals(
     up: cython.bint,
 ) -> cython.void:
     n: cython.Py_ssize_t = parent.shape[0]
-    i: cython.Py_ssize_t
     v: cython.Py_ssize_t
     one: cython.double
     other: cython.double

@@ -27,7 +27,6 @@ def fold_words(
 def _fold_words(
     source: cython.const_int[::1], target: cython.const_int[::1], values: cython.ulonglong[:, ::1], code: cython.int
 ) -> cython.void:
-    i: cython.Py_ssize_t
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
     one: cython.ulonglong
@@ -70,7 +69,6 @@ def fold_reals(
 def _fold_reals(
     source: cython.const_int[::1], target: cython.const_int[::1], values: cython.double[::1], code: cython.int
 ) -> cython.void:
-    i: cython.Py_ssize_t
     b: cython.Py_ssize_t
     one: cython.double
     other: cython.double

@@ -1,11 +1,9 @@
-"""Kernels of the spatial computer: the delivery of messages, and folds of the built-in operators."""
+"""Kernels of the spatial computer: the delivery of messages."""
 
 from __future__ import annotations
 
 import cython
 import numpy as np
-
-PRIME = cython.declare(cython.longlong, 2147483647)
 
 
 @cython.final
@@ -156,71 +154,3 @@ def _count_ports(
                 traffic.received[p] += traffic.now[p]
             traffic.now[p] = 0
     return most
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _operate(
-    code: cython.int,
-    values: cython.longlong[:, ::1],
-    a: cython.Py_ssize_t,
-    b: cython.Py_ssize_t,
-    out: cython.Py_ssize_t,
-) -> cython.void:
-    """Replace the value of ``out`` by that of a o that of b, for a built-in operator."""
-    one: cython.longlong = values[a, 0]
-    other: cython.longlong = values[b, 0]
-    if code == 0:
-        values[out, 0] = one + other
-    elif code == 1:
-        values[out, 0] = max(one, other)
-    elif code == 2:
-        values[out, 0] = min(one, other)
-    elif code == 3:
-        values[out, 0] = one * other
-    elif code == 4:
-        values[out, 0] = one ^ other
-    elif code == 5:
-        values[out, 0] = one | other
-    elif code == 6:
-        values[out, 0] = one & other
-    else:
-        values[out, 1] = (other * values[a, 1] + values[b, 1]) % PRIME
-        values[out, 0] = one * other % PRIME
-
-
-def fold_up(
-    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
-) -> None:
-    """Let every sender in turn add its value to its receiver's; ``values`` has shape (nodes, words)."""
-    with cython.nogil:
-        _fold_up(sender, receiver, values, code)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_up(
-    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
-) -> cython.void:
-    for i in range(sender.shape[0]):
-        _operate(code, values, receiver[i], sender[i], receiver[i])
-
-
-def fold_down(
-    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
-) -> None:
-    """Let every receiver in turn put its sender's value before its own; ``values`` has shape (nodes, words)."""
-    with cython.nogil:
-        _fold_down(sender, receiver, values, code)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _fold_down(
-    sender: cython.const_int[::1], receiver: cython.const_int[::1], values: cython.longlong[:, ::1], code: cython.int
-) -> cython.void:
-    for i in range(sender.shape[0]):
-        _operate(code, values, sender[i], receiver[i], receiver[i])

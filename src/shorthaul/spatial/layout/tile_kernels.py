@@ -112,7 +112,6 @@ def _load(board: Board, tile: Tile) -> cython.void:
     outside: cython.longlong
     cell: cython.longlong
     last: cython.longlong
-    i: cython.Py_ssize_t
     k: cython.Py_ssize_t
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
@@ -159,7 +158,6 @@ def _load(board: Board, tile: Tile) -> cython.void:
 def _store(board: Board, tile: Tile) -> cython.void:
     """Write where the vertices of the tile are now."""
     cell: cython.longlong
-    i: cython.Py_ssize_t
     v: cython.Py_ssize_t
     there: cython.longlong
     for cell in range(tile.width * tile.height):
@@ -360,7 +358,6 @@ def centre(board: Board, vertices: cython.const_int[::1]) -> int:
 def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
     saved: cython.longlong = 0
     gain: cython.longlong
-    i: cython.Py_ssize_t
     turn: cython.longlong
     v: cython.Py_ssize_t
     w: cython.Py_ssize_t
