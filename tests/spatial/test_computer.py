@@ -37,7 +37,7 @@ def index(*values: int) -> np.ndarray:
 
 
 def stored_tree(tree, curve: str = "auto"):
-    layout = place(tree, PlacingOptions(curve=curve), Search())[0]
+    layout = place(tree, PlacingOptions(order="light-first", curve=curve), Search())[0]
     return store(tree, layout)
 
 

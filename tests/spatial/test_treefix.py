@@ -14,7 +14,7 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
 from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
-from shorthaul.spatial.formats.files import table_document, tree_from_file
+from shorthaul.spatial.formats.files import layout_bytes, table_document, tree_from_file
 from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS, PlacingOptions
@@ -135,6 +135,47 @@ def test_an_operator_of_ones_own_costs_what_a_built_in_one_costs() -> None:
                 for name in ("rounds", "words_per_processor", "messages"):
                     assert runs[0].extra[name] == runs[1].extra[name]
                 assert (runs[0].plan.arrays["value"] == runs[1].plan.arrays["value"]).all()
+
+
+def test_auto_is_the_best_method() -> None:
+    for turn, tree in enumerate((generators.path(600), generators.uniform_binary(801, 1), generators.star(900))):
+        options = {"direction": ("up", "down")[turn % 2], "refine": 0.01}
+        found = {m: engine.treefix(tree, method=m, **options).extra["cycles"] for m in METHODS[1:]}
+        best = engine.treefix(tree, **options)
+        assert best.extra["cycles"] == min(found.values()) == found[best.extra["method"]]
+        assert best.extra["cycles_by_method"] == found
+    # The wave alone fits into few words; and a program that fits nowhere is refused.
+    assert engine.treefix(tree, words=8).extra["method"] == "convergecast"
+
+
+def test_siblings_relay_along_the_grid() -> None:
+    # Swaps that cost nothing mix the leaves of a star; the relays follow where they are now.
+    assert engine.treefix(generators.star(5000), method="convergecast").extra["energy_per_vertex"] < 2.4
+
+
+def test_any_layout_can_be_run_on(tmp_path: Path) -> None:
+    tree = generators.yule(301, 1)
+    planned = engine.plan(tree, order="random", refine=0)
+    file = tmp_path / "layout.npz"
+    file.write_bytes(layout_bytes(planned.plan))
+    given = engine.treefix(tree, layout=file, method="convergecast")
+    assert given.check.ok
+    assert given.cost["energy_hops"] == planned.extra["virtual_tree"]["energy_hops"]
+    better = engine.treefix(tree, layout=file, method="convergecast", refine=0.05)
+    assert better.cost["energy_hops"] < 0.5 * given.cost["energy_hops"]
+    with pytest.raises(InputError, match="no layout of this tree"):
+        engine.treefix(generators.yule(301, 2), layout=file)
+
+
+def test_queries_name_vertices(tmp_path: Path) -> None:
+    tree = engine.tree_from_newick("((a,b)c,(d,b)'e f')r;")
+    file = tmp_path / "queries.csv"
+    file.write_text("a,d\na,c\n5,e f\n")
+    assert engine.lca(tree, file).plan.arrays["ancestor"].tolist() == [0, 1, 4]
+    for text in ("a,b\n", "a,x\n", "a\n", "a,c,d\n", "a,99\n", ""):
+        file.write_text(text)
+        with pytest.raises(InputError):
+            engine.lca(tree, file)
 
 
 def test_sums_over_subtrees_need_a_commutative_operator() -> None:
@@ -292,12 +333,6 @@ def test_memory_does_not_grow_with_the_tree() -> None:
                 for shape in (generators.star, generators.path, lambda n: generators.preferential_attachment(n, 1))
             }
             assert max(words) <= 64
-
-
-def test_auto_takes_the_wave_on_shallow_and_contraction_on_deep_trees() -> None:
-    assert engine.treefix(generators.perfect_binary(4095)).extra["method"] == "convergecast"
-    assert engine.treefix(generators.path(20_000)).extra["method"] == "heavy-path"
-    assert engine.treefix(generators.uniform_binary(60_001, 1)).extra["method"] == "rake-compress"
 
 
 class Influence:

@@ -82,11 +82,11 @@ def test_trees_that_look_odd_but_are_right(tmp_path: Path) -> None:
 
 
 WRONG_QUERIES = {
-    "outside.txt": (b"0 1\n2 99\n", ("queries[1]", "[2, 99]", "0 to 4")),
-    "one-column.txt": (b"1\n2\n", ("line 1", "two vertex numbers")),
-    "words.txt": (b"a b\n", ("line 1", "is not a query")),
-    "fractions.txt": (b"1.5 2\n", ("line 1", "is not a query")),
-    "empty.txt": (b"", ("holds no query", "two vertex numbers per line")),
+    "outside.txt": (b"0 1\n2 99\n", ("line 2", "names no vertex", "99")),
+    "one-column.txt": (b"1\n2\n", ("line 1", "is not a query", "two vertices")),
+    "words.txt": (b"a b\n", ("line 1", "names no vertex", "'a'")),
+    "fractions.txt": (b"1.5 2\n", ("line 1", "names no vertex", "1.5")),
+    "empty.txt": (b"", ("holds no query", "two vertices per line")),
     "outside.npy": (npy([[0, 1], [2, 5]]), ("queries[1]", "0 to 4")),
     "floats.npy": (npy([[0.0, 1]]), ("are not pairs of vertices", "float64")),
     "column.npy": (npy([0, 1]), ("are not pairs of vertices", "shape (2,)")),

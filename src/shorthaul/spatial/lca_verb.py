@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,17 +19,27 @@ from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.core.verbs import asked, verb
+from shorthaul.spatial import tuning
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.formats.values import vertices_by_name
 from shorthaul.spatial.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
-from shorthaul.spatial.treefix_verb import machine, predicted_cycles, replayed, run_figures, run_treefix, run_views
+from shorthaul.spatial.treefix_verb import (
+    best_method,
+    cycles_by_method,
+    machine,
+    replayed,
+    run_figures,
+    run_treefix,
+    run_views,
+)
 from shorthaul.spatial.verbs import KIND, place_on_machine
 
 if TYPE_CHECKING:
@@ -75,8 +87,7 @@ def lca(
     stored = place_on_machine(tree, options, search)
     method = options.method
     if method == "auto":
-        predicted = predicted_cycles(stored, stored.virtual(), "up", search)
-        method = min(predicted, key=predicted.__getitem__)
+        method = best_method(cycles_by_method(stored, ("up", "down"), options, search))
     computer, replay = machine(stored, options, search, message_words=MESSAGE_WORDS)
     fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=search.seed)
     found = lowest_common_ancestors(
@@ -115,7 +126,7 @@ def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -
             raise InputError("no queries are given", cure="give --queries FILE or --random N")
         file = Path(options.queries)
         data = read_bytes(file)
-        queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file)
+        queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file, tree, search)
     array = as_array(queries, "queries")
     if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
         shown = f"shape {array.shape} of {array.dtype}"
@@ -133,21 +144,25 @@ def _is_numpy(data: bytes) -> bool:
     return data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
 
 
-def _pairs(data: bytes, file: Path) -> npt.NDArray[np.int64]:
-    pairs = []
-    for number, line in enumerate(decode_text(data, file=file).splitlines(), start=1):
-        cells = line.replace(",", " ").split()
+def _pairs(data: bytes, file: Path, tree: Tree, search: Search) -> npt.NDArray[np.int64]:
+    """Return the two vertices of every line of text, each by its number or its name."""
+    text = decode_text(data, file=file)
+    rows = csv.reader(io.StringIO(text), delimiter="," if "," in text else "\t" if "\t" in text else " ")
+    known, pairs = vertices_by_name(tree), []
+    for turn, row in enumerate(rows):
+        if turn % tuning.LINES_AT_ONCE == 0:
+            expect_time(search)
+        cells = [cell.strip() for cell in row if cell.strip()]
         if not cells or cells[0].startswith("#"):
             continue
-        try:
-            first, second = (int(cell) for cell in cells)
-        except ValueError:
-            raise InputError(
-                "is not a query", file=file, place=f"line {number}", value=line.strip(), allowed="two vertex numbers"
-            ) from None
-        if max(abs(first), abs(second)) >= 2**62:
-            raise InputError("names no vertex", file=file, place=f"line {number}", value=line.strip())
-        pairs.append((first, second))
+        place, allowed = f"line {rows.line_num}", "two vertices, by number or by a name that only one of them has"
+        if len(cells) != 2:
+            raise InputError("is not a query", file=file, place=place, value=" ".join(cells), allowed=allowed)
+        found = [known.get(cell, -1) for cell in cells]
+        if -1 in found:
+            wrong = cells[found.index(-1)]
+            raise InputError("names no vertex", file=file, place=place, value=wrong, allowed=allowed)
+        pairs.append(found)
     if not pairs:
-        raise InputError("holds no query", file=file, allowed="two vertex numbers per line")
+        raise InputError("holds no query", file=file, allowed="two vertices per line")
     return np.array(pairs, dtype=np.int64)

@@ -72,7 +72,9 @@ class TreefixOptions(MachineOptions):
 
     op: str = option("sum", "The associative operator.", choices=OPERATORS)
     direction: str = option("up", "up: over each subtree; down: along each path from the root.", choices=("up", "down"))
-    method: str = option("auto", "The algorithm; auto takes the one with the least predicted time.", choices=METHODS)
+    method: str = option(
+        "auto", "The algorithm; auto runs all and takes the one of the fewest cycles.", choices=METHODS
+    )
     coins: str = option("local-maximum", "How rake-compress breaks chains.", choices=COINS)
     values: Path | None = option(
         None, "One number per vertex: NumPy file, or lines of text or CSV, as in `name,2.5` (default: all 1)."
@@ -83,7 +85,9 @@ class TreefixOptions(MachineOptions):
 class LcaOptions(MachineOptions):
     """Which lowest common ancestors to find."""
 
-    queries: Path | None = option(None, "File of queries: NumPy array of shape (q, 2), or two vertices per line.")
+    queries: Path | None = option(
+        None, "File of queries: NumPy array of shape (q, 2), or two vertices per line, by number or name."
+    )
     random: int | None = option(None, "Ask this many random queries.", least=1, most=2**26)
     method: str = option("auto", "How subtree sizes and layers are computed.", choices=METHODS)
     barriers: bool = option(False, "Synchronise all processors after each layer, as in the paper.")

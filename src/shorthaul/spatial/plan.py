@@ -80,7 +80,7 @@ class RunExtra(TypedDict):
     cycles: float
     words_per_processor: NotRequired[int]
     messages_per_processor: NotRequired[int]
-    predicted_cycles: NotRequired[dict[str, float]]
+    cycles_by_method: NotRequired[dict[str, float]]
     queries: NotRequired[int]
     barriers: NotRequired[bool]
 

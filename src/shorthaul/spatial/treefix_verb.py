@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import time
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -14,15 +14,15 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.core.verbs import asked, expect, verb
-from shorthaul.spatial import views
+from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
-from shorthaul.spatial.algorithms.heavy_paths import heavy_paths, scan_down, scan_up
+from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
 from shorthaul.spatial.check.replay import Replay, check_treefix, first_overflow
 from shorthaul.spatial.computer.machine import SpatialComputer
@@ -33,7 +33,7 @@ from shorthaul.spatial.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.options import MachineOptions, TreefixOptions, TreeOptions
+from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs import KIND, place_on_machine
 
@@ -104,26 +104,38 @@ def run_treefix(
     return sums[:n]
 
 
-def predicted_cycles(
-    stored: StoredTree, tree: VirtualTree, direction: str, search: Search | None = None
+def cycles_by_method(
+    stored: StoredTree, directions: Sequence[str], options: MachineOptions, search: Search, *, words: int = 1
 ) -> dict[str, float]:
-    """Return the predicted wafer-scale cycles of each method: exact for convergecast, fitted for the others.
+    """Return the wafer-scale cycles of each method, run on the tree in these directions with values of ``words`` words.
 
-    The others take a depth near c log2 n and chains near c' sqrt(n) hops, heavy-path scans the more the more layers
-    there are; c and c' were fitted to runs on the built-in trees.
+    A method that needs more memory than a processor has is left out, and so is one for which no time is left.
     """
-    root, log = math.sqrt(stored.n), math.log2(stored.n + 1)
-    wave = SpatialComputer(stored.x, stored.y, stored.grid, count_links=False, words=2**30, search=search)
-    run_treefix(
-        wave, tree, np.zeros(stored.n, np.int64), operator_named("sum"), direction=direction, method="convergecast"
-    )
-    layers = int(heavy_paths(tree).layer.max(initial=0)) + 1
-    chains, depth = (8.0, 3.2) if direction == "up" else (13.0, 4.6)
-    return {
-        "convergecast": wave.figures()["cycles"],
-        "rake-compress": chains * root + 5 * depth * log,
-        "heavy-path": (chains / 2 + 0.6 * layers) * root + 5 * (2 * log + layers),
-    }
+    tree, found = stored.virtual(), {}
+    trial = Operator("trial", np.maximum, np.zeros(words, np.int64) if words > 1 else np.int64(0), words=words)
+    values = np.zeros(stored.n if words == 1 else (stored.n, words), np.int64)
+    for method in METHODS[1:]:
+        began, cycles = time.monotonic(), 0.0
+        try:
+            for direction in directions:
+                computer = SpatialComputer(
+                    stored.x, stored.y, stored.grid,
+                    words=options.words, count_links=options.count_links, search=search,
+                )  # fmt: skip
+                operator = operator_named("sum") if words == 1 else trial
+                run_treefix(computer, tree, values, operator, direction=direction, method=method)
+                cycles += computer.figures()["cycles"]
+        except InfeasibleError:
+            continue
+        found[method] = cycles
+        if search.remaining_s() < tuning.TRIALS * (time.monotonic() - began):
+            break
+    return found
+
+
+def best_method(cycles: dict[str, float]) -> str:
+    """Return the method of the fewest cycles; the wave, which needs the least memory, if there is none."""
+    return min(cycles, key=cycles.__getitem__, default=METHODS[2])
 
 
 @verb(
@@ -169,8 +181,10 @@ def treefix(
     stored = place_on_machine(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
-    predicted = predicted_cycles(stored, virtual, options.direction, search) if options.method == "auto" else {}
-    method = min(predicted, key=predicted.__getitem__) if predicted else options.method
+    cycles: dict[str, float] = {}
+    if options.method == "auto":
+        cycles = cycles_by_method(stored, (options.direction,), options, search, words=chosen.words)
+    method = best_method(cycles) if options.method == "auto" else options.method
     computer, replay = machine(stored, options, search)
     held = np.empty_like(given)
     held[stored.position] = given
@@ -196,7 +210,7 @@ def treefix(
         check=report,
         plan=VertexTable({"parent": tree.parent, "value": sums}),
         provenance=provenance("spatial treefix", options=options, source=source, search=search),
-        extra=run_figures(tree.n, stored, computer, method, {"predicted_cycles": predicted} if predicted else {}),
+        extra=run_figures(tree.n, stored, computer, method, {"cycles_by_method": cycles} if cycles else {}),
         figures=run_views(computer, f"treefix {options.direction} by {method}"),
     )
 

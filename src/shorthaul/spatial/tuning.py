@@ -36,9 +36,12 @@ MOST_READS = 200_000
 #: Cost, check, bound and figures of a layout take these seconds, and this many times what making it took: 0.1 and 1.8
 #: measured, with a reserve.
 FINISH_S, FINISH_SHARE = 0.3, 3.0
-#: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed.
+#: Seconds after the deadline until which an answer that is nearly there is waited for; a second is allowed. Chosen, not
+#: measured.
 GRACE_S = 0.4
 #: Seconds for writing an answer, and seconds per vertex: 0.1 and 0.06e-6 measured (12 bytes and their digest).
 WRITE_S, WRITE_VERTEX_S = 0.2, 0.1e-6
+#: Another method is tried where this many times what the last one took is left. Chosen, not measured.
+TRIALS = 4
 #: Bytes of Newick text, or lines of a list, read between two looks at the clock: some milliseconds.
 BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14

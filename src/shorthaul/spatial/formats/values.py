@@ -117,7 +117,7 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
         vertex = count
         if len(row) > words:
             if names is None:
-                names = _vertices(tree)
+                names = vertices_by_name(tree)
             vertex = names.get(row[0], -1)
         if not 0 <= vertex < tree.n:
             problem = "names no vertex of the tree" if len(row) > words else "is one value too many"
@@ -147,8 +147,8 @@ def _number(cell: str) -> int | float | None:
     return None
 
 
-def _vertices(tree: Tree) -> dict[str, int]:
-    """Return the vertex of every number and of every name that is not shared; names come first."""
+def vertices_by_name(tree: Tree) -> dict[str, int]:
+    """Return the vertex of every number and of every name; names come first, and one that is shared means -1."""
     found = {str(v): v for v in range(tree.n)}
     if tree.labels is not None:
         names = tree.labels.names()

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.spatial.layout.cost_kernels import edge_energy
+from shorthaul.spatial.layout.curves import indices
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.layout.virtual_tree_kernels import transform
@@ -43,8 +45,17 @@ class StoredTree:
         return Layout(tree.parent, self.x[self.position], self.y[self.position], self.grid)
 
     def virtual(self) -> VirtualTree:
-        """Return the virtual tree over the processors (Baumann et al., Section III-D)."""
-        return VirtualTree(*transform(*children(self.parent, np.empty(0, np.int32))))
+        """Return the virtual tree over the processors (Baumann et al., Section III-D).
+
+        Siblings follow one another in light-first order, or along a curve over the grid where that takes less energy.
+        """
+        on_curve = indices("auto", self.grid)[self.y, self.x]
+        along = np.argsort(on_curve, kind="stable").astype(np.int32)
+        found = []
+        for sequence in (np.empty(0, np.int32), along):
+            tree = VirtualTree(*transform(*children(self.parent, sequence)))
+            found.append((edge_energy(tree.parent, self.x[tree.host], self.y[tree.host])[0], tree))
+        return min(found, key=lambda one: one[0])[1]
 
 
 def store(tree: Tree, layout: Layout, light_first: Index | None = None) -> StoredTree:

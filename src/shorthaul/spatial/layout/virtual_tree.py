@@ -21,7 +21,7 @@ class VirtualTree:
 
     Nodes 0..n-1 are the vertices themselves; ``host[k]`` is the vertex (processor) that node k lives on. An added
     node stands above its host and the groups appended to it. Every vertex's ancestors among the vertices are those of
-    the tree. ``slot`` numbers a node among its siblings in light-first order.
+    the tree. ``slot`` numbers a node among its siblings, in their order.
     """
 
     parent: Index
