@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -12,21 +10,20 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
 from shorthaul.core.verbs import asked, verb
-from shorthaul.spatial import tuning
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.bounds.lca import MESSAGE_WORDS, lca_bound
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
-from shorthaul.spatial.formats.values import vertices_by_name
+from shorthaul.spatial.formats.values import rows_of_text, vertices_by_name
 from shorthaul.spatial.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
@@ -146,16 +143,9 @@ def _is_numpy(data: bytes) -> bool:
 
 def _pairs(data: bytes, file: Path, tree: Tree, search: Search) -> npt.NDArray[np.int64]:
     """Return the two vertices of every line of text, each by its number or its name."""
-    text = decode_text(data, file=file)
-    rows = csv.reader(io.StringIO(text), delimiter="," if "," in text else "\t" if "\t" in text else " ")
     known, pairs = vertices_by_name(tree), []
-    for turn, row in enumerate(rows):
-        if turn % tuning.LINES_AT_ONCE == 0:
-            expect_time(search)
-        cells = [cell.strip() for cell in row if cell.strip()]
-        if not cells or cells[0].startswith("#"):
-            continue
-        place, allowed = f"line {rows.line_num}", "two vertices, by number or by a name that only one of them has"
+    for number, cells in rows_of_text(data, file, search):
+        place, allowed = f"line {number}", "two vertices, by number or by a name that only one of them has"
         if len(cells) != 2:
             raise InputError("is not a query", file=file, place=place, value=" ".join(cells), allowed=allowed)
         found = [known.get(cell, -1) for cell in cells]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +96,14 @@ def _of_kind(array: Values, operator: str, file: Path | None) -> Values:
 
 def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search | None) -> Values:
     """Return the numbers in lines of text: a vertex' own, in order, or after its number or name."""
-    text = decode_text(data, file=file)
-    split = csv.reader(io.StringIO(text), delimiter="," if "," in text else "\t" if "\t" in text else " ")
     cells: list[Any] = [None] * tree.n
     names: dict[str, int] | None = None
     count = 0
-    for turn, row in enumerate(split):
-        if turn % tuning.LINES_AT_ONCE == 0:
-            expect_time(search)
-        row = [cell.strip() for cell in row if cell.strip()]
-        if not row or row[0].startswith("#"):
-            continue
-        place = f"line {split.line_num}"
+    for number, row in rows_of_text(data, file, search):
+        place = f"line {number}"
         numbers = [_number(cell) for cell in row[-words:]]
         if len(row) not in {words, words + 1} or None in numbers:
-            if count == 0 and turn == 0 and all(_number(cell) is None for cell in row):
+            if count == 0 and number == 1 and all(_number(cell) is None for cell in row):
                 continue  # the names of the columns
             allowed = f"{words} number{'s' if words > 1 else ''} per line, or a vertex before them"
             raise InputError("is no value", file=file, place=place, value=" ".join(row), allowed=allowed)
@@ -136,6 +129,17 @@ def _from_text(data: bytes, file: Path, tree: Tree, words: int, search: Search |
         return _exact(cells)
     except InputError as error:
         raise error.in_file(file) from None
+
+
+def rows_of_text(data: bytes, file: Path, search: Search | None) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the cells of every line but empty ones and remarks; commas, tabs or blanks part them."""
+    for number, line in enumerate(decode_text(data, file=file).splitlines(), start=1):
+        if number % tuning.LINES_AT_ONCE == 1:
+            expect_time(search)
+        parted = "," if "," in line else "\t" if "\t" in line else " "
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=parted), []) if cell.strip()]
+        if cells and not cells[0].startswith("#"):
+            yield number, cells
 
 
 def _number(cell: str) -> int | float | None:
