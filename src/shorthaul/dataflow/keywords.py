@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import Literal, TypedDict
 
@@ -47,6 +48,10 @@ class PlanKeywords(TypedDict, total=False):
     population: int
     offspring: int
     crossover: float
+    deadline: int | None
+    max_cost: float | None
+    max_footprint: int | None
+    bind: str | Mapping[str, str] | None
     front: int
     checkpoint: str | PathLike[str] | None
     resume: str | PathLike[str] | None

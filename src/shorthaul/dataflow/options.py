@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shorthaul.core.options import option, validate
+from shorthaul.core.options import SIZES, PythonForm, option, validate
 
 STRATEGIES = ("reference", "mrb-always", "mrb-explore")
 DECODERS = ("caps", "multistart", "modulo", "window")
@@ -13,6 +13,7 @@ ORDERS = ("inverse", "topological")
 CAPACITY_RULES = ("access", "atomic-firing")
 MRB_CONSUMERS = ("first", "common-tile")
 STARTS = ("compact", "earliest")
+_BINDING = PythonForm("Mapping[str, str]", SIZES.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,10 @@ class PlanOptions(Decoding):
     population: int = option(100, "Individuals kept.", least=2, most=10**5)
     offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
     crossover: float = option(0.95, "How often two parents are recombined.", least=0, most=1)
+    deadline: int | None = option(None, "Longest period of a point, in ticks.", least=1)
+    max_cost: float | None = option(None, "Most core cost of a point.", least=0)
+    max_footprint: int | None = option(None, "Most bytes of all buffers of a point.", least=0)
+    bind: str | None = option(None, "Actors that stay on a core, as in gray=p3,sink=p5.", form=_BINDING)
     front: int = option(400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5)
     checkpoint: Path | None = option(None, "Write the state of the search here now and then, and at the end.")
     resume: Path | None = option(None, "Go on from this checkpoint.")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, TypeVar, Unpack
 
@@ -13,7 +11,7 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.document import save_json
-from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import ClusterSearchOptions, Search
@@ -21,29 +19,26 @@ from shorthaul.core.searching.signals import time_left_s
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
-from shorthaul.dataflow.bounds.period import FrontBound, front_bound, period_bound
-from shorthaul.dataflow.caps_hms.heuristic import unschedulable
+from shorthaul.dataflow.bounds.constraints import (
+    constrained,
+    constrained_instance,
+    constraints_of,
+    refuse_infeasible,
+)
+from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
-from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for, fingerprint
+from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
+from shorthaul.dataflow.exploration.front import by_worth, explore_front, in_time
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
-    IntArray,
-    State,
-    by_contribution,
-    explore,
     hypervolume,
-    load_checkpoint,
 )
-from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
-    application_document,
-    platform_document,
 )
-from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
-from shorthaul.dataflow.loading import machine_of, mapping_of, naming, prepared
-from shorthaul.dataflow.mapping.arrays import Instance, build, genes
+from shorthaul.dataflow.loading import mapping_of, naming, prepared
+from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import (
     Application,
@@ -116,16 +111,19 @@ def plan(
     problem, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    instance = build(application, machine)
+    constraints = constraints_of(application, machine, options)
+    instance = constrained_instance(build(application, machine), constraints)
     quick = search.remaining_s() < tuning.LINEAR_PROGRAM_S
-    bounds = _bounds(application, machine, options.strategy, quick=quick)
+    limited = constrained(application, machine, constraints)
+    bounds = bounds_on_all(limited, machine, options.strategy, quick=quick)
+    refuse_infeasible(limited, machine, constraints, bounds)
     with search:
-        state, points = _explore(problem, instance, options, search, bounds)
+        state, points = explore_front(problem, instance, options, search, bounds, constraints)
     low = np.array(bounds.ideal)
     points = _undominated(points)
-    numbers = _by_worth(_objectives(points), low, state)[: options.front]
+    numbers = by_worth(_objectives(points), low, state)[: options.front]
     kept = {
-        int(i): _bounded(application, machine, points[i]) for i in _in_time(numbers, search, tuning.CHECK_OVER_BOUND)
+        int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
     front = tuple(kept[i] for i in sorted(kept))
     report = check_front(application, machine, front)
@@ -156,61 +154,6 @@ def plan(
             *point_figures(net, machine, best),
         ),
     )
-
-
-def _explore(
-    problem: Problem, instance: Instance, options: PlanOptions, search: Search, bounds: FrontBound
-) -> tuple[State, list[Point]]:
-    """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
-
-    Of a time limit, enough is kept back for what comes after the exploration.
-    """
-    digest = _fingerprint(problem, options, search.seed)
-    resumed = None if options.resume is None else load_checkpoint(options.resume, digest)
-    decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
-    polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
-    left, spent = search.left(), search.spent()
-    reserve = min(tuning.POLISH_SHARE * left, math.inf if polish_effort is None else polish_effort)
-
-    def keep_back(points: int) -> None:
-        tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
-        limit_s = search.time_limit_s or 0.0
-        least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
-        search.keep_back(min(max(tuning.FINISH_S_PER_TASK * tasks, least_s), most_s))
-
-    state = explore(
-        instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
-        lower=bounds.ideal, fingerprint=digest, resumed=resumed, keep_back=keep_back,
-    )  # fmt: skip
-    archive, low = state.archive, np.array(bounds.ideal)
-    if not len(archive.objectives):
-        raise _no_plan(problem, options)
-    genotypes = archive.genotypes()
-    numbers = _by_worth(archive.objectives, low, state)[: options.front]
-    points = [decoder.point_of(genotypes, int(i)) for i in _in_time(numbers, search, tuning.FINISH_OVER_POINT)]
-    if polish_effort is None and search.is_unlimited:
-        polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
-    if polish_effort != 0 and not search.expired():
-        points = polish(instance, points, options, search if polish_effort is None else search.within(polish_effort))
-    search.keep_back(0.0)
-    return state, points
-
-
-def _by_worth(points: FloatArray, low: FloatArray, state: State) -> IntArray:
-    """Return the numbers of the points: those that add most volume first, or the cheapest where time is up."""
-    if state.trace:
-        return by_contribution(points, low, state.reference)
-    return np.array(list(dict.fromkeys([*points.argmin(axis=0)[::-1].tolist(), *range(len(points))])))
-
-
-def _in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
-    """Yield items while ``later`` times the time that they took is left before the deadline; at least one."""
-    first = time.monotonic()
-    for number, item in enumerate(items):
-        now = time.monotonic()
-        if number and now + later * (now - first) > search.deadline + tuning.GRACE_S:
-            return
-        yield item
 
 
 @verb(
@@ -328,7 +271,7 @@ def bound(
     decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, 0)
     extra: BoundExtra = {}
     if decisions is None:
-        bounds = _bounds(application, machine, options.strategy)
+        bounds = bounds_on_all(application, machine, options.strategy)
         found, extra = bounds.period, {"front_bound": bounds.document()}
     else:
         with naming(options.mapping or (None if source is None else source.name)):
@@ -507,20 +450,6 @@ def _explore_once(
     return done.plan.front, done.plan.hypervolume
 
 
-def _bounds(application: Application, platform: Platform, strategy: str, *, quick: bool = False) -> FrontBound:
-    replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
-    try:
-        network = substitute_mrbs(application, replaced)
-    except InputError:
-        if strategy == "mrb-always":
-            raise
-        network = substitute_mrbs(application, {})
-        cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
-        buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
-        network = dataclasses.replace(network, buffers=buffers)
-    return front_bound(application, platform, strategy, network, quick=quick)
-
-
 def _bounded(application: Application, platform: Platform, point: Point) -> Point:
     found = period_bound(mapped_point(application, platform, point))
     return dataclasses.replace(point, bound=found.document(), gap=gap(point.period, found.value))
@@ -537,34 +466,3 @@ def _undominated(points: Sequence[Point]) -> list[Point]:
         if not any(covers(other, point) for other in kept):
             kept.append(point)
     return kept
-
-
-def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
-    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_effort"}
-    fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
-    assert problem.platform is not None
-    return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
-
-
-def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
-    """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
-    application, machine = problem.application, machine_of(problem)
-    xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
-    total = [limit for limit in machine.memories.values() if limit is not None]
-    bounds = _bounds(application, machine, options.strategy)
-    if machine.global_memory_bytes is not None and sum(total) < bounds.footprint.value:
-        return InfeasibleError(
-            "all memories together",
-            demand=bounds.footprint.value,
-            limit=sum(total),
-            place="platform",
-            cure="enlarge the memories, or shrink the tokens",
-        )
-    binding = {
-        actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
-        for actor in application.actors
-    }
-    error = unschedulable(build(application, machine), Decisions(binding, xi, {}))
-    if isinstance(error, InfeasibleError):
-        return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
-    return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.firings import least_accesses, least_executions, least_firings
-from shorthaul.dataflow.graphs.multi_reader_buffers import Network
+from shorthaul.dataflow.graphs.multi_reader_buffers import Network, substitute_mrbs
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import FrontBounds
@@ -181,6 +183,21 @@ class FrontBound:
         }
 
 
+def bounds_on_all(application: Application, platform: Platform, strategy: str, *, quick: bool = False) -> FrontBound:
+    """Return the bounds on every mapping that a strategy allows; ``quick`` leaves the linear program out."""
+    replaced = dict.fromkeys(application.multicasts, 0 if strategy == "reference" else 1)
+    try:
+        network = substitute_mrbs(application, replaced)
+    except InputError:
+        if strategy == "mrb-always":
+            raise
+        network = substitute_mrbs(application, {})
+        cheap = {c.id: c for c in application.channels if c.src not in application.multicasts}
+        buffers = tuple(buffer for buffer in network.buffers if buffer.id in cheap)
+        network = dataclasses.replace(network, buffers=buffers)
+    return front_bound(application, platform, strategy, network, quick=quick)
+
+
 def front_bound(
     application: Application, platform: Platform, strategy: str, network: Network, *, quick: bool = False
 ) -> FrontBound:
@@ -227,7 +244,6 @@ def _any_period(
 
 
 def _has_free_cycle(application: Application, edges: Sequence[tuple[str, str, int, int]]) -> bool:
-    from shorthaul.core.errors import InputError
     from shorthaul.dataflow.model import check_deadlock
 
     try:

@@ -18,6 +18,7 @@ from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.decoders import MultiStart
 from shorthaul.dataflow.exploration.load_kernels import Loads, anneal, begin
@@ -48,9 +49,15 @@ class Candidate:
     point: Point | None = None
 
 
-def polish(instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search) -> list[Point]:
-    """Return the points and better ones, until the search is used up."""
-    polishing = _Polishing(instance, points, options, search)
+def polish(
+    instance: Instance,
+    points: Sequence[Point],
+    options: PlanOptions,
+    search: Search,
+    constraints: Constraints,
+) -> list[Point]:
+    """Return the points and better ones within the constraints, until the search is used up."""
+    polishing = _Polishing(instance, points, options, search, constraints)
     polishing.run()
     return polishing.points
 
@@ -58,7 +65,14 @@ def polish(instance: Instance, points: Sequence[Point], options: PlanOptions, se
 class _Polishing:
     """The points so far, the mappings that may lead to better ones, and the annealing that looks for more."""
 
-    def __init__(self, instance: Instance, points: Sequence[Point], options: PlanOptions, search: Search) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        points: Sequence[Point],
+        options: PlanOptions,
+        search: Search,
+        constraints: Constraints,
+    ) -> None:
         self.instance, self.options, self.search = instance, options, search
         self.points = list(points)
         decoding = replace(options, decoder="caps", start="compact")
@@ -70,7 +84,7 @@ class _Polishing:
         for number, cores in enumerate(instance.able):
             able[number, : len(cores)] = cores
         counts = np.array([len(cores) for cores in instance.able], np.int64)
-        fixed = np.zeros(len(instance.able), np.uint8)
+        fixed = np.array([actor.id in constraints.binding for actor in instance.application.actors], np.uint8)
         flips = options.strategy == "mrb-explore" and _all_replaceable(instance)
         common = options.mrb_consumer == "common-tile"
         self.loads = Loads(Problem(instance), able, counts, fixed, flips, common)
@@ -81,7 +95,9 @@ class _Polishing:
         self.best: dict[int, Candidate] = {}  # by budget, the mapping of the least load within it
         self.atomic = options.capacity_rule == "atomic-firing"
         self.tightened: set[tuple[Key, tuple[int, ...]]] = set()
-        self.budgets = _budgets(instance, np.asarray(self.loads.price))
+        most = math.inf if constraints.max_cost is None else constraints.max_cost
+        self.budgets = [sum_ for sum_ in _budgets(instance, np.asarray(self.loads.price)) if sum_ <= 1e6 * most + 1]
+        self.most_bytes = 1 << 60 if constraints.max_footprint is None else constraints.max_footprint
         for point in points:
             self._start_from(point)
 
@@ -112,7 +128,7 @@ class _Polishing:
             start = self._within(budget)
             if start is None or (start.load >= self._rival(start) and self.draw.random() < tuning.SKIP):
                 continue
-            most_bytes = least_bytes if self.draw.random() < 1 / 3 else 1 << 60
+            most_bytes = least_bytes if self.draw.random() < 1 / 3 else self.most_bytes
             if not begin(self.loads, start.genotype, 0, int(self.draw.integers(2))):
                 continue
             done = self.loads.steps

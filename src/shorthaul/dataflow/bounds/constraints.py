@@ -1,0 +1,155 @@
+"""What a plan must keep to: period, core cost and bytes, actors on given cores; and proofs that none can."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shorthaul.core.errors import Demand, InfeasibleError, InputError, unknown_name
+from shorthaul.dataflow.bounds.firings import least_firings
+from shorthaul.dataflow.bounds.period import FrontBound
+from shorthaul.dataflow.mapping.arrays import Instance, exact_cost
+from shorthaul.dataflow.model import Application, Decisions, Platform, check_mapping
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.plan import Point
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Limits on the points of a front (None: any), and the cores that actors are bound to."""
+
+    deadline: int | None = None
+    max_cost: float | None = None
+    max_footprint: int | None = None
+    binding: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def limits(self) -> tuple[tuple[str, float | None], ...]:
+        """The flags and what they allow, in the order of a point's objectives."""
+        return (
+            ("--deadline", self.deadline),
+            ("--max-footprint", self.max_footprint),
+            ("--max-cost", self.max_cost),
+        )
+
+    def allow(self, point: Point) -> bool:
+        """True if the point keeps within all limits."""
+        return all(
+            limit is None or value <= limit for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
+        )
+
+    def nearest(self, points: Sequence[Point]) -> str:
+        """Say that no point was found within the limits, and which came nearest."""
+
+        def excess(point: Point) -> float:
+            return sum(
+                max(0.0, value / limit - 1 if limit else value)
+                for value, (_, limit) in zip(point.objectives, self.limits, strict=True)
+                if limit is not None
+            )
+
+        point = min(points, key=excess)
+        asked = ", ".join(f"{flag} {limit:.15g}" for flag, limit in self.limits if limit is not None)
+        return (
+            f"no point was found within {asked}; the nearest has a period of {point.period}, "
+            f"{point.footprint_bytes} bytes and a core cost of {point.core_cost:g}"
+        )
+
+
+def constraints_of(application: Application, platform: Platform, options: PlanOptions) -> Constraints:
+    """Return what the options ask for; raises :class:`InputError` for actors and cores that do not go together."""
+    return Constraints(
+        options.deadline, options.max_cost, options.max_footprint, _binding(application, platform, options.bind or "")
+    )
+
+
+def _binding(application: Application, platform: Platform, text: str) -> dict[str, str]:
+    actors = [actor.id for actor in application.actors]
+    firings: dict[str, list[str]] = {}
+    for name in actors:
+        firings.setdefault(name, []).append(name)
+        if "#" in name:
+            firings.setdefault(name.rpartition("#")[0], []).append(name)
+    binding: dict[str, str] = {}
+    for pair in filter(None, text.split(",")):
+        actor, equals, core = (part.strip() for part in pair.partition("="))
+        if not equals:
+            raise InputError("is no binding", place="--bind", value=pair, allowed="ACTOR=CORE,ACTOR=CORE,...")
+        if actor not in firings:
+            raise unknown_name("actor", actor, firings, place="--bind")
+        binding |= dict.fromkeys(firings[actor], core)
+    rest = {
+        actor.id: next(core.id for core in platform.cores if actor.tau.get(core.type) is not None)
+        for actor in application.actors
+    }
+    try:
+        check_mapping(application, platform, Decisions({**rest, **binding}))
+    except InputError as error:
+        error.place = f"--bind ({error.place})"
+        raise
+    return binding
+
+
+def constrained(application: Application, platform: Platform, constraints: Constraints) -> Application:
+    """Return the application with bound actors that run on the type of their core only, for the bounds."""
+    types = {core.id: core.type for core in platform.cores}
+    bound = {actor: types[core] for actor, core in constraints.binding.items()}
+    actors = tuple(
+        replace(actor, tau={bound[actor.id]: actor.tau[bound[actor.id]]}) if actor.id in bound else actor
+        for actor in application.actors
+    )
+    return replace(application, actors=actors)
+
+
+def constrained_instance(instance: Instance, constraints: Constraints) -> Instance:
+    """Return the arrays with bound actors able to run on their core only."""
+    number = {core.id: i for i, core in enumerate(instance.platform.cores)}
+    able = tuple(
+        np.array([number[constraints.binding[actor.id]]], np.int64) if actor.id in constraints.binding else cores
+        for actor, cores in zip(instance.application.actors, instance.able, strict=True)
+    )
+    return replace(instance, able=able)
+
+
+def refuse_infeasible(
+    application: Application, platform: Platform, constraints: Constraints, bounds: FrontBound
+) -> None:  # fmt: skip
+    """Raise :class:`InfeasibleError`, with the reason, where the bounds prove that no point keeps within the limits."""
+    pairs = zip((bounds.period, bounds.footprint, bounds.core_cost), constraints.limits, strict=True)
+    for bound, (flag, limit) in pairs:
+        if limit is not None and bound.value > limit:
+            raise InfeasibleError(
+                f"every mapping ({bound.proof})", demand=bound.value, limit=limit, place=flag,
+                cure=f"allow {bound.value:.15g} or more",
+            )  # fmt: skip
+    actors = {actor.id for actor in application.actors if actor.kind == "actor"}
+    firing = least_firings(application, platform, actors)
+    on_core: dict[str, list[Demand]] = {}
+    for actor, core in constraints.binding.items():
+        if actor in actors:
+            on_core.setdefault(core, []).append(Demand(actor, min(firing[actor].values())))
+    for core, parts in on_core.items():
+        load = sum(part.amount for part in parts)
+        if constraints.deadline is not None and load > constraints.deadline:
+            raise InfeasibleError(
+                f"core {core}, with what --bind puts on it,", demand=load, limit=constraints.deadline,
+                place="--deadline", contributors=sorted(parts, key=lambda part: -part.amount)[:5],
+                cure=f"bind less to {core}, or allow {load:.15g} or more",
+            )  # fmt: skip
+    price = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in on_core])
+    if constraints.max_cost is not None and price > constraints.max_cost:
+        raise InfeasibleError(
+            "the cores that --bind names", demand=price, limit=constraints.max_cost, place="--max-cost",
+            cure=f"allow {price:.15g} or more",
+        )  # fmt: skip
+    if constraints.max_cost is None or constraints.deadline is None:
+        return
+    least = [period for cost, period in bounds.period_at_cost if cost >= constraints.max_cost]
+    if least and least[0] > constraints.deadline:
+        raise InfeasibleError(
+            f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough,)",
+            demand=least[0], limit=constraints.deadline, place="--deadline",
+            cure=f"allow {least[0]} or more, or dearer cores",
+        )  # fmt: skip

@@ -1,0 +1,124 @@
+"""The front of one exploration: NSGA-II, then polishing, in the time and the effort there are."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import numpy as np
+
+from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
+from shorthaul.dataflow.caps_hms.heuristic import unschedulable
+from shorthaul.dataflow.exploration.decoders import decoder_for, fingerprint
+from shorthaul.dataflow.exploration.nsga2 import FloatArray, IntArray, State, by_contribution, explore, load_checkpoint
+from shorthaul.dataflow.exploration.polishing import polish
+from shorthaul.dataflow.formats.documents import application_document, platform_document
+from shorthaul.dataflow.loading import machine_of
+from shorthaul.dataflow.mapping.arrays import Instance, build
+from shorthaul.dataflow.model import Decisions, Problem
+from shorthaul.dataflow.options import PlanOptions
+from shorthaul.dataflow.plan import Point
+
+ItemT = TypeVar("ItemT")
+
+
+def explore_front(
+    problem: Problem,
+    instance: Instance,
+    options: PlanOptions,
+    search: Search,
+    bounds: FrontBound,
+    constraints: Constraints,
+) -> tuple[State, list[Point]]:
+    """Return the last state of the exploration, and its points with what polishing adds; :class:`NoPlanError` if none.
+
+    Of a time limit, enough is kept back for what comes after the exploration.
+    """
+    digest = _fingerprint(problem, options, search.seed)
+    resumed = None if options.resume is None else load_checkpoint(options.resume, digest)
+    decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
+    polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
+    left, spent = search.left(), search.spent()
+    reserve = min(tuning.POLISH_SHARE * left, math.inf if polish_effort is None else polish_effort)
+
+    def keep_back(points: int) -> None:
+        tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
+        limit_s = search.time_limit_s or 0.0
+        least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
+        search.keep_back(min(max(tuning.FINISH_S_PER_TASK * tasks, least_s), most_s))
+
+    state = explore(
+        instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
+        lower=bounds.ideal, fingerprint=digest, resumed=resumed, keep_back=keep_back,
+    )  # fmt: skip
+    archive, low = state.archive, np.array(bounds.ideal)
+    if not len(archive.objectives):
+        raise _no_plan(problem, options)
+    genotypes = archive.genotypes()
+    numbers = by_worth(archive.objectives, low, state)[: options.front]
+    points = [decoder.point_of(genotypes, int(i)) for i in in_time(numbers, search, tuning.FINISH_OVER_POINT)]
+    if polish_effort is None and search.is_unlimited:
+        polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
+    if polish_effort != 0 and not search.expired():
+        within = search if polish_effort is None else search.within(polish_effort)
+        points = polish(instance, points, options, within, constraints)
+    search.keep_back(0.0)
+    allowed = [point for point in points if constraints.allow(point)]
+    if not allowed:
+        raise NoPlanError(constraints.nearest(points))
+    return state, allowed
+
+
+def by_worth(points: FloatArray, low: FloatArray, state: State) -> IntArray:
+    """Return the numbers of the points: those that add most volume first, or the cheapest where time is up."""
+    if state.trace:
+        return by_contribution(points, low, state.reference)
+    return np.array(list(dict.fromkeys([*points.argmin(axis=0)[::-1].tolist(), *range(len(points))])))
+
+
+def in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[ItemT]:
+    """Yield items while ``later`` times the time that they took is left before the deadline; at least one."""
+    first = time.monotonic()
+    for number, item in enumerate(items):
+        now = time.monotonic()
+        if number and now + later * (now - first) > search.deadline + tuning.GRACE_S:
+            return
+        yield item
+
+
+def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
+    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_effort"}
+    fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
+    assert problem.platform is not None
+    return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
+
+
+def _no_plan(problem: Problem, options: PlanOptions) -> Exception:
+    """Nothing could be decoded: say whether memory is short for the smallest mapping there is."""
+    application, machine = problem.application, machine_of(problem)
+    xi = dict.fromkeys(application.multicasts, 0 if options.strategy == "reference" else 1)
+    total = [limit for limit in machine.memories.values() if limit is not None]
+    bounds = bounds_on_all(application, machine, options.strategy)
+    if machine.global_memory_bytes is not None and sum(total) < bounds.footprint.value:
+        return InfeasibleError(
+            "all memories together",
+            demand=bounds.footprint.value,
+            limit=sum(total),
+            place="platform",
+            cure="enlarge the memories, or shrink the tokens",
+        )
+    binding = {
+        actor.id: next(core.id for core in machine.cores if actor.tau.get(core.type) is not None)
+        for actor in application.actors
+    }
+    error = unschedulable(build(application, machine), Decisions(binding, xi, {}))
+    if isinstance(error, InfeasibleError):
+        return NoPlanError(f"no mapping was found whose buffers fit the memories\n{error}")
+    return error

@@ -1,0 +1,76 @@
+"""Limits on a front and actors bound to cores: kept by every point, refused only where no mapping keeps them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.dataflow.small import small_problem
+
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.constraints import constrained, constraints_of, refuse_infeasible
+from shorthaul.dataflow.bounds.period import bounds_on_all
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.modulo.solver import solve_mapping
+from shorthaul.dataflow.options import Decoding, PlanOptions
+from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.workloads import generators
+
+
+def test_every_point_keeps_to_the_limits() -> None:
+    limits = {"deadline": 16_000, "max_cost": 4, "max_footprint": 70_000_000, "bind": {"gray": "p1", "sink": "p6"}}
+    result = plan(generators.sobel(), generations=40, search=Search(effort=0.6), **limits)
+    assert result.check.ok
+    for point in result.plan.front:
+        assert point.period <= 16_000
+        assert point.core_cost <= 4
+        assert point.footprint_bytes <= 70_000_000
+        assert (point.binding["gray"], point.binding["sink"]) == ("p1", "p6")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_some_mapping_keeps_is_not_refused(seed: int) -> None:
+    problem = small_problem(500 + seed)
+    application, platform = problem.application, problem.platform
+    try:
+        point = solve_mapping(build(application, platform), problem.mapping, Decoding(decoder="modulo"), None).point
+    except (InputError, InfeasibleError):
+        return
+    draw = random.Random(seed)
+    bind = ",".join(f"{actor}={core}" for actor, core in point.binding.items() if draw.random() < 0.5)
+    options = PlanOptions(
+        deadline=point.period, max_cost=point.core_cost, max_footprint=point.footprint_bytes, bind=bind
+    )
+    constraints = constraints_of(application, platform, options)
+    assert constraints.allow(point)
+    limited = constrained(application, platform, constraints)
+    refuse_infeasible(limited, platform, constraints, bounds_on_all(limited, platform, "mrb-explore"))
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        ({"deadline": 5000}, "a firing of gray takes 6930 ticks"),
+        ({"max_cost": 0.3}, "cheapest choice of core types"),
+        ({"max_footprint": 1000}, "58024812"),
+        ({"deadline": 9000, "max_cost": 3}, "period on cores of cost 3"),
+        ({"deadline": 20_000, "bind": "gray=p5,gx=p5,gy=p5"}, "core p5, with what --bind puts on it"),
+        ({"max_cost": 1.6, "bind": "gray=p1,sink=p2"}, "the cores that --bind names"),
+    ],
+)
+def test_limits_that_no_mapping_keeps_are_refused_with_the_reason(limits, reason: str) -> None:
+    with pytest.raises(InfeasibleError) as caught:
+        plan(generators.sobel(), **limits)
+    assert reason in str(caught.value)
+
+
+def test_the_nearest_point_is_named_where_none_is_found() -> None:
+    with pytest.raises(NoPlanError, match="nearest has a period of"):
+        plan(generators.sobel(), generations=5, polish_effort=0, deadline=11_000, max_cost=3)
+
+
+@pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray"])
+def test_bindings_that_make_no_sense_are_bad_input(text: str) -> None:
+    with pytest.raises(InputError, match="--bind"):
+        plan(generators.sobel(), bind=text)
