@@ -66,6 +66,8 @@ TRY_AGAIN = 1.02
 
 #: Turns without a new mapping to solve after which the search ends. Not measured.
 MOST_IDLE_TURNS = 40
+#: Effort of scheduling new mappings over that of annealing, and of scheduling points again.
+SOLVES_OVER_REST = 2.0
 #: Effort of the first exact solve of a mapping, over that of building its network.
 SOLVE_OVER_BUILDING = 4.0
 

@@ -8,6 +8,7 @@ scheduled, exactly, the most promising first.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -92,6 +93,7 @@ class _Polishing:
         self.symmetry = Symmetry(instance)
         self.waiting: dict[Key, Candidate] = {}
         self.seen: set[Key] = set()
+        self.solves: Counter[int] = Counter()
         self.best: dict[int, Candidate] = {}  # by budget, the mapping of the least load within it
         self.atomic = options.capacity_rule == "atomic-firing"
         self.tightened: set[tuple[Key, tuple[int, ...]]] = set()
@@ -113,7 +115,7 @@ class _Polishing:
             self._anneal(number)
             idle = 0 if self.waiting else idle + 1
             effort = max(self.search.spent() - spent, tuning.LEAST_POLISH)
-            self._solve(effort)
+            self._solve(tuning.SOLVES_OVER_REST * effort)
             self._tighten(effort)
             number += 1
 
@@ -167,7 +169,9 @@ class _Polishing:
         return min((point.period for point in self.points if point.core_cost <= price), default=math.inf)
 
     def _rank(self, candidate: Candidate) -> float:
-        return candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**candidate.tries
+        """Return what is least for the mapping to solve next: much to gain, and not many tries of it or at its price."""
+        tries = candidate.tries + self.solves[candidate.price] / 2
+        return candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
@@ -179,6 +183,7 @@ class _Polishing:
             key = min(self.waiting, key=lambda key: self._rank(self.waiting[key]))
             candidate = self.waiting.pop(key)
             self.seen.add(key)
+            self.solves[candidate.price] += 1
             solved = self._solved(candidate)
             if solved is None:
                 continue
@@ -228,7 +233,7 @@ class _Polishing:
     def _solved(self, candidate: Candidate) -> Solved | None:
         mapping = decisions_of(self.instance, candidate.genotype, 0)
         tasks = len(mapping.binding) + 2 * len(mapping.channel_decision)
-        effort = max(0.01, tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2**candidate.tries)
+        effort = max(0.01, tuning.SOLVE_OVER_BUILDING * tasks / tuning.SOLVED_TASKS * 2.0 ** (candidate.tries - 1))
         decoding: Decoding = replace(self.options, decoder="modulo", start="compact", solver_effort=effort)
         warm = candidate.point
         try:
@@ -239,8 +244,8 @@ class _Polishing:
             return None
         except InfeasibleError:
             warm = None
-        if not self.exact:
-            return None if warm is None else Solved(warm, warm.period, "")
+        if warm is not None and (candidate.tries == 0 or not self.exact):
+            return Solved(warm, candidate.load if self.exact else warm.period, "CAPS-HMS")
         rival = self._rival(candidate)
         try:
             return solve_mapping(
