@@ -169,7 +169,7 @@ class _Polishing:
         return min((point.period for point in self.points if point.core_cost <= price), default=math.inf)
 
     def _rank(self, candidate: Candidate) -> float:
-        """Return what is least for the mapping to solve next: much to gain, and not many tries of it or at its price."""
+        """Return the least number for the mapping to solve next: much to gain, few tries of it and at its price."""
         tries = candidate.tries + self.solves[candidate.price] / 2
         return candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
 

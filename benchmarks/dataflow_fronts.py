@@ -1,0 +1,88 @@
+"""Fronts of several seeds beside one another and beside the published ones: least period per core cost, spread, bounds.
+
+    python benchmarks/dataflow_fronts.py sobel sobel4 --seeds 3
+
+Hypervolumes are scaled over the published CAPS-HMS fronts and all of ours. CPU seconds are those of the search alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shorthaul.core.document import load_json
+from shorthaul.core.search import Search
+from shorthaul.dataflow.exploration.nsga2 import hypervolume
+from shorthaul.dataflow.loading import case
+from shorthaul.dataflow.verbs import plan
+
+PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "dataflow" / "published_pareto_fronts.json"
+
+
+def published(name: str, path: Path) -> Any:
+    """Return the published points of all strategies, shape (n, 3); none without the file."""
+    if not path.is_file():
+        return np.zeros((0, 3))
+    points = [
+        (point["P_ms"] * 1e3, point["MF_MiB"] * 2**20, point["K"])
+        for front in load_json(path)["fronts"]
+        if front["app"].lower() == name and front["decoder"] == "CAPS-HMS"
+        for point in front["points"]
+    ]
+    return np.array(points).reshape(-1, 3)
+
+
+def survivors(points: Any, front: Any) -> int:
+    """Return how many points no point of the front covers (footprints to the rounding of the published ones)."""
+    margin = np.array([1.001, 1.001, 1.0])
+    return sum(not (front <= point * margin).all(axis=1).any() for point in points)
+
+
+def least_periods(front: Any) -> dict[float, float]:
+    """Return the least period at every core cost or below, where it falls."""
+    periods: dict[float, float] = {}
+    for period, _, cost in sorted(front.tolist(), key=lambda point: (point[2], point[0])):
+        if not periods or period < min(periods.values()):
+            periods[cost] = period
+    return periods
+
+
+def main() -> None:
+    """Explore and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", nargs="+")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--published", type=Path, default=PUBLISHED)
+    given = parser.parse_args()
+    for name in given.cases:
+        fronts, seconds = [], []
+        for seed in range(given.seeds):
+            began = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+            result = plan(case(name), search=Search(seed=seed, workers=1))
+            seconds.append(resource.getrusage(resource.RUSAGE_SELF).ru_utime - began)
+            assert result.plan is not None
+            fronts.append(np.array([point.objectives for point in result.plan.front], np.float64))
+        bounds = dict(result.extra["front_bound"]["period_at_core_cost"])
+        theirs = published(name, given.published)
+        everything = np.concatenate([theirs, *fronts])
+        low, high = everything.min(axis=0), everything.max(axis=0)
+        volumes = [round(hypervolume(front, low, high), 4) for front in fronts]
+        print(f"{name}: median CPU {statistics.median(seconds):.1f} s, hypervolumes {volumes}")
+        if len(theirs):
+            print(f"  published points not covered, of {len(theirs)}: {[survivors(theirs, front) for front in fronts]}")
+        print("  core cost, least period of every seed, spread, gap of the best to the bound")
+        for cost in sorted({cost for front in fronts for cost in least_periods(front)}):
+            periods = [float(front[front[:, 2] <= cost, 0].min()) for front in fronts]
+            gap = min(periods) / bounds[cost] - 1 if cost in bounds else float("nan")
+            print(
+                f"  {cost:6g} {[int(p) for p in periods]} {max(periods) / min(periods) - 1:.1%} {gap:.1%}", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()
