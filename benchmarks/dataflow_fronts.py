@@ -67,7 +67,7 @@ def main() -> None:
             seconds.append(resource.getrusage(resource.RUSAGE_SELF).ru_utime - began)
             assert result.plan is not None
             fronts.append(np.array([point.objectives for point in result.plan.front], np.float64))
-        bounds = dict(result.extra["front_bound"]["period_at_core_cost"])
+        bounds = {pair[0]: pair[1] for pair in result.extra["front_bound"]["period_at_core_cost"]}
         theirs = published(name, given.published)
         everything = np.concatenate([theirs, *fronts])
         low, high = everything.min(axis=0), everything.max(axis=0)
