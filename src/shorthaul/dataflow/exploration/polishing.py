@@ -171,7 +171,7 @@ class _Polishing:
     def _rank(self, candidate: Candidate) -> float:
         """Return the least number for the mapping to solve next: much to gain, few tries of it and at its price."""
         tries = candidate.tries + self.solves[candidate.price] / 2
-        return candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries
+        return float(candidate.load / self._rival(candidate) * tuning.TRY_AGAIN**tries)
 
     def _solve(self, effort: float) -> None:
         """Schedule the most promising mappings until this effort is spent, again if that may still lead somewhere."""
