@@ -16,7 +16,7 @@ from shorthaul.core.errors import InputError
 
 #: What the demo runs; every input is built in.
 JOBS = (
-    ("tensor", "plan transformer-block --time-limit 20"),
+    ("tensor", "plan transformer-block --effort 1"),
     ("pebble", "plan dwt:n=256,d=8 --budget 160"),
     ("affine", "bound cholesky --size N=1000,S=32768"),
     ("dataflow", "plan sobel --generations 500"),
