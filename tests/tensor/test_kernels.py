@@ -27,19 +27,25 @@ def some_profile(rng: np.random.Generator) -> tuple[Profile, Machine]:
     return profile_of(problem, inside, outputs, resident, frozenset()), problem.machine
 
 
+def beside(kernels: ModuleType, name: str) -> ModuleType:
+    """The module of that name in the same folder, compiled or plain as ``kernels`` is."""
+    return importlib.import_module(f"{kernels.__name__.rpartition('.')[0]}.{name}")
+
+
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cost_kernels, price_kernels = beside(kernels, "cost_kernels"), beside(kernels, "price_kernels")
     profile, machine = some_profile(rng)
-    made = kernels.Costs(*kernel_arguments(profile, machine))
+    made = cost_kernels.Costs(*kernel_arguments(profile, machine))
     w, h, k = (rng.integers(1, 13, 40) for _ in range(3))
     peak, latency, steps, values = np.empty(40), np.empty(40), np.empty(40), np.empty(25)
-    kernels.peaks(made, w, h, k, peak)
-    kernels.prices(made, w, h, k, latency, steps)
-    kernels.classes(made, int(w[0]), int(h[0]), int(k[0]), values)
+    price_kernels.peaks(made, w, h, k, peak)
+    price_kernels.prices(made, w, h, k, latency, steps)
+    price_kernels.classes(made, int(w[0]), int(h[0]), int(k[0]), values)
     return peak, latency, steps, values
 
 
 def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cost_kernels = importlib.import_module(kernels.__name__.replace("exhaustion_kernels", "cost_kernels"))
+    cost_kernels = beside(kernels, "cost_kernels")
     profile, machine = some_profile(rng)
     made = cost_kernels.Costs(*kernel_arguments(profile, machine))
     relaxed = made
@@ -56,6 +62,7 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
+    ("shorthaul.tensor.cost_model.price_kernels", costs),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
 ]
 

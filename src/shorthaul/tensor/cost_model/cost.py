@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.cost_model import cost_kernels
+from shorthaul.tensor.cost_model import cost_kernels, price_kernels
 from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.model import Machine
 from shorthaul.tensor.plan import Granularity
@@ -61,19 +61,19 @@ class Costs:
     def peaks(self, w: Integers, h: Integers, k: Integers) -> Floats:
         """Return the largest working set of each granularity ``(w[g], h[g], k[g])``."""
         peak = np.empty(len(w))
-        cost_kernels.peaks(self._kernel, w, h, k, peak)
+        price_kernels.peaks(self._kernel, w, h, k, peak)
         return peak
 
     def prices(self, w: Integers, h: Integers, k: Integers) -> tuple[Floats, Floats]:
         """Return the latency of the better plain serpentine (infinite if it does not fit) and the steps, by size."""
         latency, steps = np.empty(len(w)), np.empty(len(w))
-        cost_kernels.prices(self._kernel, w, h, k, latency, steps)
+        price_kernels.prices(self._kernel, w, h, k, latency, steps)
         return latency, steps
 
     def at(self, size: Granularity) -> StepCosts:
         """Return the costs at one granularity, whether it fits or not."""
         values = np.empty(25)
-        cost_kernels.classes(self._kernel, size.w, size.h, size.k, values)
+        price_kernels.classes(self._kernel, size.w, size.h, size.k, values)
         rows, columns, steps = (int(value) for value in values[21:24])
         first, rest = values[:16].reshape(4, 2, 2), values[16:20].reshape(2, 2)
         return StepCosts(first, rest, float(values[20]), rows, columns, steps, float(values[24]))

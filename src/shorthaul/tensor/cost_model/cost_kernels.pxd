@@ -33,5 +33,3 @@ cdef class Costs:
 cdef void settle(Costs costs, long long w, long long h, long long k) noexcept nogil
 cdef double peak_of(Costs costs) noexcept nogil
 cdef void evaluate(Costs costs) noexcept nogil
-cdef double serpentine(Costs costs, bint by_columns) noexcept nogil
-cdef double any_order(Costs costs) noexcept nogil

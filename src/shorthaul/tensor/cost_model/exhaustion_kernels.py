@@ -22,14 +22,8 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     TILE,
     WIDTH,
 )
-from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import (
-    Costs,
-    any_order,
-    evaluate,
-    peak_of,
-    serpentine,
-    settle,
-)
+from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, peak_of, settle
+from cython.cimports.shorthaul.tensor.cost_model.price_kernels import any_order, serpentine
 
 INF = cython.declare(cython.double, float("inf"))
 
