@@ -43,7 +43,7 @@ from shorthaul.dataflow.modulo.disjunctive_graph import (
 from shorthaul.dataflow.modulo.propagation_kernels import Differences, Resources
 from shorthaul.dataflow.modulo.selection_kernels import Graph, Selection
 from shorthaul.dataflow.options import STRATEGIES, Decoding, PlanOptions
-from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.verbs.planning import plan
 from shorthaul.dataflow.workloads import generators
 
 APPLICATIONS = {"sobel": generators.sobel, "sobel4": generators.sobel4, "multicamera": generators.multicamera}

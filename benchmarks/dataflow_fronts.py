@@ -19,7 +19,7 @@ from shorthaul.core.document import load_json
 from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration.nsga2 import hypervolume
 from shorthaul.dataflow.loading import case
-from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.verbs.planning import plan
 
 PUBLISHED = Path(__file__).parents[2] / "shared" / "data" / "dataflow" / "published_pareto_fronts.json"
 

@@ -30,7 +30,7 @@ from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import SweepOptions
-from shorthaul.spatial.sweep_verb import growth_fit, sweep
+from shorthaul.spatial.verbs.sweep import growth_fit, sweep
 from shorthaul.spatial.workloads import generators
 
 RESULTS = Path(__file__).parent / "results" / "spatial.json"
@@ -238,8 +238,8 @@ def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
     from shorthaul.spatial.computer.operators import OPERATORS
     from shorthaul.spatial.layout.stored_tree import store
     from shorthaul.spatial.options import PlacingOptions
-    from shorthaul.spatial.treefix_verb import run_treefix
-    from shorthaul.spatial.verbs import place
+    from shorthaul.spatial.verbs.planning import place
+    from shorthaul.spatial.verbs.treefix import run_treefix
 
     stored = store(tree, place(tree, PlacingOptions(order="light-first"), Search())[0])
     virtual = stored.virtual()

@@ -357,7 +357,7 @@ def _decoding_multicamera() -> Work:
 
 @job("dataflow: 200 generations of NSGA-II on Sobel", same=False)
 def _nsga2() -> Work:
-    verbs = module("dataflow.verbs", "dataflow.planning")
+    verbs = module("dataflow.verbs.planning", "dataflow.planning")
     network = module("dataflow.workloads.generators", "dataflow.generators").sobel()
     options = known(module("dataflow.options").PlanOptions, generations=200, polish_seconds=0, polish_effort=0)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import RULES
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
-from shorthaul.tensor.verbs import case
+from shorthaul.tensor.verbs.planning import case
 
 HERE = Path(__file__).parent
 #: Instance: time limit in seconds, and under each set of rules the best latency known.

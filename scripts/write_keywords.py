@@ -1,4 +1,4 @@
-"""Write ``src/shorthaul/ENGINE/keywords.py`` from the option dataclasses of the engine's verbs."""
+"""Write ``src/shorthaul/ENGINE/verbs/keywords.py`` from the option dataclasses of the engine's verbs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def wrapped(line: str) -> str:
 def main() -> None:
     """Write the modules that are not in step."""
     for engine in ENGINES:
-        path, text = SOURCE / engine / "keywords.py", keywords_text(engine)
+        path, text = SOURCE / engine / "verbs" / "keywords.py", keywords_text(engine)
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
             print(path)

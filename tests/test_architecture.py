@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -26,61 +27,60 @@ ALLOWED = {
 FLOORS = {
     "pebble": """
         model options plan sram tuning
-        check formats keywords workloads
+        check formats workloads
         states structured
-        bounds inputs run views
+        bounds run views
         request
         orders
         local_search
         exact
         strategy
         verbs
-        trade_off
     """,
     "affine": """
         model options plan tuning views
         effort
-        check dependences formats keywords sizes
+        check dependences formats sizes
         integer_sets
         frontend proofs
         bounds/lifetime bounds/partition orders workloads
-        bounds inputs replay
-        oracle
+        bounds replay
         verbs
     """,
     "tensor": """
         model options plan tuning
-        check cost_model formats keywords run workloads
-        bounds inputs views
+        check cost_model formats run workloads
+        bounds views
         search
         verbs
     """,
     "dataflow": """
         model options plan tuning
-        check graphs keywords workloads
+        check graphs workloads
         formats mapping
         bounds caps_hms loading views
-        inputs
         modulo
         exploration
-        verbs
         execution
+        verbs
     """,
     "spatial": """
         options tree_kernels tuning
         deadline model
         plan workloads
-        check formats keywords layout
-        computer inputs views
+        check formats layout
+        computer views
         algorithms
         bounds
         verbs
-        treefix_verb
-        lca_verb sweep_verb
     """,
 }
 CHECKERS_MAY_USE = ("model", "plan", "formats")
 MOST_FILES = 15
+MOST_ARROWS = 300
+MOST_LINES = 500
+MOST_LINES_OF_A_FUNCTION = 80
+MOST_PARAMETERS = 12
 MODULES = sorted(SOURCE.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in MODULES})
 
@@ -90,10 +90,18 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(path: Path, *, with_types: bool = False) -> set[str]:
+KNOWN = {module_name(path) for path in MODULES}
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports(path: Path, *, with_types: bool = False) -> frozenset[str]:
     """Every module of the project that ``path`` imports, at the top or inside functions."""
-    known = {module_name(other) for other in MODULES}
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     skipped: set[ast.AST] = set()
     if not with_types:
         for node in ast.walk(tree):
@@ -109,10 +117,10 @@ def imports(path: Path, *, with_types: bool = False) -> set[str]:
             assert node.level == 0, f"{path}: relative import"
             assert node.module is not None
             found.update(
-                name if (name := f"{node.module}.{alias.name}") in known else node.module for alias in node.names
+                name if (name := f"{node.module}.{alias.name}") in KNOWN else node.module for alias in node.names
             )
     found = {name.removeprefix("cython.cimports.") for name in found}
-    return {name for name in found if name.split(".")[0] == "shorthaul"}
+    return frozenset(name for name in found if name.split(".")[0] == "shorthaul")
 
 
 def layer(module: str) -> str:
@@ -159,6 +167,31 @@ def test_rooms_stand_above_what_they_import(engine: str) -> None:
     assert not wrong
 
 
+def test_few_arrows_between_rooms() -> None:
+    arrows = set()
+    for path in MODULES:
+        engine = layer(module_name(path))
+        here = module_name(path).split(".")[2:3] or ["__init__"]
+        names = imports(path, with_types=True) if engine in ENGINES else ()
+        arrows |= {
+            (engine, here[0], name.split(".")[2])
+            for name in names
+            if layer(name) == engine and len(name.split(".")) > 2 and name.split(".")[2] != here[0]
+        }
+    assert len(arrows) <= MOST_ARROWS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=module_name)
+def test_files_and_functions_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef):
+            parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            assert len(parameters) <= MOST_PARAMETERS, node.name
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < MOST_LINES_OF_A_FUNCTION, node.name
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SOURCE)))
 def test_rooms_are_small(folder: Path) -> None:
     files = [path for path in folder.glob("*.py") if path.stem != "__init__"]
@@ -181,7 +214,7 @@ def test_checkers_share_no_code_with_the_search(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [p for p in MODULES if p.stem.endswith("_kernels")], ids=module_name)
 def test_kernels_import_only_numpy_and_one_another(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     roots = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     roots |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     plain = {"__future__", "heapq", "math", "typing", "numpy", "numpy.typing"}

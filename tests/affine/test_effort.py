@@ -8,7 +8,8 @@ import sympy
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.orders.upper_bound import upper_bound
-from shorthaul.affine.verbs import bound, check, plan, sweep
+from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.verbs.planning import check, plan, sweep
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search

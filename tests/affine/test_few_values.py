@@ -11,8 +11,8 @@ from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.oracle import examine
-from shorthaul.affine.verbs import bound as affine_bound
+from shorthaul.affine.verbs.bound import bound as affine_bound
+from shorthaul.affine.verbs.oracle import examine
 from shorthaul.core.search import Search
 
 root = sympy.sqrt(symbol("S"))

@@ -12,7 +12,8 @@ from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.orders.upper_report import tightness
 from shorthaul.affine.replay.cdag import RowIndex
-from shorthaul.affine.verbs import bound, plan
+from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.verbs.planning import plan
 from shorthaul.core.errors import InputError
 
 FRAME = "void f(int n, int m, double A[n][n][n][n], double b[n]) {\n#pragma scop\n%s\n#pragma endscop\n}\n"

@@ -10,7 +10,7 @@ from tests.affine.derived import flow_of
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.options import BoundOptions
-from shorthaul.affine.oracle import Findings, default_sizes, examine
+from shorthaul.affine.verbs.oracle import Findings, default_sizes, examine
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.search import Search
 

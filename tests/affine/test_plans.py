@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shorthaul.affine import verbs as planning
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.formats import plans as formats
 from shorthaul.affine.integer_sets.points import points
@@ -18,7 +17,8 @@ from shorthaul.affine.plan import Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.verbs import plan
+from shorthaul.affine.verbs import planning
+from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.graphs.replay import belady_loads

@@ -18,8 +18,8 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import upper_document, upper_text
-from shorthaul.affine.verbs import bound as affine_bound
-from shorthaul.affine.verbs import bound_text
+from shorthaul.affine.verbs.bound import bound as affine_bound
+from shorthaul.affine.verbs.bound import bound_text
 
 #: Guards with remainders: the full formula has thousands of characters.
 GUARDED = """

@@ -11,9 +11,9 @@ from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.oracle import examine
 from shorthaul.affine.orders.upper_bound import upper_bound
-from shorthaul.affine.verbs import plan
+from shorthaul.affine.verbs.oracle import examine
+from shorthaul.affine.verbs.planning import plan
 from shorthaul.core.search import Search
 
 HEAD = "#define min(a, b) ((a) < (b) ? (a) : (b))\nvoid f(int n, double A[n][n], double B[n][n], double C[n][n]) {\n#pragma scop\n"

@@ -13,7 +13,6 @@ from tests.reference.affine_tile_policy import play
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.oracle import least_capacity
 from shorthaul.affine.orders.placement import all_loops, integer_solution
 from shorthaul.affine.orders.skewing import best_covectors
 from shorthaul.affine.orders.tile_size import Edge, edge_formula
@@ -23,7 +22,9 @@ from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import tightness
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin, tiled_order
-from shorthaul.affine.verbs import bound, plan, sweep
+from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.verbs.oracle import least_capacity
+from shorthaul.affine.verbs.planning import plan, sweep
 from shorthaul.affine.workloads.cases import CASES, POLYBENCH, kernel
 from shorthaul.core.search import Search
 

@@ -9,7 +9,7 @@ from tests.dataflow.small import small_problem
 
 from shorthaul.dataflow.check.replay import check_point
 from shorthaul.dataflow.check.tokens import Access, replay_buffer
-from shorthaul.dataflow.verbs import schedule
+from shorthaul.dataflow.verbs.planning import schedule
 from shorthaul.dataflow.workloads import generators
 
 PROBLEM = generators.figure7()

@@ -14,7 +14,7 @@ from shorthaul.dataflow.bounds.period import bounds_on_all
 from shorthaul.dataflow.mapping.arrays import build
 from shorthaul.dataflow.modulo.solver import solve_mapping
 from shorthaul.dataflow.options import Decoding, PlanOptions
-from shorthaul.dataflow.verbs import plan
+from shorthaul.dataflow.verbs.planning import plan
 from shorthaul.dataflow.workloads import generators
 
 

@@ -15,7 +15,7 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.exploration.nsga2_kernels import entering, rank_and_crowd
 from shorthaul.dataflow.formats.documents import application_document
 from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Platform, Tile
-from shorthaul.dataflow.verbs import bound, plan, sweep
+from shorthaul.dataflow.verbs.planning import bound, plan, sweep
 from shorthaul.dataflow.workloads import generators
 
 

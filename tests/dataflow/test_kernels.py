@@ -35,6 +35,7 @@ def beside(kernels: ModuleType, name: str) -> ModuleType:
 
 def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     mappings, draws = (beside(kernels, name) for name in (MAPPING, "shorthaul.core.compiled.random_kernels"))
+    held, annealing = (beside(kernels, PACKAGE + f"exploration.{name}_kernels") for name in ("loads", "load"))
     problem = small_problem(int(rng.integers(1000)), most_actors=8)
     instance = build(problem.application, problem.platform)
     actors, multicasts, cores = len(instance.tau), len(instance.feeding), len(instance.core_tile)
@@ -46,12 +47,12 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     )
     able, fixed = np.tile(np.arange(cores), (actors, 1)), (rng.random(actors) < 0.1).astype(np.uint8)
     flips, common, extra = (int(bit) for bit in rng.integers(0, 2, 3))
-    loads = kernels.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common)
-    begun = kernels.begin(loads, start, 0, extra)
-    found = kernels.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1)
+    loads = held.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common)
+    begun = annealing.begin(loads, start, 0, extra)
+    found = annealing.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1)
     best = loads.best
     kept = (best.xi, best.decision, best.binding, loads.best_bytes, loads.best_price)
-    return begun, found, *kept, kernels.evaluate(loads), loads.steps
+    return begun, found, *kept, annealing.evaluate(loads), loads.steps
 
 
 def decoded(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -156,6 +157,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.caps_hms.heuristic_kernels", decoded),
     ("shorthaul.dataflow.exploration.nsga2_kernels", generations),
     ("shorthaul.dataflow.exploration.load_kernels", annealed),
+    ("shorthaul.dataflow.exploration.loads_kernels", annealed),
     ("shorthaul.dataflow.modulo.annealing_kernels", selections),
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),

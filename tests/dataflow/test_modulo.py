@@ -35,7 +35,7 @@ from shorthaul.dataflow.modulo.memory_limits import fits, schedule_in_memories
 from shorthaul.dataflow.modulo.periodic import modulo_schedule, modulo_schedule_within
 from shorthaul.dataflow.modulo.solver import solve_mapping
 from shorthaul.dataflow.options import Decoding
-from shorthaul.dataflow.verbs import plan, schedule, sweep
+from shorthaul.dataflow.verbs.planning import plan, schedule, sweep
 from shorthaul.dataflow.workloads import generators
 
 

@@ -13,14 +13,15 @@ from tests.dataflow.small import small_problem
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.exploration.load_kernels import Loads, anneal, begin
+from shorthaul.dataflow.exploration.load_kernels import anneal, begin
+from shorthaul.dataflow.exploration.loads_kernels import Loads
 from shorthaul.dataflow.exploration.symmetry import Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import build, decisions_of, genes
 from shorthaul.dataflow.mapping.binding import determine_channel_bindings, mapped
 from shorthaul.dataflow.mapping.mapping_kernels import Problem as Arrays
 from shorthaul.dataflow.model import DECISIONS, Decisions
-from shorthaul.dataflow.verbs import bound, plan
+from shorthaul.dataflow.verbs.planning import bound, plan
 from shorthaul.dataflow.workloads import generators
 
 

@@ -11,7 +11,7 @@ from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
 from shorthaul.dataflow.loading import case
-from shorthaul.dataflow.verbs import bound
+from shorthaul.dataflow.verbs.planning import bound
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
 <sdf3 type="sdf" version="1.0" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">

@@ -12,7 +12,7 @@ from shorthaul.dataflow.formats.documents import load_application, load_platform
 from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
 from shorthaul.dataflow.loading import load_problem
 from shorthaul.dataflow.model import Problem
-from shorthaul.dataflow.verbs import schedule
+from shorthaul.dataflow.verbs.planning import schedule
 from shorthaul.dataflow.workloads import generators
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "dataflow"

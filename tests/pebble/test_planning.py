@@ -23,7 +23,7 @@ from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
 from shorthaul.pebble.structured import matrix_vector
-from shorthaul.pebble.trade_off import parse_budgets
+from shorthaul.pebble.verbs.trade_off import parse_budgets
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 

@@ -9,7 +9,7 @@ from tests.commands import shorthaul, shorthaul_json
 from tests.reference import spatial_twins as twins
 
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.sweep_verb import sizes_from_text
+from shorthaul.spatial.verbs.sweep import sizes_from_text
 
 
 def test_treefix_of_given_values_into_a_file(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from shorthaul.spatial.layout.virtual_tree import virtual_tree
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.options import PlacingOptions
 from shorthaul.spatial.tree_kernels import children
-from shorthaul.spatial.verbs import place
+from shorthaul.spatial.verbs.planning import place
 from shorthaul.spatial.workloads import generators
 
 AFFINE, SUM = OPERATORS["affine"], OPERATORS["sum"]

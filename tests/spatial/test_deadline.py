@@ -20,7 +20,7 @@ from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.options import PlacingOptions
-from shorthaul.spatial.verbs import place
+from shorthaul.spatial.verbs.planning import place
 from shorthaul.spatial.workloads import generators
 
 

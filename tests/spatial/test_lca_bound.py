@@ -17,7 +17,7 @@ from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions
-from shorthaul.spatial.verbs import place
+from shorthaul.spatial.verbs.planning import place
 from shorthaul.spatial.workloads import generators
 
 
@@ -109,7 +109,7 @@ def test_the_runs_keep_the_rules_it_rests_on(method: str) -> None:
 
     from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
     from shorthaul.spatial.computer.operators import OPERATORS
-    from shorthaul.spatial.treefix_verb import run_treefix
+    from shorthaul.spatial.verbs.treefix import run_treefix
 
     rng = np.random.default_rng(1)
     for _ in range(30):

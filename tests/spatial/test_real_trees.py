@@ -13,9 +13,10 @@ from tests.reference import spatial_oracle as oracle
 
 import shorthaul.spatial as engine
 from shorthaul.core.result import Result
-from shorthaul.spatial import model, verbs
+from shorthaul.spatial import model
 from shorthaul.spatial.formats.files import layout_bytes
 from shorthaul.spatial.plan import Layout
+from shorthaul.spatial.verbs import planning as verbs
 
 
 def compare(parent: np.ndarray, folder: Path, queries: int = 500) -> Result[Layout]:

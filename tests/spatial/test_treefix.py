@@ -19,8 +19,8 @@ from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import METHODS, PlacingOptions
 from shorthaul.spatial.options import OPERATORS as NAMES
-from shorthaul.spatial.treefix_verb import run_treefix
-from shorthaul.spatial.verbs import place
+from shorthaul.spatial.verbs.planning import place
+from shorthaul.spatial.verbs.treefix import run_treefix
 from shorthaul.spatial.workloads import generators
 
 RUNS = [("rake-compress", "local-maximum"), ("rake-compress", "random-mate"), ("convergecast", ""), ("heavy-path", "")]

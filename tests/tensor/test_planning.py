@@ -126,7 +126,7 @@ class TestSweep:
         assert [point["bandwidth"] for point in found.extra["points"]] == pytest.approx([5, 10, 20])
 
     def test_a_plan_better_on_the_machine_beside_is_taken_over(self, monkeypatch):
-        from shorthaul.tensor import verbs as planning
+        from shorthaul.tensor.verbs import planning
 
         improve = planning.improve
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
     from shorthaul.affine.plan import Plan
     from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
-    from shorthaul.affine.verbs import bound, cdag, check, plan, sweep
+    from shorthaul.affine.verbs.bound import bound
+    from shorthaul.affine.verbs.planning import cdag, check, plan, sweep
     from shorthaul.affine.workloads.cases import case
 
 _NAMES = {
@@ -33,7 +34,8 @@ _NAMES = {
         ("BoundOptions", "CdagOptions", "CheckOptions", "PlanOptions", "SweepOptions"), "shorthaul.affine.options"
     ),
     "Plan": "shorthaul.affine.plan",
-    **dict.fromkeys(("bound", "cdag", "check", "plan", "sweep"), "shorthaul.affine.verbs"),
+    "bound": "shorthaul.affine.verbs.bound",
+    **dict.fromkeys(("cdag", "check", "plan", "sweep"), "shorthaul.affine.verbs.planning"),
     "program_from_text": "shorthaul.affine.frontend.scop",
     **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.orders.upper_bound"),
 }

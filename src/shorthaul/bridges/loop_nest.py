@@ -32,7 +32,7 @@ def cdag_source(text: str, options: LoopNestOptions | None = None) -> Source[Cda
     >>> cdag_source("dwt:n=8,d=3,word=1").workload.n
     22
     """
-    from shorthaul.pebble.verbs import case as read
+    from shorthaul.pebble.verbs.planning import case as read
 
     options = LoopNestOptions() if options is None else options
     if Path(text).suffix != ".c":
@@ -41,7 +41,7 @@ def cdag_source(text: str, options: LoopNestOptions | None = None) -> Source[Cda
                 allowed = "for C files only, as in kernel.c"
                 raise InputError("does not apply", place=flag, value=f"{text} {flag} {value}", allowed=allowed)
         return read(text)
-    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.verbs import planning
     from shorthaul.affine.workloads.cases import case
     from shorthaul.pebble.formats.documents import cdag_from_document
 

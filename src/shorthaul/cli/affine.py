@@ -29,13 +29,14 @@ Input = Annotated[
 def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
     source = _read(workload, options.function)
-    from shorthaul.affine import verbs as planning
     from shorthaul.affine.orders.upper_report import upper_text
+    from shorthaul.affine.verbs.bound import bound as find
+    from shorthaul.affine.verbs.bound import bound_text
     from shorthaul.cli.output import finish
 
-    result = planning.bound(source, options=options, search=search.search())
+    result = find(source, options=options, search=search.search())
     if not output.json and result.bound is not None:
-        print(planning.bound_text(result.bound, options.format))
+        print(bound_text(result.bound, options.format))
         if result.extra["upper"] is not None and options.format == "text":
             print(f"\n{upper_text(result.extra['upper'])}")
     finish(result, output)
@@ -45,7 +46,7 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
 def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
     source = _read(workload, options.function)
-    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.verbs import planning
 
     result = planning.plan(source, options=options, search=search.search())
     if not output.json:
@@ -75,7 +76,7 @@ def check(
         cure = "give the plan to be replayed and written, or take --result for the comparisons"
         raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     source = _read(workload, options.function)
-    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.verbs import planning
     from shorthaul.report.text import print_table
 
     result = planning.check(source, plan_file, options=options, search=search.search())
@@ -91,7 +92,7 @@ def check(
 def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     source = _read(workload, options.function)
-    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.verbs import planning
     from shorthaul.cli.output import finish
     from shorthaul.report.text import entries, print_table
 
@@ -125,7 +126,7 @@ def cdag(
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
     source = _read(workload, options.function)
-    from shorthaul.affine import verbs as planning
+    from shorthaul.affine.verbs import planning
     from shorthaul.core.document import json_text, save_json
     from shorthaul.core.errors import STANDARD_STREAM
 

@@ -38,7 +38,7 @@ Input = Annotated[
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
-    from shorthaul.dataflow.verbs import plan as find
+    from shorthaul.dataflow.verbs.planning import plan as find
 
     source = _case(workload)
     _finish(find(source, options=options, search=search.search()), output)
@@ -47,7 +47,7 @@ def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Out
 @verb(app, "schedule")
 def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, output: Output) -> None:
     """Schedule one mapping: period, start times, capacities, and what limits the period."""
-    from shorthaul.dataflow.verbs import schedule as find
+    from shorthaul.dataflow.verbs.planning import schedule as find
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
@@ -57,7 +57,7 @@ def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, out
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
-    from shorthaul.dataflow.verbs import bound as find
+    from shorthaul.dataflow.verbs.planning import bound as find
 
     source = _case(workload)
     _finish(find(source, options=options), output)
@@ -71,7 +71,7 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: tokens through buffers, every resource modulo the period."""
-    from shorthaul.dataflow.verbs import check as replay
+    from shorthaul.dataflow.verbs.planning import check as replay
 
     source = _case(workload)
     _finish(replay(source, plan_file, options=options), output)
@@ -80,7 +80,7 @@ def check(
 @verb(app, "sweep")
 def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
-    from shorthaul.dataflow.verbs import sweep as find
+    from shorthaul.dataflow.verbs.planning import sweep as find
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
@@ -95,7 +95,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
 @verb(app, "run")
 def run(workload: Input, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
-    from shorthaul.dataflow.execution.run_verb import run as execute
+    from shorthaul.dataflow.verbs.run import run as execute
 
     source = _case(workload)
     _finish(execute(source, options=options, search=search.search()), output)

@@ -60,7 +60,7 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 @verb(app, "plan")
 def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: SearchFlags, output: Output) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
-    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
     result = planning.plan(source, options=options, search=search.search())
@@ -70,7 +70,7 @@ def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: S
 @verb(app, "memory")
 def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, search: SearchFlags, output: Output) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
-    from shorthaul.pebble import trade_off
+    from shorthaul.pebble.verbs import trade_off
 
     source = _load(workload, read)
     result = trade_off.memory(source, options=options, search=search.search())
@@ -87,7 +87,7 @@ def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, searc
 def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble import trade_off
+    from shorthaul.pebble.verbs import trade_off
 
     source = _load(workload, read)
     result = trade_off.sweep(source, options=options, search=search.search())
@@ -106,7 +106,7 @@ def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search:
 @verb(app, "run")
 def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
-    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
     result = planning.run(source, options=options, search=search.search())
@@ -120,7 +120,7 @@ def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Sea
 def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
-    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
     result = planning.bound(source, options=options, search=search.search())
@@ -139,7 +139,7 @@ def check(
     output: Output,
 ) -> None:
     """Replay anybody's plan: every violation, the cost, the peak."""
-    from shorthaul.pebble import verbs as planning
+    from shorthaul.pebble.verbs import planning
 
     source = _load(workload, read)
     result = planning.check(source, plan_file, options=options, search=search.search())

@@ -32,7 +32,7 @@ TreeArgument = Annotated[
 
 
 def _load(text: str, options: TreeOptions, search: Search) -> Source[Tree]:
-    from shorthaul.spatial.verbs import case
+    from shorthaul.spatial.verbs.planning import case
 
     return case(text, forest=options.forest, search=search)
 
@@ -47,7 +47,7 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: Sea
     suffix = _suffix(output)
     with answering_by(search.deadline):
         source = _load(tree, read, search)
-        from shorthaul.spatial.verbs import plan as make_plan
+        from shorthaul.spatial.verbs.planning import plan as make_plan
 
         result = make_plan(source, options=options, search=search)
     assert result.plan is not None
@@ -89,7 +89,7 @@ def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, flags:
     search = flags.search()
     with answering_by(search.deadline):
         source = _load(tree, read, search)
-        from shorthaul.spatial.verbs import bound as find_bound
+        from shorthaul.spatial.verbs.planning import bound as find_bound
 
         result = find_bound(source, options=options, search=search)
     finish(result, output)
@@ -111,7 +111,7 @@ def check(
 
     with answering_by(search.deadline):
         source = _load(tree, read, search)
-        from shorthaul.spatial.verbs import check as replay
+        from shorthaul.spatial.verbs.planning import check as replay
 
         found, path, given = load_layout(layout)
         result = replay(source, found, search=search)
@@ -127,7 +127,7 @@ def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flag
     suffix = _suffix(output)
     with answering_by(search.deadline):
         source = _load(tree, read, search)
-        from shorthaul.spatial.treefix_verb import treefix as run
+        from shorthaul.spatial.verbs.treefix import treefix as run
 
         result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
@@ -140,7 +140,7 @@ def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: Searc
     suffix = _suffix(output)
     with answering_by(search.deadline):
         source = _load(tree, read, search)
-        from shorthaul.spatial.lca_verb import lca as run
+        from shorthaul.spatial.verbs.lca import lca as run
 
         result = run(source, options=options, search=search)
     _finish_run(result, output, suffix)
@@ -170,7 +170,7 @@ def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: s
 def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SearchFlags, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     search = flags.search()
-    from shorthaul.spatial.sweep_verb import sweep as compare
+    from shorthaul.spatial.verbs.sweep import sweep as compare
 
     with answering_by(search.deadline):
         result = compare(tree, forest=read.forest, options=options, search=search)

@@ -32,7 +32,7 @@ PlanFile = Annotated[
 @verb(app, "plan")
 def plan(workload: Input, options: PlanOptions, search: ClusterSearchFlags, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
-    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.verbs import planning
 
     _finish(planning.plan(workload, options=options, search=search.search()), output)
 
@@ -41,7 +41,7 @@ def plan(workload: Input, options: PlanOptions, search: ClusterSearchFlags, outp
 def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the latency of every schedule from below, with the proof."""
     from shorthaul.cli.output import finish
-    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.verbs import planning
 
     result = planning.bound(workload, options=options, search=search.search())
     if not output.json and result.bound is not None:
@@ -66,7 +66,7 @@ def check(
 
         cure = "give the plan to be replayed and written, or take --result for the bound"
         raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
-    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.verbs import planning
 
     result = planning.check(workload, plan_file, options=options, search=search.search())
     if plan_file is not None:
@@ -78,7 +78,7 @@ def check(
 def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
-    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.verbs import planning
 
     result = planning.run(workload, plan_file, options=options, search=search.search())
     done = result.extra["run"]
@@ -94,7 +94,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
-    from shorthaul.tensor import verbs as planning
+    from shorthaul.tensor.verbs import planning
 
     result = planning.sweep(workload, options=options, search=search.search())
     columns = (options.over, "latency", "bound", "gap", "status")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.execution.run_verb import run
     from shorthaul.dataflow.formats.documents import load_application, load_platform, load_points, save_plan, write_sdf3
     from shorthaul.dataflow.graphs.expansion import marked_graph
     from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.dataflow.plan import Plan, Point
-    from shorthaul.dataflow.verbs import bound, check, plan, schedule, sweep
+    from shorthaul.dataflow.verbs.planning import bound, check, plan, schedule, sweep
+    from shorthaul.dataflow.verbs.run import run
     from shorthaul.dataflow.workloads.generators import multicamera, platform24, sobel, sobel4
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.graphs.expansion",
-    "run": "shorthaul.dataflow.execution.run_verb",
+    "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
         ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
         "shorthaul.dataflow.formats.documents",
@@ -47,7 +47,7 @@ _NAMES = {
     ),
     **dict.fromkeys(("Plan", "Point"), "shorthaul.dataflow.plan"),
     **dict.fromkeys(("case", "cases"), "shorthaul.dataflow.loading"),
-    **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.verbs"),
+    **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.verbs.planning"),
 }
 
 __all__ = [

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
         SweepOptions,
     )
     from shorthaul.pebble.plan import Move, Plan, plan_of
-    from shorthaul.pebble.trade_off import memory, sweep
-    from shorthaul.pebble.verbs import bound, case, cases, check, plan, run
+    from shorthaul.pebble.verbs.planning import bound, case, cases, check, plan, run
+    from shorthaul.pebble.verbs.trade_off import memory, sweep
 
 _NAMES = {
     **dict.fromkeys(("load_cdag", "load_plan", "save_plan"), "shorthaul.pebble.formats.documents"),
@@ -34,8 +34,8 @@ _NAMES = {
         "shorthaul.pebble.options",
     ),
     **dict.fromkeys(("Move", "Plan", "plan_of"), "shorthaul.pebble.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.verbs"),
-    **dict.fromkeys(("memory", "sweep"), "shorthaul.pebble.trade_off"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.verbs.planning"),
+    **dict.fromkeys(("memory", "sweep"), "shorthaul.pebble.verbs.trade_off"),
 }
 
 __all__ = [

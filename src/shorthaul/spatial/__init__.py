@@ -9,26 +9,26 @@ from shorthaul.core.lazy import attach
 if TYPE_CHECKING:
     from shorthaul.spatial.computer.operators import Operator
     from shorthaul.spatial.formats.files import newick_from_tree, tree_from_newick
-    from shorthaul.spatial.lca_verb import lca
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
     from shorthaul.spatial.options import PlanOptions
     from shorthaul.spatial.plan import Layout
-    from shorthaul.spatial.sweep_verb import sweep
-    from shorthaul.spatial.treefix_verb import treefix
-    from shorthaul.spatial.verbs import bound, case, cases, check, plan
+    from shorthaul.spatial.verbs.lca import lca
+    from shorthaul.spatial.verbs.planning import bound, case, cases, check, plan
+    from shorthaul.spatial.verbs.sweep import sweep
+    from shorthaul.spatial.verbs.treefix import treefix
     from shorthaul.spatial.workloads.decision_trees import tree_from_sklearn
 
 _NAMES = {
     **dict.fromkeys(("newick_from_tree", "tree_from_newick"), "shorthaul.spatial.formats.files"),
     **dict.fromkeys(("Grid", "Tree", "tree_from_parents"), "shorthaul.spatial.model"),
-    "lca": "shorthaul.spatial.lca_verb",
-    "sweep": "shorthaul.spatial.sweep_verb",
-    "treefix": "shorthaul.spatial.treefix_verb",
+    "lca": "shorthaul.spatial.verbs.lca",
+    "sweep": "shorthaul.spatial.verbs.sweep",
+    "treefix": "shorthaul.spatial.verbs.treefix",
     "tree_from_sklearn": "shorthaul.spatial.workloads.decision_trees",
     "Operator": "shorthaul.spatial.computer.operators",
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.verbs"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.verbs.planning"),
 }
 
 __all__ = [

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
     from shorthaul.tensor.options import PlanOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
-    from shorthaul.tensor.verbs import bound, case, cases, check, plan, run, sweep
+    from shorthaul.tensor.verbs.planning import bound, case, cases, check, plan, run, sweep
     from shorthaul.tensor.workloads.cases import CASES
 
 _NAMES = {
@@ -27,7 +27,7 @@ _NAMES = {
     ),
     **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.verbs"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.verbs.planning"),
 }
 
 __all__ = [

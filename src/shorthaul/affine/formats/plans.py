@@ -69,7 +69,7 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
 
     Examples
     --------
-    >>> from shorthaul.affine.verbs import plan
+    >>> from shorthaul.affine.verbs.planning import plan
     >>> from shorthaul.affine.workloads.cases import kernel
     >>> found = plan(kernel("matvec"), size="M=2,N=2,S=8").plan
     >>> save_plan("nowhere/plan.json", found, kernel("matvec"))

@@ -10,80 +10,10 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp
 from cython.cimports.shorthaul.core.compiled.random_kernels import Random
-from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes, Mapping, Problem, take_genotype
+from cython.cimports.shorthaul.dataflow.exploration.loads_kernels import Loads
+from cython.cimports.shorthaul.dataflow.mapping.mapping_kernels import Genotypes, take_genotype
 
 GLOBAL = cython.declare(cython.longlong, 4)
-
-
-@cython.final
-@cython.cclass
-class Loads:
-    """One mapping with its loads, the best one since the last look, and what undoing a move takes."""
-
-    problem: Problem
-    mapping: Mapping  # whose multicasts are replaced, and so which channels are one buffer
-    common_tile: cython.bint
-    extra: cython.longlong
-    price = cython.declare(cython.longlong[::1], visibility="readonly")  # per core, in millionths
-    able: cython.const_longlong[:, ::1]  # the cores that can run each actor
-    able_count: cython.const_longlong[::1]
-    flips: cython.bint  # whether multicasts may be replaced and kept again
-    fixed: cython.const_uchar[::1]  # actors that stay where they are
-    one: Genotypes  # the mapping
-    best = cython.declare(Genotypes, visibility="readonly")
-    best_load = cython.declare(cython.longlong, visibility="readonly")  # -1 where nothing within the budget was found
-    best_bytes = cython.declare(cython.longlong, visibility="readonly")
-    best_price = cython.declare(cython.longlong, visibility="readonly")
-    place: cython.longlong[::1]  # per buffer, its memory
-    used: cython.longlong[::1]
-    load: cython.longlong[::1]
-    count: cython.longlong[::1]  # actors per core
-    paid: cython.longlong
-    bytes: cython.longlong  # of all buffers, without the extra tokens
-    steps = cython.declare(cython.longlong, visibility="readonly")
-    out: cython.longlong[::1]  # the buffers taken out of the loads by the move under way
-    out_count: cython.longlong
-    is_out: cython.uchar[::1]
-    old_place: cython.longlong[::1]
-    moved: cython.longlong[::1]  # the actors it moved, and from where
-    moved_from: cython.longlong[::1]
-    moved_count: cython.longlong
-
-    def __init__(
-        self, problem: Problem, able: cython.const_longlong[:, ::1],
-        able_count: cython.const_longlong[::1], fixed: cython.const_uchar[::1], flips: cython.bint,
-        common_tile: cython.bint,
-    ) -> None:  # fmt: skip
-        actors, channels = problem.tau.shape[0], problem.src.shape[0]
-        self.problem = problem
-        self.mapping = Mapping(problem)
-        self.common_tile = common_tile
-        self.extra = 0
-        self.price = np.rint(np.asarray(problem.core_cost) * 1e6).astype(np.int64)
-        self.able = able
-        self.able_count = able_count
-        self.flips = flips
-        self.fixed = fixed
-        shapes = ((1,), (1, problem.feeding.shape[0]), (1, channels))
-        self.one = Genotypes(*(np.zeros(shape, np.int8) for shape in shapes), np.zeros((1, actors), np.int64))
-        self.best = Genotypes(*(np.zeros(shape, np.int8) for shape in shapes), np.zeros((1, actors), np.int64))
-        self.best_load = -1
-        self.best_bytes = 0
-        self.best_price = 0
-        self.place = np.zeros(channels, np.int64)
-        self.used = np.zeros(problem.limits.shape[0], np.int64)
-        self.load = np.zeros(problem.core_tile.shape[0] + problem.ticks.shape[1], np.int64)
-        self.count = np.zeros(problem.core_tile.shape[0], np.int64)
-        self.paid = 0
-        self.bytes = 0
-        self.steps = 0
-        self.out = np.zeros(channels, np.int64)
-        self.out_count = 0
-        self.is_out = np.zeros(channels, np.uint8)
-        self.old_place = np.zeros(channels, np.int64)
-        self.moved = np.zeros(actors, np.int64)
-        self.moved_from = np.zeros(actors, np.int64)
-        self.moved_count = 0
 
 
 @cython.cfunc
@@ -122,7 +52,6 @@ def _access(
 def _add_buffer(at: Loads, b: cython.Py_ssize_t, sign: cython.longlong) -> cython.void:
     """Add or take away all accesses to a buffer, and the bytes that it takes of its memory."""
     k: cython.Py_ssize_t
-    e: cython.longlong
     tokens: cython.longlong = max(1, at.problem.delay[b]) + at.extra
     at.used[at.place[b]] += sign * tokens * at.problem.token_bytes[b]
     _access(at, b, at.one.binding[0, at.problem.src[b]], at.place[b], sign)
@@ -142,8 +71,6 @@ def _consumer(at: Loads, b: cython.Py_ssize_t) -> cython.longlong:
     best: cython.longlong = core
     most: cython.longlong = 0
     votes: cython.longlong
-    k: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     if not at.common_tile:
         return core
     for k in range(first, last):
@@ -169,8 +96,6 @@ def _choose_memory(at: Loads, b: cython.Py_ssize_t) -> cython.bint:
     last: cython.longlong = at.problem.limits.shape[0] - 1
     need: cython.longlong = (max(1, at.problem.delay[b]) + at.extra) * at.problem.token_bytes[b]
     decision: cython.longlong = at.one.decision[0, b]
-    core: cython.longlong
-    tile: cython.longlong
     at.place[b] = last
     if decision != GLOBAL:
         core = at.one.binding[0, at.problem.src[b]] if decision < 2 else _consumer(at, b)
@@ -273,7 +198,6 @@ def _forget(at: Loads) -> cython.void:
 def _rebuild(at: Loads) -> cython.bint:
     """Work everything out anew from the genotype; False if the buffers do not fit the memories."""
     fits: cython.bint = True
-    i: cython.Py_ssize_t
     _forget(at)
     take_genotype(at.problem, at.mapping, at.one, 0)
     for i in range(at.used.shape[0]):
@@ -300,7 +224,6 @@ def _rebuild(at: Loads) -> cython.bint:
 @cython.exceptval(check=False)
 def _busiest(at: Loads) -> cython.longlong:
     most: cython.longlong = 0
-    i: cython.Py_ssize_t
     for i in range(at.load.shape[0]):
         most = max(most, at.load[i])
     return most
@@ -312,8 +235,6 @@ def _busiest(at: Loads) -> cython.longlong:
 def _energy(at: Loads, most: cython.longlong, weight: cython.double) -> cython.double:
     """Return the busiest resource's load, and a little for the others: how evenly all are loaded shows the way."""
     squares: cython.double = 0.0
-    share: cython.double
-    i: cython.Py_ssize_t
     if most == 0:
         return 0.0
     for i in range(at.load.shape[0]):
@@ -329,7 +250,6 @@ def _note(at: Loads, most: cython.longlong) -> cython.void:
     """Take the mapping for the best so far, with decisions that name the memories where its buffers are."""
     cores: cython.longlong = at.problem.core_tile.shape[0]
     last: cython.longlong = at.problem.limits.shape[0] - 1
-    i: cython.Py_ssize_t
     decision: cython.longlong
     at.best_load = most
     at.best_bytes = at.bytes
@@ -361,7 +281,6 @@ def begin(at: Loads, genotypes: Genotypes, number: cython.Py_ssize_t, extra: cyt
 @cython.nogil
 @cython.exceptval(check=False)
 def _begin(at: Loads, genotypes: Genotypes, number: cython.Py_ssize_t) -> cython.bint:
-    i: cython.Py_ssize_t
     fits: cython.bint
     for i in range(at.one.xi.shape[1]):
         at.one.xi[0, i] = genotypes.xi[number, i]
@@ -394,7 +313,6 @@ def anneal(
     done: cython.longlong = 0
     heat: cython.double = hot
     fall: cython.double = exp(_log_ratio(hot, cold) / max(1, moves))
-    energy: cython.double
     with cython.nogil:
         at.best_load = -1
         energy = _energy(at, _busiest(at), weight)
@@ -423,8 +341,6 @@ def _try_move(
     flipped: cython.Py_ssize_t = -1
     changed: cython.Py_ssize_t = -1
     before: cython.longlong = 0
-    most: cython.longlong
-    after: cython.double
     fits: cython.bint
     if kind < 0.03 and at.flips and at.one.xi.shape[1] > 0:
         flipped = random.below(at.one.xi.shape[1])
@@ -490,7 +406,6 @@ def _move_one(at: Loads, random: Random, budget: cython.longlong) -> cython.void
     """Move an actor to a core of another's, or to any that the budget allows."""
     actor: cython.Py_ssize_t = _drawn(at, random)
     other: cython.Py_ssize_t = random.below(at.one.binding.shape[1])
-    core: cython.longlong
     if actor < 0:
         return
     if at.mapping.live[other] and random.real() < 0.6:
@@ -510,8 +425,6 @@ def _swap(at: Loads, random: Random) -> cython.void:
     """Let two actors change places."""
     actor: cython.Py_ssize_t = _drawn(at, random)
     other: cython.Py_ssize_t = _drawn(at, random)
-    here: cython.longlong
-    there: cython.longlong
     if actor < 0 or other < 0:
         return
     here = at.one.binding[0, actor]
@@ -527,11 +440,7 @@ def _swap(at: Loads, random: Random) -> cython.void:
 def _move_core(at: Loads, random: Random) -> cython.void:
     """Move all that may leave a core to another one, which may be empty; half of the time the other way round too."""
     actor: cython.Py_ssize_t = _drawn(at, random)
-    source: cython.longlong
-    target: cython.longlong
     exchange: cython.bint = random.real() < 0.5
-    a: cython.Py_ssize_t
-    core: cython.longlong
     if actor < 0:
         return
     source = at.one.binding[0, actor]

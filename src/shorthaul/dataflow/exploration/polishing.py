@@ -22,7 +22,8 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import period_bound
 from shorthaul.dataflow.exploration.decoders import MultiStart
-from shorthaul.dataflow.exploration.load_kernels import Loads, anneal, begin
+from shorthaul.dataflow.exploration.load_kernels import anneal, begin
+from shorthaul.dataflow.exploration.loads_kernels import Loads
 from shorthaul.dataflow.exploration.symmetry import Key, Symmetry
 from shorthaul.dataflow.graphs.multi_reader_buffers import substitute_mrbs
 from shorthaul.dataflow.mapping.arrays import Instance, decisions_of, genes

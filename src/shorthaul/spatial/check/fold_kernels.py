@@ -69,7 +69,6 @@ def _fold_words(
     up: cython.bint,
 ) -> cython.void:
     n: cython.Py_ssize_t = parent.shape[0]
-    v: cython.Py_ssize_t
     for i in range(n):
         v = n - 1 - i if up else i
         if parents_first.shape[0] > 0:
@@ -101,9 +100,6 @@ def _fold_reals(
     up: cython.bint,
 ) -> cython.void:
     n: cython.Py_ssize_t = parent.shape[0]
-    v: cython.Py_ssize_t
-    one: cython.double
-    other: cython.double
     for i in range(n):
         v = n - 1 - i if up else i
         if parents_first.shape[0] > 0:

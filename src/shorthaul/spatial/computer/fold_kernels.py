@@ -29,8 +29,6 @@ def _fold_words(
 ) -> cython.void:
     a: cython.Py_ssize_t
     b: cython.Py_ssize_t
-    one: cython.ulonglong
-    other: cython.ulonglong
     for i in range(source.shape[0]):
         a = source[i]
         b = target[i]
@@ -70,8 +68,6 @@ def _fold_reals(
     source: cython.const_int[::1], target: cython.const_int[::1], values: cython.double[::1], code: cython.int
 ) -> cython.void:
     b: cython.Py_ssize_t
-    one: cython.double
-    other: cython.double
     for i in range(source.shape[0]):
         b = target[i]
         one = values[source[i]]

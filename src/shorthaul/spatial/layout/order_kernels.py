@@ -60,7 +60,6 @@ def _length(centring: Centring, v: cython.Py_ssize_t, pairs: cython.longlong) ->
     front: cython.longlong = 0
     behind: cython.longlong = 0
     total: cython.double = 0.0
-    j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     for j in range(first, centring.starts[v + 1]):
         k = centring.kids[j]
@@ -80,10 +79,7 @@ def _length(centring: Centring, v: cython.Py_ssize_t, pairs: cython.longlong) ->
 def _choose(centring: Centring) -> cython.void:
     """Choose the pairs of every vertex, children first: none, or half of them, a quarter, ..."""
     n: cython.Py_ssize_t = centring.kids.shape[0]
-    v: cython.Py_ssize_t
     pairs: cython.longlong
-    best: cython.double
-    length: cython.double
     for v in range(n - 1, -1, -1):
         pairs = (centring.starts[v + 1] - centring.starts[v]) >> 1
         best = _length(centring, v, 0)
@@ -102,7 +98,6 @@ def _choose(centring: Centring) -> cython.void:
 def _place(centring: Centring) -> cython.void:
     """Give every vertex its range, parents first, and in it its place; what lies before its parent is mirrored."""
     n: cython.Py_ssize_t = centring.kids.shape[0]
-    v: cython.Py_ssize_t
     j: cython.Py_ssize_t
     k: cython.Py_ssize_t
     low: cython.longlong

@@ -109,14 +109,10 @@ class Tile:
 def _load(board: Board, tile: Tile) -> cython.void:
     """Copy the vertices of the tile, and where their neighbours are."""
     count: cython.longlong = 0
-    outside: cython.longlong
-    cell: cython.longlong
     last: cython.longlong
     k: cython.Py_ssize_t
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
-    ux: cython.longlong
-    uy: cython.longlong
     for stays in range(2):
         for cell in range(tile.width * tile.height):
             v = board.holder[(tile.top + cell // tile.width) * board.width + tile.left + cell % tile.width]
@@ -157,9 +153,7 @@ def _load(board: Board, tile: Tile) -> cython.void:
 @cython.exceptval(check=False)
 def _store(board: Board, tile: Tile) -> cython.void:
     """Write where the vertices of the tile are now."""
-    cell: cython.longlong
     v: cython.Py_ssize_t
-    there: cython.longlong
     for cell in range(tile.width * tile.height):
         i = tile.held[cell]
         there = (tile.top + cell // tile.width) * board.width + tile.left + cell % tile.width
@@ -232,13 +226,10 @@ def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.u
 def _anneal(
     tile: Tile, random: Random, accepted: cython.const_ulonglong[::1], work: cython.longlong
 ) -> cython.longlong:
-    bits: cython.ulonglong
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
     degree: cython.longlong
-    cell: cython.longlong
-    worse: cython.longlong
     x: cython.int
     y: cython.int
     reads: cython.longlong = 0
@@ -308,7 +299,6 @@ def _median(board: Board, v: cython.Py_ssize_t, down: cython.bint) -> cython.lon
     low: cython.longlong = board.count.shape[0]
     high: cython.longlong = -1
     k: cython.Py_ssize_t
-    at: cython.longlong
     seen: cython.longlong = 0
     median: cython.longlong = -1
     for k in range(board.starts[v], board.starts[v + 1]):
@@ -346,7 +336,6 @@ def centre(board: Board, vertices: cython.const_int[::1]) -> int:
 
     Each changes places with whoever is there, or beside it, if that saves hops.
     """
-    saved: cython.longlong
     with cython.nogil:
         saved = _centre(board, vertices)
     return int(saved)
@@ -357,16 +346,9 @@ def centre(board: Board, vertices: cython.const_int[::1]) -> int:
 @cython.exceptval(check=False)
 def _centre(board: Board, vertices: cython.const_int[::1]) -> cython.longlong:
     saved: cython.longlong = 0
-    gain: cython.longlong
     turn: cython.longlong
     v: cython.Py_ssize_t
     w: cython.Py_ssize_t
-    x: cython.longlong
-    y: cython.longlong
-    here: cython.longlong
-    there: cython.longlong
-    middle: cython.longlong
-    row: cython.longlong
     for i in range(vertices.shape[0]):
         v = vertices[i]
         if board.starts[v] == board.starts[v + 1]:

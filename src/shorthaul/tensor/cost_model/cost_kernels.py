@@ -151,9 +151,6 @@ def _part(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython
 @cython.exceptval(check=False)
 def settle(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> cython.void:
     """Take a granularity."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    value: cython.longlong
     groups: cython.Py_ssize_t = costs.reductions.shape[0]
     h = min(h, costs.height)
     w = min(w, costs.width)
@@ -198,8 +195,6 @@ def _size(
 ) -> cython.longlong:
     """Return the elements of a slice in ``step``, 0 where nobody asks for it or another slice is the same."""
     other: cython.Py_ssize_t
-    rows: cython.longlong
-    columns: cython.longlong
     if not _asked(costs, costs.loads[GROUP, s], step):
         return 0
     for other in range(costs.loads[BEGIN, s], s):
@@ -227,7 +222,6 @@ def _size(
 @cython.exceptval(check=False)
 def _slices(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cython.longlong) -> cython.longlong:
     """Return the elements that the input slices of ``step`` take in fast memory."""
-    s: cython.Py_ssize_t
     total: cython.longlong = 0
     for s in range(costs.loads.shape[1]):
         if not costs.loads[HELD, s]:
@@ -240,7 +234,6 @@ def _slices(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cy
 @cython.exceptval(check=False)
 def peak_of(costs: Costs) -> cython.double:
     """Return the largest working set: that of an interior tile, which is nowhere smaller than a clipped one."""
-    i: cython.Py_ssize_t
     tall: cython.longlong = costs.tall[0]
     wide: cython.longlong = costs.wide[0]
     most: cython.longlong = _slices(costs, tall, wide, 0)
@@ -257,9 +250,6 @@ def _charge(
     costs: Costs, c: cython.Py_ssize_t, tall: cython.longlong, wide: cython.longlong, step: cython.longlong
 ) -> cython.double:
     group: cython.longlong = costs.charges[GROUP, c]
-    rows: cython.double
-    columns: cython.double
-    time: cython.double
     part: cython.longlong = 0
     if not _asked(costs, group, step):
         return 0.0
@@ -306,7 +296,6 @@ def _same_reduction(costs: Costs, one: cython.Py_ssize_t, other: cython.Py_ssize
 @cython.exceptval(check=False)
 def _compute(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cython.longlong) -> cython.double:
     """Return the time that the operators take in ``step``; the same slice is computed once, at its dearest charge."""
-    c: cython.Py_ssize_t
     earlier: cython.Py_ssize_t
     total: cython.double = 0.0
     for c in range(costs.base.shape[0]):
@@ -341,7 +330,6 @@ def _covers(costs: Costs, there: cython.Py_ssize_t, s: cython.Py_ssize_t) -> cyt
 @cython.exceptval(check=False)
 def _survivors(costs: Costs) -> cython.void:
     """Note by slice after which moves it is there in a tile's first step."""
-    s: cython.Py_ssize_t
     other: cython.Py_ssize_t
     moves: cython.longlong
     for s in range(costs.loads.shape[1]):
@@ -367,7 +355,6 @@ def _survivors(costs: Costs) -> cython.void:
 @cython.exceptval(check=False)
 def _later_loads(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: cython.longlong) -> cython.longlong:
     """Return the elements loaded in ``step``, not a tile's first one."""
-    s: cython.Py_ssize_t
     other: cython.Py_ssize_t
     total: cython.longlong = 0
     there: cython.bint
@@ -394,11 +381,7 @@ def _tile(costs: Costs, c: cython.Py_ssize_t) -> cython.void:
     wide: cython.longlong = costs.wide[c % 2]
     stored: cython.longlong = tall * wide * costs.stored
     compute: cython.double = _compute(costs, tall, wide, 0)
-    size: cython.longlong
-    step: cython.longlong
     move: cython.Py_ssize_t
-    s: cython.Py_ssize_t
-    i: cython.Py_ssize_t
     traffic: cython.longlong = stored if costs.steps == 1 else 0
     for move in range(4):
         costs.first[4 * move + c] = cython.cast(cython.double, traffic)

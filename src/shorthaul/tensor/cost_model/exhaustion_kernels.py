@@ -48,12 +48,8 @@ def _by_chance(costs: Costs) -> cython.double:
     a tile at most. Whoever is asked for in the last step only meets the other within it, before it, or after it, in
     tiles of one row or column each; others also in the step before and after.
     """
-    s: cython.Py_ssize_t
     other: cython.Py_ssize_t
     total: cython.double = 0.0
-    rows: cython.longlong
-    columns: cython.longlong
-    often: cython.longlong
     for s in range(costs.loads.shape[1]):
         for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
             rows = costs.tall[0] if costs.loads[ROWS, s] == TILE else costs.loads[HEIGHT, s]
@@ -141,13 +137,8 @@ def _least_depth(work: Exhaustion, costs: Costs, w: cython.longlong, h: cython.l
 @cython.exceptval(check=False)
 def _tile_compute(costs: Costs, tall: cython.longlong, wide: cython.longlong) -> cython.double:
     """Return the least time that a tile takes to compute, in steps as long as they may be."""
-    c: cython.Py_ssize_t
     total: cython.double = 0.0
     most: cython.double = 0.0
-    time: cython.double
-    rows: cython.double
-    columns: cython.double
-    length: cython.double
     for c in range(costs.base.shape[0]):
         length = (
             cython.cast(cython.double, costs.reductions[costs.charges[GROUP, c]])
@@ -204,13 +195,9 @@ def _tile_traffic(costs: Costs, tall: cython.longlong, wide: cython.longlong) ->
     Of the slices of one tensor only the largest counts, and none where one of them is the whole tensor. Where others
     coincide with it by chance, two parts of it may be there already, each as long as the tile.
     """
-    s: cython.Py_ssize_t
     other: cython.Py_ssize_t
     total: cython.double = cython.cast(cython.double, tall * wide * costs.stored)
     most: cython.double = 0.0
-    size: cython.double
-    rows: cython.longlong
-    columns: cython.longlong
     whole: cython.bint
     for s in range(costs.loads.shape[1]):
         if costs.loads[BEGIN, s] == s:
@@ -244,7 +231,6 @@ def _tile_traffic(costs: Costs, tall: cython.longlong, wide: cython.longlong) ->
 @cython.exceptval(check=False)
 def _once(costs: Costs) -> cython.double:
     """Return what is loaded at least once besides: tensors of which one slice is asked for, not divided by steps."""
-    s: cython.Py_ssize_t
     total: cython.double = 0.0
     for s in range(costs.loads.shape[1]):
         if costs.loads[END, s] - costs.loads[BEGIN, s] == 1 and not _divided(costs, s):
@@ -254,16 +240,9 @@ def _once(costs: Costs) -> cython.double:
 
 def outlines(work: Exhaustion, values: cython.double[:, ::1]) -> None:
     """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits."""
-    w: cython.longlong
-    h: cython.longlong
-    k: cython.longlong
     c: cython.Py_ssize_t
     costs: Costs = work.costs
     relaxed: Costs = work.relaxed
-    total: cython.double
-    traffic: cython.double
-    compute: cython.double
-    tile: cython.double
     with cython.nogil:
         for w in range(1, work.w_most + 1):
             for h in range(1, work.h_most + 1):
@@ -323,12 +302,7 @@ def exhaust(
     ``most`` granularities are evaluated, all of them when nothing is left.
     """
     place: cython.Py_ssize_t
-    w: cython.longlong
-    h: cython.longlong
-    k: cython.longlong
-    least: cython.longlong
     done: cython.longlong = 0
-    price: cython.double
     costs: Costs = work.costs
     with cython.nogil:
         place = first

@@ -22,7 +22,6 @@ def serpentine(costs: Costs, by_columns: cython.bint) -> cython.double:
     far: cython.longlong = (inner + 1) // 2
     near: cython.longlong = inner // 2
     last_is_far: cython.bint = (lines - 1) % 2 == 1
-    entered: cython.longlong
     start: cython.longlong
     total: cython.double = 0.0
     line: cython.Py_ssize_t
@@ -56,9 +55,6 @@ def any_order(costs: Costs) -> cython.double:
     c: cython.Py_ssize_t
     i: cython.Py_ssize_t
     total: cython.double = 0.0
-    by_row: cython.double
-    by_column: cython.double
-    least: cython.double
     rows: cython.double = 0.0
     columns: cython.double = 0.0
     start: cython.double = INF
@@ -92,7 +88,6 @@ def peaks(
     peak: cython.double[::1],
 ) -> None:
     """Write the largest working set of each granularity."""
-    g: cython.Py_ssize_t
     with cython.nogil:
         for g in range(w.shape[0]):
             settle(costs, w[g], h[g], k[g])
@@ -108,7 +103,6 @@ def prices(
     steps: cython.double[::1],
 ) -> None:
     """Write the latency of the better plain serpentine, infinite where it does not fit, and the steps."""
-    g: cython.Py_ssize_t
     with cython.nogil:
         for g in range(w.shape[0]):
             settle(costs, w[g], h[g], k[g])

@@ -22,15 +22,15 @@ from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.execution import sobel_filter
 from shorthaul.dataflow.execution.machine import Frame, Function, direct, execute, stand_in_functions
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
 from shorthaul.dataflow.loading import prepared
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.options import PlanOptions, RunOptions
 from shorthaul.dataflow.plan import ExecutedPoint, Plan, Point, RunExtra
-from shorthaul.dataflow.verbs import plan as find_plan
+from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, PlanLike, Workload
+from shorthaul.dataflow.verbs.planning import plan as find_plan
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.keywords import RunKeywords
+    from shorthaul.dataflow.verbs.keywords import RunKeywords
 
 _PICTURE_SIZE = 100
 

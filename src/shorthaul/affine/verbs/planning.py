@@ -1,4 +1,4 @@
-"""The verbs of the affine engine: ``bound``, ``plan``, ``check``, ``sweep``, ``cdag``."""
+"""The other verbs of the affine engine: ``plan``, ``check``, ``sweep``, ``cdag``."""
 
 from __future__ import annotations
 
@@ -9,34 +9,38 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 
 from shorthaul.affine import tuning, views
-from shorthaul.affine.bounds.best import FORMULAS, AffineBound, lower_bound
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.dependences import DataFlow, flow_dependences
-from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort, until_out_of_effort
-from shorthaul.affine.inputs import PLANS, PROGRAMS, PlanLike, Workload
-from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.affine.oracle import examine
-from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
-from shorthaul.affine.orders.upper_report import orders_text, upper_document
+from shorthaul.affine.orders.upper_bound import UpperBound
+from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import (
-    BoundExtra,
     CheckExtra,
     IntArray,
     Plan,
     PlanExtra,
-    ProgramText,
     SweepExtra,
     SweepPoint,
-    UpperDocument,
 )
-from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin
 from shorthaul.affine.replay.tiling import best_tiling, tile_space
-from shorthaul.affine.sizes import FAST_MEMORY, parse_sizes, require_sizes
-from shorthaul.core.amounts import Bound, Cost
+from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
+from shorthaul.affine.verbs.bound import (
+    KIND,
+    bound_of,
+    bytes_of_loads,
+    dependences_in_time,
+    operations_at,
+    upper_bound_in_time,
+    upper_document_in_time,
+)
+from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
+from shorthaul.affine.verbs.oracle import examine
+from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
@@ -47,183 +51,12 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
 
 if TYPE_CHECKING:
-    from shorthaul.affine.keywords import (
-        BoundKeywords,
+    from shorthaul.affine.verbs.keywords import (
         CdagKeywords,
         CheckKeywords,
         PlanKeywords,
         SweepKeywords,
     )
-
-KIND = "shorthaul/affine-result"
-MODEL = (
-    "Model: red-white pebble game. One statement instance is one vertex, scalars are arrays of dimension 0; "
-    "S values fit into fast memory; only loads count; "
-    "nothing is computed twice; the order of a reduction is that of the program."
-)
-
-
-@verb(
-    BoundOptions,
-    PROGRAMS,
-    PLANS,
-)
-def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
-    """Return a parametric lower bound on the loads of ``program``, with its proof.
-
-    The bound's ``details`` hold ``formula``, ``leading``, ``inputs``, ``operations``, ``oi_limit`` as text; ``value``
-    is None in the document where no sizes are given.
-
-    Returns
-    -------
-    Result[Plan, BoundExtra]
-        The bound on ``loads_words``, its proof, and in ``extra`` the derived order that comes near it.
-
-    Raises
-    ------
-    InputError
-        If the C source or a keyword is wrong: file, place, value and cure.
-
-    Examples
-    --------
-    >>> from shorthaul.affine.workloads.cases import case
-    >>> result = bound(case("matvec").workload, size="M=100,N=100,S=8")
-    >>> result.bound.of
-    'loads_words'
-    """
-    program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
-    given = parse_sizes(options.size, program)
-    small = _small(options, program)
-    sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
-    with search, charged_to(search):  # Ctrl-C ends the search with what was found
-        flow = _dependences(program)
-        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE)
-        upper = _upper_bound(program, flow, search, small) if options.upper else None
-        made = _core_bound(program, found, sizes, flow)
-        document = _upper_document(upper, found.leading, sizes)
-    return Result(
-        kind=KIND,
-        status=None,
-        bound=made,
-        provenance=provenance("affine bound", options=options, source=source, search=search),
-        extra={
-            "sizes": sizes or given,
-            "program": _described(program),
-            "upper": document,
-            "operations": _operations(found, sizes),
-        },
-        figures=views.of_bound(str(found.formula), str(found.leading)),
-    )
-
-
-def _dependences(program: Program) -> DataFlow | None:
-    """Return the data flow of ``program``, None if the search ends before it is known."""
-    try:
-        return flow_dependences(program)
-    except OutOfEffortError:
-        return None
-
-
-def _upper_bound(
-    program: Program, flow: DataFlow | None, search: Search, small: tuple[str, ...] = ()
-) -> UpperBound | None:
-    """Return a derived order, None if the search ends before there is one."""
-    try:
-        return (
-            None
-            if flow is None
-            else upper_bound(program, flow=flow, small=small, search=search.part(tuning.UPPER_SHARE))
-        )
-    except OutOfEffortError:
-        return None
-
-
-def _upper_document(upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None) -> UpperDocument | None:
-    """Return the derived order as JSON, None if there is none or the search ends before its formulas are known."""
-    try:
-        return None if upper is None else upper_document(upper, lower, sizes)
-    except OutOfEffortError:
-        return None
-
-
-def _operations(found: AffineBound, sizes: Mapping[str, int] | None) -> float | None:
-    """Return the arithmetic operations at ``sizes``, None where they are not counted."""
-    return None if sizes is None or found.operations is None else float(_evaluated(found.operations, sizes))
-
-
-def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
-    names = tuple(filter(None, (part.strip() for part in (options.small or "").split(","))))
-    for name in names:
-        if name not in program.parameters:
-            from shorthaul.core.errors import unknown_name
-
-            raise unknown_name("parameter", name, program.parameters, place="--small")
-    return names
-
-
-#: Said beside every leading term: the full formula is what holds for all sizes.
-LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
-
-
-def _core_bound(program: Program, found: AffineBound, sizes: Mapping[str, int] | None, flow: DataFlow | None) -> Bound:
-    value = None if sizes is None else max(0.0, found.value(sizes))
-    proof, simple = found.proof.text(), found.simple
-    details: dict[str, Any] = {
-        "value": value,
-        "formula": str(found.formula),
-        "leading": str(found.leading),
-        "leading_holds_for": LEADING_HOLDS_FOR,
-        "simple": None if simple is None else {"where": list(simple.where), "formula": str(simple.formula)},
-        "inputs": str(found.inputs),
-        "operations": None if found.operations is None else str(found.operations),
-        "oi_limit": str(found.oi_limit),
-        "model": MODEL,
-        "steps": found.proof.document(),
-        "latex": found.latex(),
-    }
-    if value is not None and sizes is not None:
-        width, surplus = _widths(program, sizes, flow)
-        details["value_bytes"] = value * width + surplus
-    return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
-
-
-def _widths(program: Program, sizes: Mapping[str, int], flow: DataFlow | None) -> tuple[int, int]:
-    """Return (bytes of every load at least, bytes that inputs take beyond these): each input is loaded once."""
-    width = min(array.element_bytes for array in program.arrays.values())
-    surplus = (
-        card(item).at(sizes) * (program.arrays[array].element_bytes - width)
-        for array, item in (flow.inputs if flow is not None else {}).items()
-        if program.arrays[array].element_bytes > width
-    )
-    return width, sum(until_out_of_effort(surplus))
-
-
-def bound_text(made: Bound, form: str) -> str:
-    """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
-    names = [name for name in FORMULAS if made.details[name] is not None]
-    if form == "sympy":
-        return "\n".join(f"{name} = {made.details[name]}" for name in names)
-    if form == "latex":
-        return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
-    lines = [f"{name + ':':12} {shorten(made.details[name])}" for name in names]
-    lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
-    simple = made.details["simple"]
-    if simple is not None:
-        where = " and ".join(simple["where"]) or "all sizes"
-        lines.insert(1, f"{'at least:':12} {simple['formula']}   for {where}")
-    return "\n".join([*lines, "", made.proof])
-
-
-def _described(program: Program) -> ProgramText:
-    return {
-        "function": program.name,
-        "parameters": list(program.parameters),
-        "defaults": dict(program.defaults),
-        "statements": [
-            {"name": item.name, "text": item.text, "line": item.place.line, "domain": str(item.domain)}
-            for item in program.statements
-        ],
-    }
 
 
 @verb(
@@ -277,14 +110,14 @@ def _planned(
     found = lower_bound(
         program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
     )
-    least = _core_bound(program, found, sizes, flow)
-    upper = _upper_bound(program, flow, search)
+    least = bound_of(program, found, sizes, flow)
+    upper = upper_bound_in_time(program, flow, search)
     order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
     made = _plan_of(program, cdag, order, sizes, how)
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
-    document = None if loads is None else _upper_document(upper, found.leading, sizes)
+    document = None if loads is None else upper_document_in_time(upper, found.leading, sizes)
     return Result(
         kind=KIND,
         status=Status.OPTIMAL if least.is_met_by(cost["loads_words"]) else Status.FEASIBLE,
@@ -296,7 +129,7 @@ def _planned(
         extra={
             "sizes": sizes,
             "tiling": made.tiling,
-            "operations": _operations(found, sizes),
+            "operations": operations_at(found, sizes),
             "program_order_loads_words": int(before.sum()),
             "upper": document and {**document, "replayed_loads_words": loads},
         },
@@ -383,7 +216,7 @@ def check(
     given = plan
     choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=False)]
     with search, charged_to(search):
-        flow = _dependences(program)
+        flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
         found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search, share=share)
         if given is not None:
@@ -415,7 +248,7 @@ def _replayed(
 ) -> Result[Plan, CheckExtra]:
     report = check_plan(program, given)
     sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
-    least = _core_bound(program, found, sizes, flow)
+    least = bound_of(program, found, sizes, flow)
     if not report.ok or report.cost is None:
         status = Status.INVALID
     else:
@@ -467,21 +300,21 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
     with search, charged_to(search):
-        flow = _dependences(program)
+        flow = dependences_in_time(program)
         found = lower_bound(
             program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
         )
-        upper = _upper_bound(program, flow, search)
-        widths = _widths(program, sizes, flow)
+        upper = upper_bound_in_time(program, flow, search)
+        widths = bytes_of_loads(program, sizes, flow)
         points = _points(found, upper, sizes, spaced, options, widths)
-        document = _upper_document(upper, found.leading, None)
+        document = upper_document_in_time(upper, found.leading, None)
     return Result(
         kind=KIND,
         status=None,
         provenance=provenance("affine sweep", options=options, source=source, search=search),
         extra={
             "points": points,
-            "operations": _operations(found, sizes),
+            "operations": operations_at(found, sizes),
             "formula": str(found.formula),
             "upper": document,
         },
@@ -517,7 +350,7 @@ def _point(
     options: SweepOptions,
     widths: tuple[int, int],
 ) -> SweepPoint:
-    value, work = max(0.0, found.value(sizes)), _operations(found, sizes)
+    value, work = max(0.0, found.value(sizes)), operations_at(found, sizes)
     fits = upper is not None and sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
     point["loads_words"] = upper.value(sizes) if upper is not None and fits else None
@@ -532,10 +365,6 @@ def _point(
             point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / options.balance)
         point["may_be_compute_bound"] = point["peak_limit"] in (None, 1.0)
     return cast("SweepPoint", point)
-
-
-def _evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
-    return formula.subs({name: sizes[str(name)] for name in formula.free_symbols})
 
 
 @verb(CdagOptions, PROGRAMS, searching=None)

@@ -29,16 +29,16 @@ from shorthaul.spatial.computer.machine import SpatialComputer
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import read_values
-from shorthaul.spatial.inputs import TABLES, TREES, Workload
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
-from shorthaul.spatial.verbs import KIND, place_on_machine
+from shorthaul.spatial.verbs.inputs import TABLES, TREES, Workload
+from shorthaul.spatial.verbs.planning import KIND, place_on_machine
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.keywords import TreefixKeywords
+    from shorthaul.spatial.verbs.keywords import TreefixKeywords
 
 Values = npt.NDArray[Any]
 

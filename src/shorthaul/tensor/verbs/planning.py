@@ -19,17 +19,17 @@ from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, proven_bound
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
-from shorthaul.tensor.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
 from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Case, Source
-    from shorthaul.tensor.keywords import (
+    from shorthaul.tensor.verbs.keywords import (
         BoundKeywords,
         CheckKeywords,
         PlanKeywords,

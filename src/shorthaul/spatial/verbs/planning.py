@@ -21,7 +21,6 @@ from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import load_layout, tree_from_file
-from shorthaul.spatial.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -29,10 +28,11 @@ from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
 from shorthaul.spatial.options import MachineOptions, PlacingOptions, PlanOptions, TreeOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
+from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.workloads.cases import CASES
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.keywords import BoundKeywords, CheckKeywords, PlanKeywords
+    from shorthaul.spatial.verbs.keywords import BoundKeywords, CheckKeywords, PlanKeywords
 
 Index = npt.NDArray[np.int32]
 
@@ -191,16 +191,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     if report.cost is not None and dict(report.cost) != dict(cost):
         raise DefectError(f"the replay counts {report.cost}, the search {cost}")
     baselines = [] if comparing is None else comparing.result()
-    extra: PlanExtra = {
-        "vertices": tree.n,
-        "grid": [layout.grid.width, layout.grid.height],
-        "placement": name,
-        "curve": curve,
-        "energy_per_vertex": cost["energy_hops"] / tree.n,
-        "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
-        "virtual_tree": virtual,
-        "baselines": baselines,
-    }
+    extra = _extra(tree, layout, cost["energy_hops"], name, curve, virtual, baselines)
     if options.create:
         extra["creation"] = _creation(tree, layout, curve, light_first, search)
     return Result(
@@ -216,6 +207,27 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
             numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
         ),
     )
+
+
+def _extra(
+    tree: Tree,
+    layout: Layout,
+    energy: float,
+    name: str,
+    curve: str,
+    virtual: RelayedCost,
+    baselines: list[dict[str, float | str]],
+) -> PlanExtra:
+    return {
+        "vertices": tree.n,
+        "grid": [layout.grid.width, layout.grid.height],
+        "placement": name,
+        "curve": curve,
+        "energy_per_vertex": energy / tree.n,
+        "energy_per_edge": energy / max(1, tree.n - len(tree.roots())),
+        "virtual_tree": virtual,
+        "baselines": baselines,
+    }
 
 
 def _creation(tree: Tree, layout: Layout, curve: str, light_first: Index, search: Search) -> dict[str, Any]:

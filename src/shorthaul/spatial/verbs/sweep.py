@@ -17,17 +17,17 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.inputs import TREES, Workload
 from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import CURVES, METHODS, ORDERS, PlacingOptions, SweepOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import GrowthFit, SweepExtra, SweepPoint
-from shorthaul.spatial.treefix_verb import treefix
-from shorthaul.spatial.verbs import KIND, place
+from shorthaul.spatial.verbs.inputs import TREES, Workload
+from shorthaul.spatial.verbs.planning import KIND, place
+from shorthaul.spatial.verbs.treefix import treefix
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.keywords import SweepKeywords
+    from shorthaul.spatial.verbs.keywords import SweepKeywords
 
 
 class _Several(Workloads[Any]):

@@ -17,7 +17,6 @@ from shorthaul.core.search import Search
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
-from shorthaul.pebble.inputs import CDAGS, PLANS, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
@@ -26,10 +25,11 @@ from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest, twins_are_light
-from shorthaul.pebble.verbs import KIND, checked, cost_of, keep_back, problem_document
+from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, Workload
+from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, problem_document
 
 if TYPE_CHECKING:
-    from shorthaul.pebble.keywords import MemoryKeywords, SweepKeywords
+    from shorthaul.pebble.verbs.keywords import MemoryKeywords, SweepKeywords
 
 #: Budgets of a sweep, at most.
 _MOST_POINTS = 1000

@@ -24,11 +24,12 @@ from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import array_from_bytes
 from shorthaul.spatial.formats.values import rows_of_text, vertices_by_name
-from shorthaul.spatial.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
-from shorthaul.spatial.treefix_verb import (
+from shorthaul.spatial.verbs.inputs import TABLES, TREES, Pairs, Workload
+from shorthaul.spatial.verbs.planning import KIND, place_on_machine
+from shorthaul.spatial.verbs.treefix import (
     best_method,
     cycles_by_method,
     machine,
@@ -37,10 +38,9 @@ from shorthaul.spatial.treefix_verb import (
     run_treefix,
     run_views,
 )
-from shorthaul.spatial.verbs import KIND, place_on_machine
 
 if TYPE_CHECKING:
-    from shorthaul.spatial.keywords import LcaKeywords
+    from shorthaul.spatial.verbs.keywords import LcaKeywords
 
 Index = npt.NDArray[np.int32]
 

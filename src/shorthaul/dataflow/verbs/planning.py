@@ -36,7 +36,6 @@ from shorthaul.dataflow.exploration.nsga2 import (
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
 )
-from shorthaul.dataflow.inputs import APPLICATIONS, PLANS, PlanLike, Workload
 from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -56,10 +55,11 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
+from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, PlanLike, Workload
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.keywords import (
+    from shorthaul.dataflow.verbs.keywords import (
         BoundKeywords,
         CheckKeywords,
         PlanKeywords,

@@ -20,19 +20,19 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_numbers
-from shorthaul.pebble.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy import find_plan, lower_bound
+from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.workloads.cases import CASES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shorthaul.pebble.keywords import BoundKeywords, CheckKeywords, PlanKeywords, RunKeywords
+    from shorthaul.pebble.verbs.keywords import BoundKeywords, CheckKeywords, PlanKeywords, RunKeywords
 
 KIND = "shorthaul/pebble-result"
 

@@ -1,0 +1,214 @@
+"""The verb ``bound``: what every order must load, with its proof, and the derived order beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from shorthaul.affine import tuning, views
+from shorthaul.affine.bounds.best import FORMULAS, AffineBound, lower_bound
+from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.model import Program
+from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_report import upper_document
+from shorthaul.affine.plan import (
+    BoundExtra,
+    Plan,
+    ProgramText,
+    UpperDocument,
+)
+from shorthaul.affine.proofs.proof import shorten
+from shorthaul.affine.sizes import parse_sizes, require_sizes
+from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
+from shorthaul.core.amounts import Bound
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result
+from shorthaul.core.search import Search
+from shorthaul.core.verbs import asked, verb
+
+if TYPE_CHECKING:
+    from shorthaul.affine.verbs.keywords import (
+        BoundKeywords,
+    )
+
+KIND = "shorthaul/affine-result"
+MODEL = (
+    "Model: red-white pebble game. One statement instance is one vertex, scalars are arrays of dimension 0; "
+    "S values fit into fast memory; only loads count; "
+    "nothing is computed twice; the order of a reduction is that of the program."
+)
+
+
+@verb(
+    BoundOptions,
+    PROGRAMS,
+    PLANS,
+)
+def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan, BoundExtra]:
+    """Return a parametric lower bound on the loads of ``program``, with its proof.
+
+    The bound's ``details`` hold ``formula``, ``leading``, ``inputs``, ``operations``, ``oi_limit`` as text; ``value``
+    is None in the document where no sizes are given.
+
+    Returns
+    -------
+    Result[Plan, BoundExtra]
+        The bound on ``loads_words``, its proof, and in ``extra`` the derived order that comes near it.
+
+    Raises
+    ------
+    InputError
+        If the C source or a keyword is wrong: file, place, value and cure.
+
+    Examples
+    --------
+    >>> from shorthaul.affine.workloads.cases import case
+    >>> result = bound(case("matvec").workload, size="M=100,N=100,S=8")
+    >>> result.bound.of
+    'loads_words'
+    """
+    program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
+    given = parse_sizes(options.size, program)
+    small = _small(options, program)
+    sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
+    with search, charged_to(search):  # Ctrl-C ends the search with what was found
+        flow = dependences_in_time(program)
+        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE)
+        upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
+        made = bound_of(program, found, sizes, flow)
+        document = upper_document_in_time(upper, found.leading, sizes)
+    return Result(
+        kind=KIND,
+        status=None,
+        bound=made,
+        provenance=provenance("affine bound", options=options, source=source, search=search),
+        extra={
+            "sizes": sizes or given,
+            "program": described(program),
+            "upper": document,
+            "operations": operations_at(found, sizes),
+        },
+        figures=views.of_bound(str(found.formula), str(found.leading)),
+    )
+
+
+def dependences_in_time(program: Program) -> DataFlow | None:
+    """Return the data flow of ``program``, None if the search ends before it is known."""
+    try:
+        return flow_dependences(program)
+    except OutOfEffortError:
+        return None
+
+
+def upper_bound_in_time(
+    program: Program, flow: DataFlow | None, search: Search, small: tuple[str, ...] = ()
+) -> UpperBound | None:
+    """Return a derived order, None if the search ends before there is one."""
+    try:
+        return (
+            None
+            if flow is None
+            else upper_bound(program, flow=flow, small=small, search=search.part(tuning.UPPER_SHARE))
+        )
+    except OutOfEffortError:
+        return None
+
+
+def upper_document_in_time(
+    upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None
+) -> UpperDocument | None:
+    """Return the derived order as JSON, None if there is none or the search ends before its formulas are known."""
+    try:
+        return None if upper is None else upper_document(upper, lower, sizes)
+    except OutOfEffortError:
+        return None
+
+
+def operations_at(found: AffineBound, sizes: Mapping[str, int] | None) -> float | None:
+    """Return the arithmetic operations at ``sizes``, None where they are not counted."""
+    return None if sizes is None or found.operations is None else float(evaluated(found.operations, sizes))
+
+
+def _small(options: BoundOptions, program: Program) -> tuple[str, ...]:
+    names = tuple(filter(None, (part.strip() for part in (options.small or "").split(","))))
+    for name in names:
+        if name not in program.parameters:
+            from shorthaul.core.errors import unknown_name
+
+            raise unknown_name("parameter", name, program.parameters, place="--small")
+    return names
+
+
+#: Said beside every leading term: the full formula is what holds for all sizes.
+LEADING_HOLDS_FOR = "for S small against all sizes, and sizes about equal where the formula compares them"
+
+
+def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | None, flow: DataFlow | None) -> Bound:
+    """Return the bound as results hold it: its value at ``sizes``, formulas, proof."""
+    value = None if sizes is None else max(0.0, found.value(sizes))
+    proof, simple = found.proof.text(), found.simple
+    details: dict[str, Any] = {
+        "value": value,
+        "formula": str(found.formula),
+        "leading": str(found.leading),
+        "leading_holds_for": LEADING_HOLDS_FOR,
+        "simple": None if simple is None else {"where": list(simple.where), "formula": str(simple.formula)},
+        "inputs": str(found.inputs),
+        "operations": None if found.operations is None else str(found.operations),
+        "oi_limit": str(found.oi_limit),
+        "model": MODEL,
+        "steps": found.proof.document(),
+        "latex": found.latex(),
+    }
+    if value is not None and sizes is not None:
+        width, surplus = bytes_of_loads(program, sizes, flow)
+        details["value_bytes"] = value * width + surplus
+    return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
+
+
+def bytes_of_loads(program: Program, sizes: Mapping[str, int], flow: DataFlow | None) -> tuple[int, int]:
+    """Return (bytes of every load at least, bytes that inputs take beyond these): each input is loaded once."""
+    width = min(array.element_bytes for array in program.arrays.values())
+    surplus = (
+        card(item).at(sizes) * (program.arrays[array].element_bytes - width)
+        for array, item in (flow.inputs if flow is not None else {}).items()
+        if program.arrays[array].element_bytes > width
+    )
+    return width, sum(until_out_of_effort(surplus))
+
+
+def bound_text(made: Bound, form: str) -> str:
+    """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
+    names = [name for name in FORMULAS if made.details[name] is not None]
+    if form == "sympy":
+        return "\n".join(f"{name} = {made.details[name]}" for name in names)
+    if form == "latex":
+        return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
+    lines = [f"{name + ':':12} {shorten(made.details[name])}" for name in names]
+    lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
+    simple = made.details["simple"]
+    if simple is not None:
+        where = " and ".join(simple["where"]) or "all sizes"
+        lines.insert(1, f"{'at least:':12} {simple['formula']}   for {where}")
+    return "\n".join([*lines, "", made.proof])
+
+
+def described(program: Program) -> ProgramText:
+    """Return the program as results show it."""
+    return {
+        "function": program.name,
+        "parameters": list(program.parameters),
+        "defaults": dict(program.defaults),
+        "statements": [
+            {"name": item.name, "text": item.text, "line": item.place.line, "domain": str(item.domain)}
+            for item in program.statements
+        ],
+    }
+
+
+def evaluated(formula: Any, sizes: Mapping[str, int]) -> Any:
+    """Return the formula's value at ``sizes``."""
+    return formula.subs({name: sizes[str(name)] for name in formula.free_symbols})
