@@ -18,7 +18,7 @@ from shorthaul.core.searching import cluster as subject
 from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
 from shorthaul.core.searching.tasks import run_tasks
 
-SEARCH = ("tensor", "plan", "mlp-chain:layers=2", "--rules", "contest", "--restarts", "3", "--effort", "0.1")
+SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", "0.3")
 
 
 @pytest.fixture(scope="module")

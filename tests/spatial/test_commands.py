@@ -45,7 +45,7 @@ def test_a_forest_needs_the_flag(tmp_path: Path) -> None:
 
 
 def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
-    document = shorthaul_json("spatial", "plan", "yule:n=100001", "-o", "layout.npz", cwd=tmp_path)
+    document = shorthaul_json("spatial", "plan", "yule:n=100001", "--refine", "0", "-o", "layout.npz", cwd=tmp_path)
     assert set(document["plan"]) == {"grid", "n", "file", "digest"}
     assert len(json.dumps(document)) < 400_000
     with np.load(tmp_path / "layout.npz") as layout:
@@ -58,7 +58,7 @@ def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
 
 def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
     tmp_path.joinpath("results").mkdir()
-    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "-o", "results/layout.npz", "--result", "r.json")
+    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "--refine", "0", "-o", "results/layout.npz", "--result", "r.json")
     document = shorthaul_json(*planned, cwd=tmp_path)
     assert document["plan"]["file"] == "results/layout.npz"
     checked = shorthaul_json("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)

@@ -34,7 +34,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_modules_of_keywords_are_in_step(engine: str) -> None:
-    written = (ROOT / "src" / "shorthaul" / engine / "keywords.py").read_text()
+    written = (ROOT / "src" / "shorthaul" / engine / "verbs" / "keywords.py").read_text()
     assert written == script.keywords_text(engine), "run 'make keywords'"
     assert set(script.verbs(engine)) == EXPECTED[engine]
 
@@ -49,7 +49,7 @@ def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
         assert word.name in parameters
         assert f"\n{word.name} : " in document
         assert word.help
-    typed = importlib.import_module(f"shorthaul.{engine}.keywords")
+    typed = importlib.import_module(f"shorthaul.{engine}.verbs.keywords")
     assert list(getattr(typed, f"{name.capitalize()}Keywords").__annotations__) == [w.name for w in made.keywords()]
 
 

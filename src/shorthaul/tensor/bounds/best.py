@@ -56,8 +56,8 @@ def proven_bound(problem: Problem, rules: Rules, search: Search) -> Bound:
 
     >>> from shorthaul.tensor.workloads.cases import example_5
     >>> from shorthaul.tensor.model import CONTEST
-    >>> proven_bound(example_5(), CONTEST, Search(effort=1)).value
-    6915.2
+    >>> round(proven_bound(example_5(), CONTEST, Search(effort=1)).value, 1)
+    6734.4
     """
     formula = lower_bound(problem, rules, search)
     prices = column_prices(problem, rules, search)
