@@ -58,7 +58,19 @@ def test_large_layouts_leave_the_document(tmp_path: Path) -> None:
 
 def test_a_result_document_leads_to_its_large_layout(tmp_path: Path) -> None:
     tmp_path.joinpath("results").mkdir()
-    planned = ("spatial", "plan", "star:n=33400", "--curve", "snake", "--refine", "0", "-o", "results/layout.npz", "--result", "r.json")
+    planned = (
+        "spatial",
+        "plan",
+        "star:n=33400",
+        "--curve",
+        "snake",
+        "--refine",
+        "0",
+        "-o",
+        "results/layout.npz",
+        "--result",
+        "r.json",
+    )
     document = shorthaul_json(*planned, cwd=tmp_path)
     assert document["plan"]["file"] == "results/layout.npz"
     checked = shorthaul_json("spatial", "check", "star:n=33400", "r.json", cwd=tmp_path)
