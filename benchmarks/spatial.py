@@ -155,13 +155,12 @@ def other_algorithms() -> list[dict[str, Any]]:
         for kind in ("random-mate", "local-maximum"):
             computer = SpatialComputer(*curves.cells("hilbert", grid), grid)
             rank_list(computer, following, np.arange(n, dtype=np.int32), np.ones(n, np.int64), kind=kind)
-            rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5", n - 1))
+            rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5"))
     for power in (10, 12, 14, 16, 18, 20):
         if power <= POWER:
             tree = generators.yule(2**power, 1)
             made = engine.plan(tree, refine=0, baselines=False, create=True).extra["creation"]
-            bound = made["bound"]["value"]
-            rows.append(_algorithm("layout creation, yule", tree.n, made, tree.n**1.5, "n^1.5", bound))
+            rows.append(_algorithm("layout creation, yule", tree.n, made, tree.n**1.5, "n^1.5"))
     tree = generators.yule(N, 1)
     for method in ("convergecast", "rake-compress"):
         for barriers in (False, True):
@@ -169,18 +168,17 @@ def other_algorithms() -> list[dict[str, Any]]:
                 tree, random=N // 2, method=method, barriers=barriers, order="light-first", refine=0, seed=1
             )
             what = f"lca of n/2 random pairs, yule, {method}{', barriers' if barriers else ''}"
-            rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n", result.bound.value))
+            rows.append(_algorithm(what, tree.n, result.cost, tree.n, "n"))
     return rows
 
 
-def _algorithm(what: str, n: int, cost: Any, unit: float, name: str, bound: float) -> dict[str, Any]:
+def _algorithm(what: str, n: int, cost: Any, unit: float, name: str) -> dict[str, Any]:
     return {
         "algorithm": what,
         "n": n,
         "energy": f"{cost['energy_hops'] / unit:.2f} {name}",
         "depth": cost["depth"],
         "distance": cost["distance_hops"],
-        "bound": f"{bound / unit:.4f} {name}",
     }
 
 

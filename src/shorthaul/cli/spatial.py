@@ -68,9 +68,7 @@ def _print_plan(result: Result[Layout, PlanExtra], output: Output) -> None:
     rows = [{"bound": bound, **row} for row in (here, relayed, *extra["baselines"])]
     _print(columns, entries(rows, columns), output)
     if "creation" in extra:
-        created = extra["creation"]
-        amounts = [*created.items(), ("bound on energy_hops", created["bound"]["value"])]
-        body = [[name, value] for name, value in amounts if name != "bound"]
+        body = [[name, value] for name, value in extra["creation"].items()]
         _print(("creating the light-first order by messages", "amount"), body, output)
 
 
