@@ -67,7 +67,6 @@ def test_help_names_every_flag() -> None:
         "--no-shared",
         "--time-limit",
         "--seed",
-        "--workers",
         "--output",
         "--result",
         "--json",

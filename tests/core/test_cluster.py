@@ -15,7 +15,6 @@ from tests.commands import shorthaul, shorthaul_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching import cluster as subject
-from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
 from shorthaul.core.searching.tasks import run_tasks
 
 SEARCH = ("tensor", "plan", "transformer-block", "--restarts", "3", "--effort", "0.3")
@@ -29,35 +28,34 @@ def address() -> Iterator[str]:
         subject.connected.cache_clear()
 
 
-def square(value: int) -> int:
+def square(value: int, _: Search) -> int:
     return value * value
 
 
-def until_stopped(value: int) -> int:
-    tell_best(100 - value)
+def until_stopped(value: int, search: Search) -> int:
+    search.report(best=100 - value)
     began = time.monotonic()
-    while not stop_requested() and time.monotonic() - began < 30:
+    while not search.expired() and time.monotonic() - began < 30:
         time.sleep(0.02)
     return value
 
 
-def how_long(_: int) -> float | None:
-    return time_left_s()
+def how_long(_: int, search: Search) -> float | None:
+    return None if search.deadline == float("inf") else search.remaining_s()
 
 
 def test_answers_come_from_the_workers(address: str) -> None:
     search = Search(cluster=address)
     assert sorted(run_tasks(square, list(range(7)), search=search)) == [(i, i * i) for i in range(7)]
-    assert list(run_tasks(how_long, [0], search=search)) == [(0, None)]
-    ((_, left),) = run_tasks(how_long, [0], search=Search(cluster=address, time_limit_s=50))
-    assert left is not None
-    assert 40 < left <= 50
+    assert dict(run_tasks(how_long, [0, 0], search=search)) == {0: None, 1: None}
+    left = dict(run_tasks(how_long, [0, 0], search=Search(cluster=address, time_limit_s=50)))
+    assert all(item is not None and 40 < item <= 50 for item in left.values())
 
 
 def test_the_time_limit_reaches_the_workers_and_their_best_the_search(address: str) -> None:
     seen: list[float] = []
     search = Search(cluster=address, time_limit_s=2)
-    answers = dict(run_tasks(until_stopped, list(range(9)), search=search, watch=seen.append))
+    answers = dict(run_tasks(until_stopped, list(range(9)), search=search, watch=seen.append, shares_time=False))
     assert answers == {0: 0, 1: 1}, "as many as there are threads, the others dropped"
     assert seen[-1] == 99
     assert search.elapsed_s() < 8
@@ -107,7 +105,10 @@ def test_processes_of_a_local_cluster_find_the_same_plan(tmp_path: Path) -> None
     there = shorthaul_json(*SEARCH, "--cluster", "local", "--workers", "2", cwd=tmp_path)
     assert here["plan"] == there["plan"]
     assert here["cost"] == there["cost"]
-    done = shorthaul(*SEARCH[:-2], "--cluster", "tcp://127.0.0.1:1", cwd=tmp_path)
+
+
+def test_a_wrong_address_is_refused_before_the_search(tmp_path: Path) -> None:
+    done = shorthaul("tensor", "plan", "example-1", "--cluster", "nonsense", cwd=tmp_path)
     assert done.returncode == 2
     assert "cannot be reached" in done.stderr
 
@@ -123,7 +124,8 @@ def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None
         start_new_session=True,
     )
     assert process.stderr is not None
-    assert process.stderr.readline(), "the first line of progress: the search is under way"
+    while "best" not in process.stderr.readline():  # the first line of progress: the search is under way
+        assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors

@@ -1,26 +1,119 @@
 from __future__ import annotations
 
+import os
+import signal
 import time
+from pathlib import Path
 
+import pytest
+
+from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+from shorthaul.core.searching import tasks as subject
 from shorthaul.core.searching.tasks import run_tasks
 
 
-def square(value: int) -> int:
+@pytest.fixture(autouse=True)
+def _start_processes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "_is_worth_a_start", lambda _: True)
+
+
+def square(value: int, _: Search) -> int:
     return value * value
 
 
-def slow(value: int) -> int:
-    time.sleep(0.3)
+def slow(value: int, search: Search) -> int:
+    end = time.monotonic() + 30
+    while time.monotonic() < end and not search.expired():
+        time.sleep(0.01)
     return value
 
 
-def test_tasks_on_one_process_and_on_two() -> None:
-    for workers in (1, 2):
-        answers = sorted(run_tasks(square, list(range(5)), search=Search(workers=workers)))
-        assert answers == [(index, index * index) for index in range(5)]
+def dying(flag: Path, search: Search) -> int:
+    search.spend(0.25)
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def dying_always(process: int, _: Search) -> int:
+    if os.getpid() != process:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return process
+
+
+def failing(value: int, _: Search) -> int:
+    raise InputError("is wrong", place="value", value=value)
+
+
+def telling(value: int, search: Search) -> int:
+    search.report(best=value)
+    return value
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_answers_and_effort_do_not_depend_on_the_workers(workers: int) -> None:
+    search = Search(workers=workers, effort=3)
+    assert sorted(run_tasks(effort_of, list(range(4)), search=search)) == [(at, 0.75) for at in range(4)]
+    assert search.left() == 0
+
+
+def effort_of(_: int, search: Search) -> float:
+    left = search.left()
+    search.spend(left)
+    return left
 
 
 def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
-    answers = list(run_tasks(slow, list(range(30)), search=Search(workers=2, time_limit_s=0.4)))
-    assert 0 < len(answers) < 30
+    search = Search(workers=2, time_limit_s=2)
+    answers = list(run_tasks(slow, list(range(30)), search=search, shares_time=False))
+    assert len(answers) == 2, "those that were running"
+    assert search.elapsed_s() < 3
+
+
+def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    flags = [tmp_path / "one", tmp_path / "two", tmp_path / "three"]
+    search = Search(workers=2, effort=9)
+    answers = dict(run_tasks(dying, flags, search=search))
+    assert len(answers) == 3
+    assert os.getpid() not in answers.values(), "other processes take over"
+    assert search.left() == 8.25
+    assert capfd.readouterr().err.count("a worker process died") == 1
+
+
+def test_a_task_that_no_process_survives_is_done_here() -> None:
+    here = os.getpid()
+    assert sorted(run_tasks(dying_always, [here, here], search=Search(workers=2))) == [(0, here), (1, here)]
+
+
+def test_errors_of_tasks_are_those_of_the_search() -> None:
+    with pytest.raises(InputError, match="is wrong") as caught:
+        list(run_tasks(failing, [1, 2], search=Search(workers=2)))
+    assert caught.value.value in {1, 2}
+    assert caught.value.place == "value"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_tasks_behind_an_answer_that_is_enough_are_dropped(workers: int) -> None:
+    found = dict(run_tasks(square, [5, 3, 2, 7], search=Search(workers=workers), enough=lambda value: value == 9))
+    assert min(at for at, value in found.items() if value == 9) == 1
+    assert found[0] == 25
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_search_hears_of_the_best_cost(workers: int) -> None:
+    seen: list[float] = []
+    list(run_tasks(telling, [5, 3, 7], search=Search(workers=workers), watch=seen.append))
+    assert seen[-1] == 3
+
+
+def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    answers = dict(run_tasks(process_of, [0] * 50, search=Search(workers=2, effort=1)))
+    assert set(answers.values()) == {os.getpid()}
+
+
+def process_of(_: int, search: Search) -> int:
+    search.spend(0.001)
+    return os.getpid()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, ClusterSearchFlags, Listing, Output, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -36,7 +36,7 @@ Input = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskSearchFlags, output: Output) -> None:
     """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
     from shorthaul.dataflow.verbs.planning import plan as find
 
@@ -78,7 +78,7 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: TaskSearchFlags, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
     from shorthaul.dataflow.verbs.planning import sweep as find
 
@@ -93,7 +93,7 @@ def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, ou
 
 
 @verb(app, "run")
-def run(workload: Input, options: RunOptions, search: SearchFlags, output: Output) -> None:
+def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: Output) -> None:
     """Execute a mapped network for real: arrays through its buffers, compared with the direct computation."""
     from shorthaul.dataflow.verbs.run import run as execute
 

@@ -13,7 +13,8 @@ import typer
 from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import flag_name, option
-from shorthaul.core.search import ClusterSearchOptions, Progress, Search, SearchOptions, process_start
+from shorthaul.core.search import Progress, Search, SearchOptions, TaskSearchOptions, process_start
+from shorthaul.core.searching.tasks import with_its_cluster
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,12 +62,12 @@ class SearchFlags(SearchOptions):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ClusterSearchFlags(ClusterSearchOptions):
-    """A search whose tasks can run on a cluster."""
+class TaskSearchFlags(TaskSearchOptions):
+    """A search in tasks, whose clock starts with the process, and that shows its progress."""
 
     def search(self) -> Search:
-        """Return the search."""
-        return self.make(Progress(), process_start())
+        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
+        return with_its_cluster(self.make(Progress(), process_start()))
 
 
 def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:

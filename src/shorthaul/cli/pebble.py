@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shorthaul.bridges.loop_nest import LoopNestOptions
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -68,7 +68,9 @@ def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: S
 
 
 @verb(app, "memory")
-def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, search: SearchFlags, output: Output) -> None:
+def memory(
+    workload: Input, read: LoopNestOptions, options: MemoryOptions, search: TaskSearchFlags, output: Output
+) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
     from shorthaul.pebble.verbs import trade_off
 
@@ -84,7 +86,9 @@ def memory(workload: Input, read: LoopNestOptions, options: MemoryOptions, searc
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, read: LoopNestOptions, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
+def sweep(
+    workload: Input, read: LoopNestOptions, options: SweepOptions, search: TaskSearchFlags, output: Answer
+) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import trade_off

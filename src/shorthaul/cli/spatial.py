@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.cli.endings import answering_by
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
@@ -38,7 +38,7 @@ def _load(text: str, options: TreeOptions, search: Search) -> Source[Tree]:
 
 
 @verb(app, "plan")
-def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: SearchFlags, output: Output) -> None:
+def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: TaskSearchFlags, output: Output) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
     search = flags.search()
     from shorthaul.core.document import write_bytes
@@ -119,7 +119,9 @@ def check(
 
 
 @verb(app, "treefix")
-def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flags: SearchFlags, output: Output) -> None:
+def treefix(
+    tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flags: TaskSearchFlags, output: Output
+) -> None:
     """Sum over every subtree, or from the root to every vertex, on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
@@ -132,7 +134,7 @@ def treefix(tree: TreeArgument, read: TreeOptions, options: TreefixOptions, flag
 
 
 @verb(app, "lca")
-def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: SearchFlags, output: Output) -> None:
+def lca(tree: TreeArgument, read: TreeOptions, options: LcaOptions, flags: TaskSearchFlags, output: Output) -> None:
     """Find lowest common ancestors of many pairs on the spatial computer."""
     search = flags.search()
     suffix = _suffix(output)
@@ -165,7 +167,7 @@ def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: s
 
 
 @verb(app, "sweep")
-def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SearchFlags, output: Answer) -> None:
+def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: TaskSearchFlags, output: Answer) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     search = flags.search()
     from shorthaul.spatial.verbs.sweep import sweep as compare

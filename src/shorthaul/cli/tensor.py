@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, ClusterSearchFlags, Listing, Output, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
@@ -30,7 +30,7 @@ PlanFile = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: ClusterSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskSearchFlags, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor.verbs import planning
 
@@ -90,7 +90,7 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: ClusterSearchFlags, output: Answer) -> None:
+def sweep(workload: Input, options: SweepOptions, search: TaskSearchFlags, output: Answer) -> None:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table

@@ -241,15 +241,19 @@ class Search:
     def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         if self.interrupted:
             raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
+        self.stop()
+
+    def stop(self) -> None:
+        """End the search, and what it is a part of, with the best plan so far."""
         search: Search | None = self
-        while search is not None:  # a part that is interrupted ends the whole
+        while search is not None:
             search._stopped = True
             search = search._whole
 
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """How long to search, from which seed, on how many processes."""
+    """How long to search, from which seed."""
 
     effort: float | None = option(
         None, "How much work to search, the same on every machine: 1 is about a second of one core.", least=0
@@ -258,7 +262,6 @@ class SearchOptions:
         None, "End the whole command within this many seconds, with the best plan found.", least=0
     )
     seed: int = option(0, "The seed of every random choice.", least=0)
-    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -269,7 +272,7 @@ class SearchOptions:
             effort=self.effort,
             time_limit_s=self.time_limit,
             seed=self.seed,
-            workers=self.workers,
+            workers=getattr(self, "workers", 1),
             cluster=getattr(self, "cluster", None),
             progress=progress,
             started=started,
@@ -277,9 +280,10 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSearchOptions(SearchOptions):
-    """A search whose tasks can run on a cluster."""
+class TaskSearchOptions(SearchOptions):
+    """A search in tasks, which run on processes of this machine or on a cluster. Their number changes no answer."""
 
+    workers: int | None = option(None, "Processes to use (default: one per core).", least=1)
     cluster: str | None = option(
         None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
     )

@@ -17,6 +17,7 @@ from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.options import chosen
 from shorthaul.core.result import PlanFile, Result
 from shorthaul.core.search import Search, SearchOptions
+from shorthaul.core.searching.tasks import with_its_cluster
 
 T = TypeVar("T")
 PlanT = TypeVar("PlanT")
@@ -134,7 +135,7 @@ class Verb:
             raise InputError("cannot be combined with search", place=", ".join(fields), cure=cure)
         if search is not None:
             return search
-        return Search() if kind is None else chosen(None, kind, fields).make()
+        return Search() if kind is None else with_its_cluster(chosen(None, kind, fields).make())
 
     def chosen(self, given: dict[str, Any]) -> tuple[Any, Any]:
         """Take the options of the verb, and of reading, out of ``given`` and return both."""

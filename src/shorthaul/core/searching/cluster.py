@@ -5,17 +5,20 @@ from __future__ import annotations
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import resource_tracker
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.core.searching.signals import CURRENT
+from shorthaul.core.searching.signals import Allowance, TaskSearch
 from shorthaul.core.version import VERSION
+
+if TYPE_CHECKING:
+    from shorthaul.core.searching.tasks import Work
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
@@ -26,116 +29,158 @@ LOCAL: Final = "local"
 _POLL_S: Final = 0.5
 #: How often the search looks for answers, in seconds.
 _LOOK_S: Final = 0.1
-#: How long the scheduler may take to answer at first, in seconds.
-_CONNECT_S: Final = 10
+#: How long the scheduler may take to answer, in seconds.
+_CONNECT_S: Final = 5
+#: How long a cluster may be without any worker while tasks are left, in seconds.
+_ALONE_S: Final = 10.0
+
+
+class ClusterLostError(Exception):
+    """The cluster cannot do what is left; what it did so far counts."""
 
 
 @dataclass(slots=True)
 class _Remote:
-    """The signals of a task on a worker of a cluster, its deadline on the worker's own clock."""
+    """The signals of a task on a worker of a cluster."""
 
     name: str
-    deadline: float
     event: Any
     stopped: bool = False
     next_poll: float = 0.0
-    next_tell: float = 0.0
-    told: float = field(default=float("inf"))
 
     def is_stopped(self) -> bool:
+        """True when the search said so, or the scheduler is gone."""
         now = time.monotonic()
         if now >= self.next_poll and not self.stopped:
-            self.stopped = now >= self.deadline or bool(self.event.is_set())
-            self.next_poll = min(time.monotonic() + _POLL_S, self.deadline)
+            try:
+                self.stopped = bool(self.event.is_set())
+            except Exception:
+                self.stopped = True
+            self.next_poll = time.monotonic() + _POLL_S
         return self.stopped
 
-    def remaining_s(self) -> float | None:
-        return None if self.deadline == float("inf") else max(0.0, self.deadline - time.monotonic())
+    def stop(self) -> None:
+        """Nothing: signals of the system reach the search."""
 
     def tell(self, best: float) -> None:
-        now = time.monotonic()
-        if best < self.told and now >= self.next_tell:
-            from distributed import get_worker
+        """Send the best cost so far."""
+        from distributed import get_worker
 
-            self.told, self.next_tell = best, now + _POLL_S
+        with suppress(Exception):
             get_worker().log_event(self.name, best)
 
 
-def run_on_cluster(
-    function: Callable[[TaskT], AnswerT],
-    tasks: Sequence[TaskT],
-    *,
-    search: Search,
-    watch: Callable[[float], None] | None = None,
-) -> Iterator[tuple[int, AnswerT]]:
-    """Yield ``(index, function(task))`` as tasks finish on the workers of the cluster ``search.cluster``.
+@dataclass(slots=True)
+class _Run:
+    """The tasks of one run on a cluster."""
 
-    The cluster is the address of a Dask scheduler, or ``local``. Only as many tasks as there are threads are handed
-    out at a time, so that each knows how long it may take. Raises :class:`InputError` if the cluster cannot be used,
-    or is lost before any task has finished.
+    client: Any
+    address: str
+    name: str = field(default_factory=lambda: f"shorthaul-{uuid.uuid4().hex}")
+    running: dict[Any, int] = field(default_factory=dict)
+    alone_since: float | None = None
+
+    def threads(self) -> int:
+        """Return how many tasks run at once; raises :class:`ClusterLostError`."""
+        if self.client.status != "running":
+            raise ClusterLostError(f"the scheduler at {self.address} is gone")
+        count = int(sum(self.client.nthreads().values()))
+        now = time.monotonic()
+        self.alone_since = None if count else (self.alone_since or now)
+        if self.alone_since is not None and now - self.alone_since > _ALONE_S:
+            raise ClusterLostError(f"the cluster at {self.address} has no workers left")
+        return count
+
+    def answers(self) -> Iterator[tuple[int, Any]]:
+        """Yield what is done as (number, (answer, effort)), None for a task that was lost."""
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        done = [future for future in self.running if future.done()]
+        if not done:
+            time.sleep(_LOOK_S)
+        for future in sorted(done, key=lambda future: self.running[future]):
+            index = self.running.pop(future)
+            try:
+                yield index, future.result(timeout=_CONNECT_S)
+            except (KilledWorker, FutureCancelledError, OSError, TimeoutError):
+                yield index, None
+
+
+def run_on_cluster(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:
+    """Yield the answers of ``work`` as tasks finish on the workers of its search's cluster.
+
+    Only as many tasks as there are threads are handed out at a time, so that each knows how long it may take. Raises
+    :class:`InputError` if the cluster cannot be used, and :class:`ClusterLostError` if it is lost on the way: tasks
+    that were not done are left in ``work`` then.
     """
-    assert search.cluster is not None
-    client = connected(search.cluster, search.workers)
+    assert work.search.cluster is not None
+    client = connected(work.search.cluster, work.search.workers)
+    run = _Run(client, work.search.cluster)
+    try:
+        yield from _handed_out(work, run)
+    except ClusterLostError:
+        raise
+    except Exception as error:
+        if client.status == "running" and not isinstance(error, OSError):
+            raise
+        raise ClusterLostError(f"the cluster at {run.address} is lost") from None
+    finally:
+        for index in sorted(run.running.values(), reverse=True):
+            work.put_back(index)
+        if client.status == "running":
+            with suppress(Exception):
+                client.cancel(list(run.running))
+
+
+def _handed_out(work: Work[TaskT, AnswerT], run: _Run) -> Iterator[tuple[int, AnswerT]]:
     from distributed import Event
 
-    name = f"shorthaul-{uuid.uuid4().hex}"
-    stop = Event(name, client=client)
-    queue = list(enumerate(tasks))[::-1]
-    waiting: dict[Any, int] = {}
-    has_answer = False
+    stop = Event(run.name, client=run.client)
+    told: list[float] = []
+    run.client.subscribe_topic(run.name, lambda event: told.append(event[1]))
+    is_stopping = False
     try:
-        while queue or waiting:
-            is_over = search.expired()
-            if is_over:
+        while True:
+            count = run.threads()
+            while len(run.running) < count and (taken := work.take(count, len(run.running))) is not None:
+                index, allowed = taken
+                future = run.client.submit(_run, work.function, work.tasks[index], allowed, run.name, pure=False)
+                run.running[future] = index
+            if not run.running and not work.waiting:
+                return
+            for index, found in run.answers():
+                if found is None:
+                    work.put_back(index)
+                    run.threads()
+                elif index <= work.needed:
+                    work.note(index, *found)
+                    yield index, found[0]
+            if work.is_over() and not is_stopping:
+                is_stopping = True
                 stop.set()
-                queue = queue[-1:] if not waiting and not has_answer else []
-            free = max(1, sum(client.nthreads().values())) - len(waiting)
-            limit_s = None if search.time_limit_s is None else search.remaining_s()
-            for _ in range(min(free, len(queue))):
-                index, task = queue.pop()
-                waiting[client.submit(_run, function, task, name, limit_s, pure=False)] = index
-            for future in _finished(waiting):
-                index, answer = waiting.pop(future), _answer(future, search.cluster)
-                has_answer = True
-                yield index, answer
-            if watch is not None:
-                watch(min((best for _, best in client.get_events(name)), default=float("inf")))
+            work.watch(min(told, default=float("inf")))
     finally:
-        stop.set()
-        client.cancel(list(waiting))
-        stop.clear()
+        if run.client.status == "running":
+            with suppress(Exception):
+                run.client.unsubscribe_topic(run.name)
+                stop.set()
 
 
-def _run(function: Callable[[TaskT], AnswerT], task: TaskT, name: str, limit_s: float | None) -> AnswerT:
-    """Run one task on a worker."""
+def _run(
+    function: Callable[[TaskT, Search], AnswerT], task: TaskT, allowed: Allowance, name: str
+) -> tuple[AnswerT, float]:
+    """Run one task on a worker; return its answer and the effort it took."""
     from distributed import Event
 
-    deadline = float("inf") if limit_s is None else time.monotonic() + limit_s
-    before = CURRENT.set(_Remote(name, deadline, Event(name)))
-    try:
-        return function(task)
-    finally:
-        CURRENT.reset(before)
+    search = TaskSearch(allowed, _Remote(name, Event(name)))
+    return function(task, search), search.work()
 
 
-def _finished(waiting: dict[Any, int]) -> list[Any]:
-    """Return the futures that are done, after a moment if none is, in the order of their tasks."""
-    done = [future for future in waiting if future.done()]
-    if not done:
-        time.sleep(_LOOK_S)
-    return sorted(done, key=lambda future: waiting[future])
-
-
-def _answer(future: Any, address: str) -> Any:
-    from distributed import KilledWorker
-    from distributed.client import FutureCancelledError
-
-    try:
-        return future.result()
-    except (KilledWorker, FutureCancelledError, OSError) as error:
-        raise InputError(
-            f"the cluster lost a task: {error}", place="--cluster", value=address, cure="look at the workers' logs"
-        ) from None
+def threads(search: Search) -> int:
+    """Return how many tasks run at once on the cluster of ``search``."""
+    assert search.cluster is not None
+    return max(1, int(sum(connected(search.cluster, search.workers).nthreads().values())))
 
 
 @cache

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
+
+from shorthaul.core.search import Search
+
+#: How often a task asks its search whether to stop, in seconds.
+_ASK_S: Final = 0.02
+#: How often a task tells its search of its best, at most, in seconds.
+_TELL_S: Final = 0.2
 
 
 class Signals(Protocol):
@@ -12,31 +21,82 @@ class Signals(Protocol):
     def is_stopped(self) -> bool:
         """True when the task has to return what it has."""
 
-    def remaining_s(self) -> float | None:
-        """Seconds left, None without a time limit."""
+    def stop(self) -> None:
+        """End the whole search: the signal of a terminal arrived here."""
 
     def tell(self, best: float) -> None:
         """Let the search know of the best cost so far."""
 
 
-#: The signals of the task that runs here, None outside of tasks.
-CURRENT: Final[ContextVar[Signals | None]] = ContextVar("signals", default=None)
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one task may do: its effort, its seconds, and the seed."""
+
+    effort: float | None
+    time_limit_s: float | None
+    seed: int
 
 
-def stop_requested() -> bool:
-    """True when a task of a search has to return what it has: the time is up, or Ctrl-C was pressed."""
-    signals = CURRENT.get()
-    return signals is not None and signals.is_stopped()
+class TaskSearch(Search):
+    """The search of a task: with limits of its own, ended by the search that it is a task of.
+
+    Signals of the system are left to that one.
+    """
+
+    def __init__(self, allowed: Allowance, signals: Signals) -> None:
+        self._signals = signals
+        self._is_over = False
+        self._next_ask = self._next_tell = 0.0
+        self._told = float("inf")
+        super().__init__(effort=allowed.effort, time_limit_s=allowed.time_limit_s, seed=allowed.seed, workers=1)
+
+    @property
+    def _stopped(self) -> bool:
+        now = time.monotonic()
+        if not self._is_over and now >= self._next_ask:
+            self._is_over = self._signals.is_stopped()
+            self._next_ask = now + _ASK_S
+        return self._is_over
+
+    @_stopped.setter
+    def _stopped(self, value: bool) -> None:
+        self._is_over = value
+        if value:
+            self._signals.stop()
+
+    def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:  # noqa: ARG002 -- shown by the search alone
+        """Tell the search of the best cost so far, now and then."""
+        now = time.monotonic()
+        if best is not None and best < self._told and now >= self._next_tell:
+            self._told, self._next_tell = best, now + _TELL_S
+            self._signals.tell(best)
+
+    def work(self) -> float:
+        """Return the effort spent."""
+        return self._spent
+
+    def __enter__(self) -> TaskSearch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
-def time_left_s() -> float | None:
-    """Return the seconds that a task of a search has left, None without a time limit."""
-    signals = CURRENT.get()
-    return None if signals is None else signals.remaining_s()
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The signals of tasks that run in the process of the search."""
 
+    search: Search
+    watch: Callable[[float], None]
 
-def tell_best(value: float) -> None:
-    """Let the search's progress line know of the best cost that a task has found."""
-    signals = CURRENT.get()
-    if signals is not None:
-        signals.tell(value)
+    def is_stopped(self) -> bool:
+        """True after Ctrl-C, or when the time is up."""
+        return self.search.interrupted or time.monotonic() >= self.search.deadline
+
+    def stop(self) -> None:
+        """End the whole search."""
+        self.search.stop()
+
+    def tell(self, best: float) -> None:
+        """Let the search know of the best cost so far."""
+        self.watch(best)

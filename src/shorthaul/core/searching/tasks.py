@@ -1,144 +1,180 @@
-"""The tasks of one search, run in this process, on a pool of processes, or on a cluster."""
+"""The tasks of one search, run in this process, on processes of this machine, or on a cluster.
+
+A task is a function of what it works on and of a search of its own, whose effort does not depend on how many run at
+once. So the answers do not either: searches that exchange what they found do so between two calls of
+:func:`run_tasks`. A worker that dies costs the time of its task, which starts again.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
-import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
 
-from shorthaul.core.search import Search
-from shorthaul.core.searching.signals import CURRENT
+from shorthaul.core.search import LEAST_PART, Search
+from shorthaul.core.searching.signals import Allowance, Here, TaskSearch
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
 
+#: Starting the first process takes about this long (Python and the imports of an engine), in seconds.
+START_S: Final = 1.0
+#: What is left must take this many times as long here before processes are started.
+_WORTH: Final = 3.0
 
-@dataclass(frozen=True, slots=True)
-class _Here:
-    """The signals of tasks that run in the process of the search."""
 
+@dataclass(slots=True)
+class Work(Generic[TaskT, AnswerT]):
+    """What is to be done: a function, its tasks, and which of them are still to be handed out."""
+
+    function: Callable[[TaskT, Search], AnswerT]
+    tasks: Sequence[TaskT]
     search: Search
+    effort: float | None
+    enough: Callable[[AnswerT], bool]
+    watch: Callable[[float], None]
+    #: True if tasks go on until their effort or time is spent, rather than until they are done.
+    is_counted: bool
+    #: True if a task has its share of the time only, False if it may take all that is left.
+    shares_time: bool
+    waiting: list[int] = field(init=False)
+    #: The first task whose answer is enough: those behind it need not be run.
+    needed: int = field(init=False)
+    spent: float = 0.0
+    has_answer: bool = False
+    began: float = field(default_factory=time.monotonic)
 
-    def is_stopped(self) -> bool:
-        return self.search.expired()
+    def __post_init__(self) -> None:
+        self.waiting, self.needed = list(range(len(self.tasks))), len(self.tasks)
 
-    def remaining_s(self) -> float | None:
-        return None if self.search.time_limit_s is None else self.search.remaining_s()
+    def take(self, slots: int, running: int) -> tuple[int, Allowance] | None:
+        """Return the next task and what it may do, where so many run at once; None if there is none.
 
-    def tell(self, best: float) -> None:
-        self.search.report(best=best)
+        When the time is up only the first task is handed out, so that
+        there is an answer.
+        """
+        if self.is_over():
+            self.waiting = self.waiting[:1] if not self.has_answer and not running else []
+        self.waiting = [index for index in self.waiting if index < self.needed]
+        if not self.waiting:
+            return None
+        limit_s = None
+        if self.search.deadline < float("inf"):
+            turns = -(-(len(self.waiting) + running) // slots) if self.shares_time else 1
+            limit_s = max(LEAST_PART, self.search.remaining_s() / turns)
+        return self.waiting.pop(0), Allowance(self.effort, limit_s, self.search.seed)
 
+    def put_back(self, index: int) -> None:
+        """Take back a task that was lost."""
+        self.waiting.insert(0, index)
 
-@dataclass(frozen=True, slots=True)
-class _Shared:
-    """The signals of tasks on a pool of processes; all processes of a machine share its monotonic clock."""
+    def note(self, index: int, answer: AnswerT, spent: float) -> None:
+        """Take in an answer, and the effort that it took."""
+        self.has_answer = True
+        self.spent += spent
+        if self.enough(answer):
+            self.needed = min(self.needed, index)
 
-    deadline: float
-    stopped: Any
-    best: Any
-
-    def is_stopped(self) -> bool:
-        return bool(self.stopped.value) or time.monotonic() >= self.deadline
-
-    def remaining_s(self) -> float | None:
-        return None if self.deadline == float("inf") else max(0.0, self.deadline - time.monotonic())
-
-    def tell(self, best: float) -> None:
-        self.best.value = min(self.best.value, best)
+    def is_over(self) -> bool:
+        """True when the time is up, or after Ctrl-C. Effort does not count here: each task has its own."""
+        return self.search.interrupted or time.monotonic() >= self.search.deadline
 
 
 def run_tasks(
-    function: Callable[[TaskT], AnswerT],
+    function: Callable[[TaskT, Search], AnswerT],
     tasks: Sequence[TaskT],
     *,
     search: Search,
+    unlimited: float | None = None,
+    shares_time: bool = True,
+    enough: Callable[[AnswerT], bool] = lambda _: False,
     watch: Callable[[float], None] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
-    """Yield ``(index, function(task))`` as tasks finish, on up to ``search.workers`` processes, or on its cluster.
+    """Yield ``(index, function(task, its search))`` as tasks finish, on ``search.workers`` processes or its cluster.
 
-    ``function`` must be a module-level function and its tasks must pickle. With one worker, or one task, everything
-    runs in this process. When the search expires, tasks not yet started are dropped; running ones are waited for, so
-    they must ask :func:`shorthaul.core.searching.signals.stop_requested`, or keep to
-    :func:`shorthaul.core.searching.signals.time_left_s`. ``watch`` is called a few times a second with the best cost
-    that the tasks told with :func:`shorthaul.core.searching.signals.tell_best` (infinite before the first).
+    ``function`` must be a module-level function, and its tasks and answers must pickle. Each task has an equal part of
+    the effort that ``search`` has left: ``unlimited`` where nothing limits it, None for tasks that count no effort. It
+    has its share of the time unless ``shares_time`` is False. Processes are started where they pay: with one worker,
+    one task or little work everything runs here. When the time is up, tasks not yet started are dropped, all but the
+    first; running ones return what they have. After an answer that is ``enough`` (optimal, say) the tasks behind it in
+    ``tasks`` are dropped. ``watch`` is called with the best cost that a task reported (infinite before the first).
 
-    >>> sorted(run_tasks(abs, [-1, 2], search=Search(workers=1)))
-    [(0, 1), (1, 2)]
+    >>> def double(number: int, search: Search) -> int:
+    ...     return 2 * number
+    >>> sorted(run_tasks(double, [1, 2], search=Search(workers=1)))
+    [(0, 2), (1, 4)]
     """
-    if search.cluster is not None:
-        from shorthaul.core.searching.cluster import run_on_cluster
+    effort = unlimited if search.is_unlimited else None
+    if search.effort is not None:
+        effort = max(LEAST_PART, search.left() / max(1, len(tasks)))
+    seen = [float("inf")]
 
-        return run_on_cluster(function, tasks, search=search, watch=watch)
-    if min(search.workers, len(tasks)) <= 1:
-        return _run_here(function, tasks, search)
-    return _run_on_pool(function, tasks, search, watch)
+    def tell(best: float) -> None:
+        seen[0] = min(seen[0], best)
+        if watch is not None:
+            watch(seen[0])
+
+    work = Work(function, tasks, search, effort, enough, tell, unlimited is not None, shares_time)
+    try:
+        if search.cluster is not None and len(tasks) > 1:
+            from shorthaul.core.searching.cluster import ClusterLostError, run_on_cluster
+
+            try:
+                yield from run_on_cluster(work)
+            except ClusterLostError as error:
+                print(f"{error}: what is left to do is done on this machine", file=sys.stderr)
+        workers = min(search.workers, len(work.waiting))
+        if workers > 1:
+            yield from _run_here(work, workers, lambda: _is_worth_a_start(work))
+            if work.waiting and not work.is_over():
+                from shorthaul.core.searching.processes import run_on_processes
+
+                yield from run_on_processes(work, workers)
+        yield from _run_here(work)
+    finally:
+        search.spend(work.spent)
+
+
+def with_its_cluster(search: Search) -> Search:
+    """Return the search once its cluster, if it names one, has answered; raises :class:`InputError` if it does not."""
+    if search.cluster is not None:
+        from shorthaul.core.searching.cluster import connected
+
+        connected(search.cluster, search.workers)
+    return search
+
+
+def slots(search: Search) -> int:
+    """Return how many tasks of ``search`` run at once."""
+    if search.cluster is None:
+        return search.workers
+    from shorthaul.core.searching.cluster import threads
+
+    return threads(search)
+
+
+def _is_worth_a_start(work: Work[TaskT, AnswerT]) -> bool:
+    """True if starting processes takes little beside what is left to do: by its limits, and by what was done here."""
+    waiting, least_s = len(work.waiting), _WORTH * START_S
+    left_s = min(work.search.deadline - time.monotonic(), waiting * (work.effort or float("inf")))
+    if not work.has_answer and (not work.is_counted or (work.effort is not None and work.effort < START_S)):
+        return False  # the first task shows how long they take
+    if work.has_answer:
+        left_s = min(left_s, waiting * (time.monotonic() - work.began) / (len(work.tasks) - waiting))
+    return left_s >= least_s
 
 
 def _run_here(
-    function: Callable[[TaskT], AnswerT], tasks: Sequence[TaskT], search: Search
+    work: Work[TaskT, AnswerT], slots: int = 1, is_enough: Callable[[], bool] = lambda: False
 ) -> Iterator[tuple[int, AnswerT]]:
-    for index, task in enumerate(tasks):
-        if search.expired() and index > 0:
-            return
-        before = CURRENT.set(_Here(search))
-        try:
-            answer = function(task)
-        finally:
-            CURRENT.reset(before)
+    signals = Here(work.search, work.watch)
+    while not is_enough() and (taken := work.take(slots, 0)) is not None:
+        index, allowed = taken
+        search = TaskSearch(allowed, signals)
+        if len(work.tasks) == 1:  # then its own tasks may run beside each other
+            search.workers, search.cluster = work.search.workers, work.search.cluster
+        answer = work.function(work.tasks[index], search)
+        work.note(index, answer, search.work())
         yield index, answer
-
-
-def _run_on_pool(
-    function: Callable[[TaskT], AnswerT],
-    tasks: Sequence[TaskT],
-    search: Search,
-    watch: Callable[[float], None] | None,
-) -> Iterator[tuple[int, AnswerT]]:
-    context = _context()
-    shared = _Shared(search.deadline, context.RawValue("b", 0), context.RawValue("d", float("inf")))
-    workers = min(search.workers, len(tasks))
-    lost: list[int] = []
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(shared,)) as pool:
-        waiting: dict[Future[AnswerT], int] = {pool.submit(function, task): index for index, task in enumerate(tasks)}
-        try:
-            while waiting:
-                done, _ = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in sorted(done, key=lambda item: waiting[item]):
-                    index = waiting.pop(future)
-                    try:
-                        answer = future.result()
-                    except BrokenExecutor:
-                        lost.append(index)
-                        continue
-                    yield index, answer
-                if watch is not None:
-                    watch(shared.best.value)
-                if search.expired():
-                    shared.stopped.value = 1
-                    for future in [item for item in waiting if item.cancel()]:
-                        del waiting[future]
-        finally:
-            shared.stopped.value = 1
-    if lost:
-        print(f"a worker process died; its {len(lost)} tasks are run again, in this process", file=sys.stderr)
-        for at, answer in _run_here(function, [tasks[index] for index in lost], search):
-            yield lost[at], answer
-
-
-def _context() -> multiprocessing.context.BaseContext:
-    # Forking keeps compiled kernels warm in the workers, but is unsafe beside running threads.
-    can_fork = "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
-    return multiprocessing.get_context("fork" if can_fork and threading.active_count() == 1 else "spawn")
-
-
-def _start_worker(shared: _Shared) -> None:
-    CURRENT.set(shared)
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,8 +14,7 @@ from shorthaul.core.document import save_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import ClusterSearchOptions, Search
-from shorthaul.core.searching.signals import time_left_s
+from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
@@ -74,6 +73,7 @@ ItemT = TypeVar("ItemT")
     PlanOptions,
     APPLICATIONS,
     PLANS,
+    searching=TaskSearchOptions,
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def plan(
@@ -351,7 +351,7 @@ def check(
     SweepOptions,
     APPLICATIONS,
     PLANS,
-    searching=ClusterSearchOptions,
+    searching=TaskSearchOptions,
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def sweep(
@@ -387,11 +387,7 @@ def sweep(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
     runs_of = [(strategy, search.seed + number) for strategy in STRATEGIES for number in range(options.seeds)]
-    effort = None if search.effort is None else search.effort / len(runs_of)
-    at_once = len(runs_of) if search.cluster is not None else search.workers
-    tasks = [
-        (problem, *run, effort, -(-(len(runs_of) - number) // at_once), options) for number, run in enumerate(runs_of)
-    ]
+    tasks = [(problem, *run, options) for run in runs_of]
     with search:
         answers = dict(run_tasks(_explore_once, tasks, search=search))
     runs = [(tasks[i][1], tasks[i][2], *answers[i]) for i in sorted(answers)]
@@ -432,11 +428,11 @@ def sweep(
 
 
 def _explore_once(
-    task: tuple[Problem, str, int, float | None, int, SweepOptions],
+    task: tuple[Problem, str, int, SweepOptions], search: Search
 ) -> tuple[tuple[Point, ...], tuple[float, ...]]:
-    """Explore once, in the share of the time that is left for one of so many ``rounds`` of runs."""
-    problem, strategy, seed, effort, rounds, options = task
-    left = time_left_s()
+    """Explore once, and return the front and its hypervolume by generation."""
+    problem, strategy, seed, options = task
+    search.seed = seed
     chosen = PlanOptions(
         strategy=strategy,
         generations=options.generations,
@@ -444,8 +440,7 @@ def _explore_once(
         offspring=options.offspring,
         decoder=options.decoder,
     )
-    limit_s = None if left is None else max(0.05, left / rounds)
-    done = plan(problem, options=chosen, search=Search(seed=seed, workers=1, effort=effort, time_limit_s=limit_s))
+    done = plan(problem, options=chosen, search=search)
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
 

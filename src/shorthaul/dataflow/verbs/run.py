@@ -16,7 +16,7 @@ from shorthaul.core.figure import Figure, Grid, Table
 from shorthaul.core.files.arrays import Column, read_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow.check.replay import check_front
 from shorthaul.dataflow.execution import sobel_filter
@@ -39,6 +39,7 @@ _PICTURE_SIZE = 100
     RunOptions,
     APPLICATIONS,
     PLANS,
+    searching=TaskSearchOptions,
     plan="The plan to execute, a result that holds one, or the path of a file; None: explore some points.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )

@@ -13,7 +13,8 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
@@ -62,7 +63,7 @@ class Point:
         return point
 
 
-@verb(MemoryOptions, CDAGS, PLANS)
+@verb(MemoryOptions, CDAGS, PLANS, searching=TaskSearchOptions)
 def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Plan, MemoryExtra]:
     """Return the smallest budget at which inputs and outputs alone are moved, with a checked schedule at it.
 
@@ -253,7 +254,7 @@ def parse_budgets(text: str, place: str) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-@verb(SweepOptions, CDAGS, PLANS)
+@verb(SweepOptions, CDAGS, PLANS, searching=TaskSearchOptions)
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
 
@@ -322,25 +323,41 @@ def _spread(least: int, most: int, points: int) -> list[int]:
 
 def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Search, *, recompute: bool) -> list[Point]:
     """Return a point per ascending budget: a plan holds for larger budgets too, a bound for smaller ones."""
+    tasks = [_Task(cdag, budget, method, recompute) for budget in budgets]
+    found: dict[int, Point] = {}
+    for number, point in run_tasks(_found, tasks, search=search, unlimited=tuning.STEP_EFFORT / len(tasks)):
+        found[number] = point
+        search.report(best=point.traffic, bound=point.bound, what=f"budget {point.budget}")
     points: list[Point] = []
-    best: tuple[int, str] | None = None
-    for number, budget in enumerate(budgets):
-        if points and search.expired():
-            break
-        share = search.part(1 / (len(budgets) - number), unlimited=tuning.STEP_EFFORT / len(budgets))
-        found = find_plan(Request(cdag, budget, recompute, share), method)
-        report = checked(cdag, found.plan, budget, recompute=recompute)
-        traffic = int(cost_of(report)["traffic"])
-        if best is None or traffic < best[0]:
-            best = traffic, found.method
-        baselines = None
-        if cdag.n <= tuning.MOST_FOR_CURVE:
-            both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
-            first, second = (plan.traffic(cdag.weights) for plan in both)
-            baselines = (first, second)
-        points.append(Point(budget, best[0], found.bound.value, best[1], found.bound.method, "", baselines))
-        search.report(best=best[0], bound=found.bound.value, what=f"budget {budget}")
+    for number in sorted(found):
+        point = found[number]
+        if points and points[-1].traffic <= point.traffic:
+            point = replace(point, traffic=points[-1].traffic, method=points[-1].method)
+        points.append(point)
     return _with_bounds(points)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """One budget of a sweep."""
+
+    cdag: Cdag
+    budget: int
+    method: str
+    recompute: bool
+
+
+def _found(task: _Task, search: Search) -> Point:
+    """Return the point of one budget, its plan checked."""
+    cdag, budget = task.cdag, task.budget
+    found = find_plan(Request(cdag, budget, task.recompute, search), task.method)
+    traffic = int(cost_of(checked(cdag, found.plan, budget, recompute=task.recompute))["traffic"])
+    baselines = None
+    if cdag.n <= tuning.MOST_FOR_CURVE:
+        both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
+        first, second = (plan.traffic(cdag.weights) for plan in both)
+        baselines = (first, second)
+    return Point(budget, traffic, found.bound.value, found.method, found.bound.method, "", baselines)
 
 
 def _with_bounds(points: list[Point]) -> list[Point]:

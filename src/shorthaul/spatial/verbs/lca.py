@@ -15,7 +15,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.check.replay import check_lca
@@ -52,6 +52,7 @@ MESSAGE_WORDS = 4
     TREES,
     TABLES,
     reading=TreeOptions,
+    searching=TaskSearchOptions,
     queries="Pairs of vertices, shape (q, 2); or the path of a file of queries.",
 )
 def lca(

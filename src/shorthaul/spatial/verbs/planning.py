@@ -14,7 +14,7 @@ from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
@@ -132,7 +132,7 @@ def _refined(stored: StoredTree, effort: float | None, search: Search) -> Stored
     return refine(stored, effort, search)
 
 
-@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions)
+@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions, searching=TaskSearchOptions)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search.
 

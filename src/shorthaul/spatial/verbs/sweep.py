@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source, Workloads
-from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.errors import InputError, NoPlanError, unknown_name
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
+from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
 from shorthaul.spatial.bounds.energy import energy_bound
@@ -44,6 +49,8 @@ class _Several(Workloads[Any]):
         return Source(found, found[-1].name, found[-1].digest)
 
 
+#: The directions of a treefix sum.
+_WAYS = ("up", "down")
 _SEVERAL = _Several(list, TREES.cases, TREES.load, TREES.accepted, TREES.convert)
 
 
@@ -84,6 +91,7 @@ def sizes_from_text(text: str) -> list[int]:
     SweepOptions,
     _SEVERAL,
     reading=TreeOptions,
+    searching=TaskSearchOptions,
     workload=f"The tree: {TREES.accepted}; a built-in one without n is made at each of ``sizes``. Or a list of cases.",
 )
 def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None, SweepExtra]:
@@ -112,29 +120,25 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
     orders = _names(options.orders, ORDERS, "--orders")
     curves = _names(options.curves, CURVES, "--curves")
     methods = _names(options.methods, METHODS, "--methods")
-    points: list[SweepPoint] = []
-    lines: dict[str, list[SweepPoint]] = {}
+    tasks: list[_Task] = []
     for source in sources:
         tree = source.workload
-        light_first = positions(tree, "light-first")
-        for curve in curves:
-            for order in orders:
-                expect_time(search)
-                placing = PlacingOptions(order=order, curve=curve)
-                layout, _, named = place(tree, placing, search, light_first)
-                cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
-                bound = energy_bound(tree, layout.grid).value
-                points.append(_point(tree.n, f"{order} + {named}", cost, bound))
-                lines.setdefault(f"{order} + {curve}", []).append(points[-1])
-        for method in methods if options.treefix else ():
-            for direction in ("up", "down"):
-                run = TreefixOptions(direction=direction, method=method, order="light-first", refine=0)
-                result = treefix(tree, options=run, search=search)
-                assert result.cost is not None
-                assert result.bound is not None
-                what = f"treefix {direction}, {method}"
-                points.append(_point(tree.n, what, result.cost, result.bound.value))
-                lines.setdefault(what, []).append(points[-1])
+        tasks += [_Task(tree, curve, tuple(orders)) for curve in curves]
+        tasks += [_Task(tree, *run) for run in itertools.product(methods if options.treefix else (), _WAYS)]
+    # Small trees first where the time may end; else large ones first, so that no worker is idle at the end.
+    turns = sorted(range(len(tasks)), key=lambda at: tasks[at].tree.n, reverse=search.time_limit_s is None)
+    found: dict[int, list[tuple[str, SweepPoint]]] = {}
+    with search:
+        for number, rows in run_tasks(_points, [tasks[at] for at in turns], search=search, shares_time=False):
+            found[turns[number]] = rows
+            search.report(what=f"{len(found)} of {len(tasks)}")
+    points: list[SweepPoint] = []
+    lines: dict[str, list[SweepPoint]] = {}
+    for what, point in itertools.chain.from_iterable(found[at] for at in sorted(found)):
+        points.append(point)
+        lines.setdefault(what, []).append(point)
+    if not points:
+        expect_time(search)
     fits = [
         cast("GrowthFit", {"what": what, **growth_fit(run)})
         for what, run in lines.items()
@@ -152,6 +156,44 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
             views.comparison("All points", points),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """A tree laid out along a curve in several orders, or a treefix sum on it: a method and its direction."""
+
+    tree: Tree
+    how: str
+    what: str | tuple[str, ...]
+
+
+def _points(task: _Task, search: Search) -> list[tuple[str, SweepPoint]]:
+    """Return the points of a task, each with the name of the line that it is on; none if the time is up."""
+    with suppress(NoPlanError):
+        return _runs(task, search) if isinstance(task.what, str) else _placements(task, task.what, search)
+    return []
+
+
+def _placements(task: _Task, orders: Sequence[str], search: Search) -> list[tuple[str, SweepPoint]]:
+    tree, curve = task.tree, task.how
+    light_first = positions(tree, "light-first")
+    points = []
+    for order in orders:
+        expect_time(search)
+        layout, _, named = place(tree, PlacingOptions(order=order, curve=curve), search, light_first)
+        cost, _ = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+        bound = energy_bound(tree, layout.grid).value
+        points.append((f"{order} + {curve}", _point(tree.n, f"{order} + {named}", cost, bound)))
+    return points
+
+
+def _runs(task: _Task, search: Search) -> list[tuple[str, SweepPoint]]:
+    options = TreefixOptions(direction=str(task.what), method=task.how, order="light-first", refine=0)
+    result = treefix(task.tree, options=options, search=search)
+    assert result.cost is not None
+    assert result.bound is not None
+    what = f"treefix {task.what}, {task.how}"
+    return [(what, _point(task.tree.n, what, result.cost, result.bound.value))]
 
 
 def growth_fit(points: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -18,7 +18,7 @@ from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import Figure
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
@@ -143,6 +143,7 @@ def best_method(cycles: dict[str, float]) -> str:
     TREES,
     TABLES,
     reading=TreeOptions,
+    searching=TaskSearchOptions,
     values="One number per vertex, shape (n,) or (n, words); or the path of a NumPy or text file (default: all 1).",
     operator="Any associative operator, in place of ``op``.",
 )

@@ -7,8 +7,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from shorthaul.core.amounts import TOLERANCE, Bound
-from shorthaul.core.search import LEAST_PART, Search
-from shorthaul.core.searching.signals import stop_requested, tell_best, time_left_s
+from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound
@@ -41,7 +40,6 @@ class _Task(NamedTuple):
     number: int
     best: Sequence
     floor: float
-    effort: float | None
     known: dict[Profile, Execution | None]
 
 
@@ -79,18 +77,21 @@ def improve(
     )
     search.report(best=best.latency, bound=bound.value)
     if count > 1 and not bound.is_met_by(best.latency) and not search.expired():
-        effort = None if search.effort is None and search.time_limit_s is not None else search.left() / restarts
-        effort = _default_effort(count) if search.is_unlimited else effort
-        known = groups.granularities.known
+        known, known_best = groups.granularities.known, best.latency
         tasks = [
-            _Task(problem, rules, search.seed, number, best.sequence, bound.value, effort, known)
-            for number in range(restarts)
+            _Task(problem, rules, search.seed, number, best.sequence, bound.value, known) for number in range(restarts)
         ]
         found = dict(
-            run_tasks(_anneal, tasks, search=search, watch=lambda best: search.report(best=best, bound=bound.value))
+            run_tasks(
+                _anneal,
+                tasks,
+                search=search,
+                unlimited=_default_effort(count),
+                enough=lambda solved: bound.is_met_by(solved.latency),
+                watch=lambda told: search.report(best=min(told, known_best), bound=bound.value),
+            )
         )
-        search.spend(sum(spent for _, spent in found.values()))
-        best = min([best, *(found[number][0] for number in sorted(found))], key=lambda candidate: candidate.latency)
+        best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
     return plan_of(groups, steps_of(groups, best.sequence, best.evaluation))
 
 
@@ -104,8 +105,8 @@ def _part(search: Search, amount: float) -> Search:
     return search.part(min(1.0, amount / max(search.left(), 1e-9)), unlimited=amount)
 
 
-def _anneal(task: _Task) -> tuple[Solution, float]:
-    """Return the best solution of one seed, and the effort it took. How many run at once does not change any."""
+def _anneal(task: _Task, search: Search) -> Solution:
+    """Return the best solution of one seed. How many run at once does not change any."""
     groups = Groups(task.problem, task.rules)
     groups.granularities.known.update(task.known)
     start = solution(groups, tuple(1 << operator for operator in task.problem.topological_order))
@@ -113,12 +114,10 @@ def _anneal(task: _Task) -> tuple[Solution, float]:
     assert start is not None, "the search began with this solution"
     assert best is not None, "the search went on with this solution"
     random = Random(f"{task.seed}, {task.number}")
-    left = time_left_s()
-    search = Search(effort=task.effort, time_limit_s=None if left is None else max(left, LEAST_PART))
 
     def is_done(latency: float) -> bool:
-        tell_best(latency)
-        return latency <= task.floor * (1 + TOLERANCE) or stop_requested()
+        search.report(best=latency)
+        return latency <= task.floor * (1 + TOLERANCE) or search.expired()
 
     whole = min(search.left(), _default_effort(len(task.problem.operators)))
     for share, hottest, coldest, from_start in chain(_ROUNDS[task.number % len(_ROUNDS)], cycle(_FURTHER_ROUNDS)):
@@ -131,4 +130,4 @@ def _anneal(task: _Task) -> tuple[Solution, float]:
         best = min(best, found, key=lambda candidate: candidate.latency)
         if groups.tried == tried and not from_start:
             break  # a whole round has met no execution that was new: there is nothing left to find
-    return best, search.spent()
+    return best

@@ -13,7 +13,8 @@ from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPl
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import ClusterSearchOptions, Search
+from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, proven_bound
@@ -82,7 +83,7 @@ def cases() -> tuple[Case[Problem], ...]:
     return CASES
 
 
-@verb(PlanOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
+@verb(PlanOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
 
@@ -286,7 +287,7 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     return replace(cast("Result[Plan, RunExtra]", made), extra={**made.extra, "run": outcome})
 
 
-@verb(SweepOptions, PROBLEMS, PLANS, searching=ClusterSearchOptions)
+@verb(SweepOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the best latency and its bound over a range of capacities, or of bandwidths.
 
@@ -315,16 +316,16 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     with search:
         amounts = _amounts(problem, options)
         machines = [_with_machine(problem, options.over, amount) for amount in amounts]
-        found: list[_Found] = []
-        for number, machine in enumerate(machines):
-            search.report(what=f"{options.over} {amounts[number]:g}")
-            found.append(_planned(machine, rules, search.part(1 / (len(machines) - number))))
-            if search.interrupted:
-                break
+        answers: dict[int, _Found] = {}
+        for number, answer in run_tasks(_planned, [(machine, rules) for machine in machines], search=search):
+            answers[number] = answer
+            search.report(what=f"{options.over} {amounts[number]:g}: latency {answer.latency:g}")
+        done = sorted(answers)
+        machines, found = [machines[number] for number in done], [answers[number] for number in done]
         _take_over(machines, found, rules)
         points = [
-            cast("SweepPoint", {options.over: amount, **_point(machine, rules, item)})
-            for amount, machine, item in zip(amounts, machines, found, strict=False)
+            cast("SweepPoint", {options.over: amounts[number], **_point(machine, rules, item)})
+            for number, machine, item in zip(done, machines, found, strict=True)
         ]
         return Result(
             kind=_KIND,
@@ -350,7 +351,8 @@ class _Found:
         return math.inf if cost is None else cost["latency"]
 
 
-def _planned(problem: Problem, rules: Rules, search: Search) -> _Found:
+def _planned(task: tuple[Problem, Rules], search: Search) -> _Found:
+    problem, rules = task
     try:
         result = plan(problem, options=PlanOptions(rules=rules.name), search=search)
     except InfeasibleError:
