@@ -33,15 +33,37 @@ def beside(kernels: ModuleType, name: str) -> ModuleType:
 
 
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    cost_kernels, price_kernels = beside(kernels, "cost_kernels"), beside(kernels, "price_kernels")
     profile, machine = some_profile(rng)
-    made = cost_kernels.Costs(*kernel_arguments(profile, machine))
-    w, h, k = (rng.integers(1, 13, 40) for _ in range(3))
-    peak, latency, steps, values = np.empty(40), np.empty(40), np.empty(40), np.empty(25)
-    price_kernels.peaks(made, w, h, k, peak)
-    price_kernels.prices(made, w, h, k, latency, steps)
-    price_kernels.classes(made, int(w[0]), int(h[0]), int(k[0]), values)
-    return peak, latency, steps, values
+    made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
+    price_kernels = beside(kernels, "price_kernels")
+    return [price_kernels.floor(made, *map(int, rng.integers(1, 13, 3))) for _ in range(40)]
+
+
+def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    profile, machine = some_profile(rng)
+    made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
+    walked = kernels.Orders(made, *profile.mixed_axes)
+    found = []
+    for _ in range(6):
+        w, h, k = map(int, rng.integers(1, 13, 3))
+        kernels.set_size(walked, w, h, k)
+        tiles = rng.permutation(-(-profile.height // h) * -(-profile.width // w))
+        found += [kernels.follow(walked, tiles), kernels.isolated(walked), walked.peak]
+        found.append(
+            kernels.walk(walked, bool(rng.integers(2)), bool(rng.integers(2)), *map(int, rng.integers(0, 3, 2)))
+        )
+    return found
+
+
+def granularity(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    profile, machine = some_profile(rng)
+    made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
+    w, h, k = profile.width, profile.height, max(1, profile.k_limit)
+    limits = np.array([w, h, k, int(rng.integers(8)), int(rng.integers(8))])
+    choices, line = kernels.Choices(made, limits, 1e6, 3), kernels.Choices(made, limits, 1e6, 1)
+    lengths = [np.unique(rng.integers(1, most + 1, 5)) for most in (w, h, k)]
+    kernels.search(choices, line, *lengths, np.array([0.5, 1.0, 1.5]))
+    return choices.count, choices.w, choices.h, choices.k, choices.latency
 
 
 def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -63,6 +85,8 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
     ("shorthaul.tensor.cost_model.price_kernels", costs),
+    ("shorthaul.tensor.cost_model.order_kernels", orders),
+    ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
 ]
 

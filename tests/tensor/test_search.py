@@ -24,7 +24,7 @@ from shorthaul.tensor.search.sequence import evaluate, plan_of, steps_of
 def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
     """Random walks through the search's moves; wherever the search sees a plan, the replay sees the same plan."""
     rules = RULES[name]
-    seen = exact = retained = recomputed = 0
+    seen = retained = recomputed = 0
     for seed in range(30):
         problem = random_problem(np.random.default_rng(seed), operators=7)
         groups = Groups(problem, rules)
@@ -39,16 +39,12 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
             latency, steps = found.latency, steps_of(groups, sequence, found)
             checked = replay(problem, plan_of(groups, steps), rules)
             assert not checked.violations
-            # Slices that coincide by chance make the replay cheaper, which a remark says of the subgraph's claim.
-            assert checked.cost["latency"] <= latency * (1 + 1e-9)
-            if not checked.remarks:
-                assert checked.cost["latency"] == pytest.approx(latency, rel=1e-6)
-                exact += 1
+            assert not checked.remarks
+            assert checked.cost["latency"] == pytest.approx(latency, rel=1e-9)
             seen += 1
             retained += any(step.retained for step in steps)
             recomputed += sum(len(list(bits(step.operators))) for step in steps) > len(problem.operators)
     assert seen > 150
-    assert exact > seen / 2
     assert retained > 25
     assert recomputed > 10
 

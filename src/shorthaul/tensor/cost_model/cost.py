@@ -1,21 +1,18 @@
-"""The latency of a subgraph in closed form, at any granularity.
+"""The latency of a subgraph in closed form, at any granularity and in any order of its tiles.
 
 The checker (:mod:`shorthaul.tensor.check.replay`) replays every step instead and shares no code with this.
-
-Where slices of one tensor follow the tile and the reduction step along one axis (:attr:`Profile.is_mixed`), they
-coincide by chance in some steps; the classes take them as distinct, which is never cheaper than the replay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shorthaul.tensor.cost_model import cost_kernels, price_kernels
+from shorthaul.tensor.cost_model import cost_kernels, order_kernels
 from shorthaul.tensor.cost_model.profile import Profile
+from shorthaul.tensor.cost_model.traversal import Traversal
 from shorthaul.tensor.model import Machine
 from shorthaul.tensor.plan import Granularity
 
@@ -23,60 +20,34 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class StepCosts:
-    """Latencies of the tiles of one profile at one granularity.
-
-    ``first[m, i, j]`` is the time of the first step of a tile entered by move ``m`` (first of all, from a tile of
-    another row and column, along its row, along its column), in an interior row (i = 0) or the last one (i = 1), an
-    interior column (j = 0) or the last one (j = 1); ``rest[i, j]`` the time of all its other steps; ``peak`` the
-    largest working set, in elements; ``rows`` and ``columns`` the number of tiles along the axes, ``steps`` the steps
-    of one tile. No order of the tiles takes less than ``floor``.
-    """
-
-    first: Floats
-    rest: Floats
-    peak: float
-    rows: int
-    columns: int
-    steps: int
-    floor: float
-
-    def total(self, moves: Floats) -> float:
-        """Return the latency of the subgraph; ``moves[m, i, j]`` counts the tiles of each class and move."""
-        return float((self.first * moves).sum() + (self.rest * moves.sum(axis=0)).sum())
-
-    def isolated(self) -> float:
-        """Return the latency of an order that reuses nothing between tiles."""
-        down, across = np.array([self.rows - 1, 1]), np.array([self.columns - 1, 1])
-        return float(((self.first[0] + self.rest) * np.multiply.outer(down, across)).sum())
-
-
 class Costs:
-    """The costs of one profile on one machine."""
+    """The costs of one profile on one machine, as the replay finds them, at the granularity last set."""
 
     def __init__(self, profile: Profile, machine: Machine) -> None:
-        self._kernel = cost_kernels.Costs(*kernel_arguments(profile, machine))
+        self.kernel = cost_kernels.Costs(*kernel_arguments(profile, machine))
+        rows, columns = profile.mixed_axes
+        self._orders = order_kernels.Orders(self.kernel, rows, columns)
 
-    def peaks(self, w: Integers, h: Integers, k: Integers) -> Floats:
-        """Return the largest working set of each granularity ``(w[g], h[g], k[g])``."""
-        peak = np.empty(len(w))
-        price_kernels.peaks(self._kernel, w, h, k, peak)
-        return peak
+    def at(self, size: Granularity) -> None:
+        """Take a granularity, whether it fits or not."""
+        order_kernels.set_size(self._orders, size.w, size.h, size.k)
 
-    def prices(self, w: Integers, h: Integers, k: Integers) -> tuple[Floats, Floats]:
-        """Return the latency of the better plain serpentine (infinite if it does not fit) and the steps, by size."""
-        latency, steps = np.empty(len(w)), np.empty(len(w))
-        price_kernels.prices(self._kernel, w, h, k, latency, steps)
-        return latency, steps
+    def follow(self, order: Integers | None) -> float:
+        """Return the latency of an order of the tiles, row by row if it is None."""
+        return order_kernels.follow(self._orders, np.empty(0, np.int64) if order is None else order)
 
-    def at(self, size: Granularity) -> StepCosts:
-        """Return the costs at one granularity, whether it fits or not."""
-        values = np.empty(25)
-        price_kernels.classes(self._kernel, size.w, size.h, size.k, values)
-        rows, columns, steps = (int(value) for value in values[21:24])
-        first, rest = values[:16].reshape(4, 2, 2), values[16:20].reshape(2, 2)
-        return StepCosts(first, rest, float(values[20]), rows, columns, steps, float(values[24]))
+    def walk(self, order: Traversal) -> float:
+        """Return the latency of a regular order."""
+        return order_kernels.walk(self._orders, order.by_columns, order.turns, order.lines, order.within)
+
+    def isolated(self) -> float:
+        """Return the latency where nothing is reused between tiles."""
+        return order_kernels.isolated(self._orders)
+
+    @property
+    def peak(self) -> float:
+        """The largest working set; known once an order was followed."""
+        return float(self._orders.peak)
 
 
 def kernel_arguments(

@@ -33,3 +33,7 @@ cdef class Costs:
 cdef void settle(Costs costs, long long w, long long h, long long k) noexcept nogil
 cdef double peak_of(Costs costs) noexcept nogil
 cdef void evaluate(Costs costs) noexcept nogil
+cdef bint evaluate_within(Costs costs, double limit) noexcept nogil
+cdef bint asked(Costs costs, long long group, long long step) noexcept nogil
+cdef double charge(Costs costs, Py_ssize_t c, long long tall, long long wide, long long step) noexcept nogil
+cdef bint same_reduction(Costs costs, Py_ssize_t one, Py_ssize_t other) noexcept nogil

@@ -34,6 +34,8 @@ from cython.cimports.shorthaul.tensor.cost_model.cost_constants import (
     WIDTH,
 )
 
+INF = cython.declare(cython.double, float("inf"))
+
 
 @cython.final
 @cython.cclass
@@ -132,7 +134,8 @@ def _code(costs: Costs, code: cython.longlong, group: cython.longlong, tiles: cy
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _asked(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython.bint:
+def asked(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython.bint:
+    """True if the sinks of ``group`` ask for something in ``step``."""
     if group == LAST:
         return step == costs.steps - 1
     return step < costs.steps_of[group]
@@ -141,7 +144,7 @@ def _asked(costs: Costs, group: cython.longlong, step: cython.longlong) -> cytho
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _part(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython.longlong:
+def part_of(costs: Costs, group: cython.longlong, step: cython.longlong) -> cython.longlong:
     """Return how much of its reduction a sink of ``group`` does in ``step``."""
     return min(costs.k, costs.reductions[group] - step * costs.k)
 
@@ -195,13 +198,13 @@ def _size(
 ) -> cython.longlong:
     """Return the elements of a slice in ``step``, 0 where nobody asks for it or another slice is the same."""
     other: cython.Py_ssize_t
-    if not _asked(costs, costs.loads[GROUP, s], step):
+    if not asked(costs, costs.loads[GROUP, s], step):
         return 0
     for other in range(costs.loads[BEGIN, s], s):
         if (
             costs.l_er[other] == costs.l_er[s]
             and costs.l_ec[other] == costs.l_ec[s]
-            and _asked(costs, costs.loads[GROUP, other], step)
+            and asked(costs, costs.loads[GROUP, other], step)
         ):
             return 0
     rows = costs.loads[HEIGHT, s]
@@ -209,11 +212,11 @@ def _size(
     if costs.loads[ROWS, s] == TILE:
         rows = tall
     elif costs.loads[ROWS, s] == STEP:
-        rows = _part(costs, costs.loads[GROUP, s], step)
+        rows = part_of(costs, costs.loads[GROUP, s], step)
     if costs.loads[COLUMNS, s] == TILE:
         columns = wide
     elif costs.loads[COLUMNS, s] == STEP:
-        columns = _part(costs, costs.loads[GROUP, s], step)
+        columns = part_of(costs, costs.loads[GROUP, s], step)
     return rows * columns * costs.loads[NUMBER, s]
 
 
@@ -246,15 +249,16 @@ def peak_of(costs: Costs) -> cython.double:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _charge(
+def charge(
     costs: Costs, c: cython.Py_ssize_t, tall: cython.longlong, wide: cython.longlong, step: cython.longlong
 ) -> cython.double:
+    """Return the time that a charge takes in ``step``, 0 where nobody asks for it."""
     group: cython.longlong = costs.charges[GROUP, c]
     part: cython.longlong = 0
-    if not _asked(costs, group, step):
+    if not asked(costs, group, step):
         return 0.0
     if group != LAST:
-        part = _part(costs, group, step)
+        part = part_of(costs, group, step)
     rows = cython.cast(cython.double, costs.charges[HEIGHT, c])
     columns = cython.cast(cython.double, costs.charges[WIDTH, c])
     if costs.charges[ROWS, c] == TILE:
@@ -280,7 +284,8 @@ def _charge(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _same_reduction(costs: Costs, one: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.bint:
+def same_reduction(costs: Costs, one: cython.Py_ssize_t, other: cython.Py_ssize_t) -> cython.bint:
+    """True if two charges of one operator cover the same part of its reduction."""
     step: cython.Py_ssize_t = one
     if costs.charges[REDUCTION, one] == costs.charges[REDUCTION, other]:
         return True
@@ -299,14 +304,14 @@ def _compute(costs: Costs, tall: cython.longlong, wide: cython.longlong, step: c
     earlier: cython.Py_ssize_t
     total: cython.double = 0.0
     for c in range(costs.base.shape[0]):
-        costs.times[c] = _charge(costs, c, tall, wide, step)
+        costs.times[c] = charge(costs, c, tall, wide, step)
         for earlier in range(costs.charges[BEGIN, c], c):
             if (
                 costs.times[c] > 0
                 and costs.times[earlier] > 0
                 and costs.c_er[c] == costs.c_er[earlier]
                 and costs.c_ec[c] == costs.c_ec[earlier]
-                and _same_reduction(costs, c, earlier)
+                and same_reduction(costs, c, earlier)
             ):
                 costs.times[earlier] = max(costs.times[earlier], costs.times[c])
                 costs.times[c] = 0.0
@@ -336,7 +341,7 @@ def _survivors(costs: Costs) -> cython.void:
         moves = 0
         for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
             if (
-                _asked(costs, costs.loads[GROUP, other], costs.steps - 1)
+                asked(costs, costs.loads[GROUP, other], costs.steps - 1)
                 and costs.l_er[other] != STEP
                 and costs.l_ec[other] != STEP
                 and _covers(costs, other, s)
@@ -362,7 +367,7 @@ def _later_loads(costs: Costs, tall: cython.longlong, wide: cython.longlong, ste
         there = False
         for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
             there = there or (
-                _asked(costs, costs.loads[GROUP, other], step - 1)
+                asked(costs, costs.loads[GROUP, other], step - 1)
                 and costs.l_er[other] != STEP
                 and costs.l_ec[other] != STEP
                 and _covers(costs, other, s)
@@ -407,15 +412,40 @@ def _tile(costs: Costs, c: cython.Py_ssize_t) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def evaluate(costs: Costs) -> cython.void:
-    """Evaluate the tiles of all classes that occur, at the granularity that was set."""
+def evaluate_within(costs: Costs, limit: cython.double) -> cython.bint:
+    """Evaluate the tiles of all classes; False, and no more than one class, where the latency is above ``limit``."""
     c: cython.Py_ssize_t
+    like: cython.Py_ssize_t
     move: cython.Py_ssize_t
     _survivors(costs)
     for c in range(4):
-        if costs.count[c] > 0:
-            _tile(costs, c)
-        else:
+        if costs.count[c] <= 0:
             costs.rest[c] = 0.0
             for move in range(4):
                 costs.first[4 * move + c] = 0.0
+            continue
+        # A class that is not clipped along an axis is the one inside of that axis.
+        like = c
+        if like % 2 == 1 and costs.wide[1] == costs.wide[0] and costs.count[like - 1] > 0:
+            like -= 1
+        if like >= 2 and costs.tall[1] == costs.tall[0] and costs.count[like - 2] > 0:
+            like -= 2
+        if like == c:
+            _tile(costs, c)
+        else:
+            costs.rest[c] = costs.rest[like]
+            for move in range(4):
+                costs.first[4 * move + c] = costs.first[4 * move + like]
+        if c == 0:
+            least = costs.rest[0] + min(costs.first[4 * ALONG_ROW], costs.first[4 * ALONG_COLUMN])
+            if costs.count[0] * least > limit:
+                return False
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def evaluate(costs: Costs) -> cython.void:
+    """Evaluate the tiles of all classes that occur, at the granularity that was set."""
+    evaluate_within(costs, INF)

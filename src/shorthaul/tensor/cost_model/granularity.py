@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shorthaul.tensor.cost_model import granularity_kernels
 from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.profile import Profile
-from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Serpentine, moves_of
+from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, SERPENTINES, Traversal
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
 
@@ -20,10 +22,13 @@ Integers = NDArray[np.int64]
 _CUTS: Final = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 64, 128)
 #: Steps of one subgraph that a replay still follows in seconds; more only where nothing else fits, up to the second.
 _MOST_STEPS: Final = (1 << 21, 10**9)
-#: Tiles above which the order is not written out.
+#: Tiles above which the order is not written out, and above which few orders are tried.
 _MOST_TILES: Final = 1 << 18
+_FEW_TILES: Final = 1 << 12
 #: Granularities that are refined after the first pass.
 _REFINED: Final = 3
+#: Lengths worth a try around one, where not all are tried.
+_FACTORS: Final = np.geomspace(0.5, 2, 129)
 
 
 class Execution(NamedTuple):
@@ -31,7 +36,7 @@ class Execution(NamedTuple):
 
     latency: float
     granularity: Granularity
-    order: Serpentine | None
+    order: Traversal | None
 
 
 class Granularities:
@@ -64,26 +69,20 @@ class Granularities:
     def _search(self, profile: Profile) -> Execution | None:
         if profile.held >= self.machine.capacity and (profile.loads or profile.shared_loads or profile.stored):
             return None
-        limits = self._limits(profile)
         costs = Costs(profile, self.machine)
-        best = self._evaluate(profile, costs, *self._largest_that_fit(profile, costs, limits))
-        if best is None:
-            return None
-        latency, choices = best
-        chosen = choices[0]
-        for choice in choices:
-            centre = choice
-            for axis in (2, 0, 1, 2):
-                if limits[axis] == 1 or (axis == 2 and not profile.reductions):
-                    continue
-                values = _line(centre[axis], limits[axis])
-                line = [values if i == axis else np.full(len(values), centre[i]) for i in range(3)]
-                found = self._evaluate(profile, costs, *line)
-                if found is not None:
-                    centre = found[1][0]
-                    if found[0] < latency:
-                        latency, chosen = found[0], centre
-        return self._finish(profile, costs, Granularity(*chosen))
+        w, h, k = self._limits(profile)
+        prologues = (profile.left_prologue, profile.right_prologue) if self.rules.prologues_are_whole else (0, 0)
+        limits = np.array([w, h, k, *prologues], dtype=np.int64)
+        cuts = _cuts(profile.width, w), _cuts(profile.height, h)
+        depths = _depths(profile.reductions, k, self.machine.native_width)
+        for most in _MOST_STEPS:
+            choices = granularity_kernels.Choices(costs.kernel, limits, most, _REFINED)
+            line = granularity_kernels.Choices(costs.kernel, limits, most, 1)
+            granularity_kernels.search(choices, line, *cuts, depths, _FACTORS)
+            if choices.count:
+                sizes = [Granularity(choices.w[n], choices.h[n], choices.k[n]) for n in range(choices.count)]
+                return self._ordered(profile, costs, sizes)
+        return None
 
     def _limits(self, profile: Profile) -> tuple[int, int, int]:
         """Return the largest granularity that the rules allow and that makes a difference."""
@@ -92,92 +91,65 @@ class Granularities:
             return w, h, k
         return min(w, self.machine.native_width), min(h, self.machine.native_height), min(k, self.machine.native_width)
 
-    def _largest_that_fit(
-        self, profile: Profile, costs: Costs, limits: tuple[int, int, int]
-    ) -> tuple[Integers, Integers, Integers]:
-        """Return granularities on the border of what fits: for many widths and depths the largest heights, and so on.
+    def _ordered(self, profile: Profile, costs: Costs, sizes: list[Granularity]) -> Execution:
+        """Return the execution with the best order, at any of these granularities, which fit."""
+        if profile.is_mixed:
+            sizes = self._coinciding(profile, sizes)
+        best: Execution | None = None
+        for size in dict.fromkeys(sizes):
+            costs.at(size)
+            rows, columns = -(-profile.height // size.h), -(-profile.width // size.w)
+            for order in self._orders(profile, size, rows * columns):
+                latency = costs.walk(order) if order is not None else self._default(costs)
+                if costs.peak <= self.machine.capacity and (best is None or latency < best.latency * (1 - 1e-12)):
+                    best = Execution(latency, size, order)
+        assert best is not None, "the granularities fit"
+        return best._replace(granularity=self._called(profile, best.granularity))
 
-        The working set grows convexly with the height of a tile: where the chord meets the capacity, the tile fits.
-        """
-        w_limit, h_limit, k_limit = limits
-        widths, heights = _cuts(profile.width, w_limit), _cuts(profile.height, h_limit)
-        depths = _depths(profile.reductions, k_limit, self.machine.native_width)
-        w, k = (grid.ravel() for grid in np.meshgrid(widths, depths, indexing="ij"))
-        found = [(w, fitting, k) for fitting in self._fitting(costs, w, k, h_limit, heights, is_height=True)]
-        h, k = (grid.ravel() for grid in np.meshgrid(heights, depths, indexing="ij"))
-        found += [(fitting, h, k) for fitting in self._fitting(costs, h, k, w_limit, widths, is_height=False)]
-        w, h, k = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-        return w, h, k
+    def _default(self, costs: Costs) -> float:
+        return costs.isolated() if self.rules.default_order_flushes else costs.follow(None)
 
-    def _fitting(
-        self, costs: Costs, across: Integers, k: Integers, limit: int, even: Integers, *, is_height: bool
-    ) -> Iterator[Integers]:
-        """Yield the largest length that fits, and the largest one that cuts the axis evenly."""
+    def _orders(self, profile: Profile, size: Granularity, tiles: int) -> Iterable[Traversal | None]:
+        if tiles == 1 or tiles > _MOST_TILES:
+            return (None,)
+        if tiles > _FEW_TILES:
+            return (None, *PLAIN)
+        if profile.is_mixed:
+            return (None, *ALL)
+        is_clipped = profile.height % size.h or profile.width % size.w
+        return (None, *SERPENTINES) if is_clipped else (None, *PLAIN)
 
-        def peak(length: int) -> NDArray[np.float64]:
-            along = np.full_like(k, length)
-            w, h = (across, along) if is_height else (along, across)
-            return costs.peaks(w, h, k)
+    def _coinciding(self, profile: Profile, sizes: list[Granularity]) -> list[Granularity]:
+        """Return the granularities, and beside the first those whose steps are as long as its tiles."""
+        w_most, h_most, k_most = self._limits(profile)
+        prologue = max(profile.left_prologue, profile.right_prologue) if self.rules.prologues_are_whole else 0
+        most = max(_MOST_STEPS[0], *(_steps(profile, size) for size in sizes))
+        w, h, k = sizes[0].w, sizes[0].h, sizes[0].k
+        by_rows, by_columns = profile.mixed_axes
+        others = [(w, h, h), (w, k, k)] * by_rows + [(w, h, w), (k, h, k)] * by_columns
+        found = [*sizes]
+        found += [
+            Granularity(*other)
+            for other in others
+            if other[0] <= w_most and other[1] <= h_most and prologue <= other[2] <= k_most
+        ]
+        return [size for size in found if _steps(profile, size) <= most]
 
-        low, high = peak(1), peak(limit)
-        room = np.maximum(self.machine.capacity - low, 0)
-        length = 1 + np.floor((limit - 1) * np.minimum(room / np.maximum(high - low, 1e-9), 1.0)).astype(np.int64)
-        yield length
-        if limit > 1:
-            yield even[np.searchsorted(even, length, side="right") - 1]
-
-    def _evaluate(
-        self, profile: Profile, costs: Costs, w: Integers, h: Integers, k: Integers
-    ) -> tuple[float, list[tuple[int, int, int]]] | None:
-        """Return the best latency and the best granularities, best first; of equal ones the largest."""
-        price, steps = costs.prices(w, h, k)
-        fits = np.isfinite(price) & self._allowed(profile, w, h, k)
-        for most in _MOST_STEPS:
-            if (fits & (steps <= most)).any():
-                fits &= steps <= most
-                break
-        else:
-            return None
-        latency = np.where(fits, price, np.inf)
-        ranked = np.lexsort((-(w * h * k), np.round(latency, 6)))[:_REFINED]
-        chosen = [(int(w[i]), int(h[i]), int(k[i])) for i in ranked if np.isfinite(latency[i])]
-        return float(latency[ranked[0]]), chosen
-
-    def _allowed(self, profile: Profile, w: Integers, h: Integers, k: Integers) -> NDArray[np.bool_]:
-        """Return where the rule on Pointwise operators that feed a MatMul is kept."""
-        allowed = np.ones(len(k), dtype=np.bool_)
+    def _called(self, profile: Profile, size: Granularity) -> Granularity:
+        """Return the granularity as the rule on Pointwise operators wants it called: a whole tile may be longer."""
         if not self.rules.prologues_are_whole:
-            return allowed
-        sides = (
-            (profile.left_prologue, w, profile.width, self.machine.native_width),
-            (profile.right_prologue, h, profile.height, self.machine.native_height),
-        )
-        for reduction, tile, length, most in sides:
-            # A tile as long as the output may be called longer.
-            wide = tile >= min(length, reduction) if reduction <= most else False
-            allowed &= (k >= reduction) | wide
-        return allowed
-
-    def _finish(self, profile: Profile, costs: Costs, size: Granularity) -> Execution:
-        """Return the execution with the best traversal order for one granularity."""
-        steps = costs.at(size)
-        rows, columns = steps.rows, steps.columns
-        if self.rules.prologues_are_whole:
-            w = max(size.w, profile.left_prologue) if size.k < profile.left_prologue else size.w
-            h = max(size.h, profile.right_prologue) if size.k < profile.right_prologue else size.h
-            size = Granularity(w, h, size.k)
-        best = Execution(steps.isolated(), size, None)
-        if rows * columns == 1 or rows * columns > _MOST_TILES:
-            return best
-        clipped = profile.height % size.h or profile.width % size.w
-        for serpentine in ALL if clipped and rows * columns <= 1 << 12 else PLAIN:
-            moves = moves_of(serpentine.order(rows, columns), rows, columns)
-            latency = steps.total(moves)
-            if latency < best.latency * (1 - 1e-12):
-                best = Execution(latency, size, serpentine)
-        return best
+            return size
+        w = max(size.w, profile.left_prologue) if size.k < profile.left_prologue else size.w
+        h = max(size.h, profile.right_prologue) if size.k < profile.right_prologue else size.h
+        return Granularity(w, h, size.k)
 
 
+def _steps(profile: Profile, size: Granularity) -> int:
+    longest = max(profile.reductions, default=1)
+    return -(-profile.height // size.h) * -(-profile.width // size.w) * -(-longest // size.k)
+
+
+@cache
 def _cuts(length: int, limit: int) -> Integers:
     """Return lengths of tiles up to ``limit``, ascending from 1: those that cut the axis evenly, and powers of two.
 
@@ -191,6 +163,7 @@ def _cuts(length: int, limit: int) -> Integers:
     return values[values <= limit].astype(np.int64)
 
 
+@cache
 def _depths(lengths: tuple[int, ...], limit: int, native: int) -> Integers:
     """Return lengths of reduction steps: evenly cut, powers of two, multiples of the native one."""
     if not lengths:
@@ -200,12 +173,3 @@ def _depths(lengths: tuple[int, ...], limit: int, native: int) -> Integers:
         fewest = -(-length // limit)
         values |= {-(-length // (fewest * cut)) for cut in _CUTS}
     return np.array(sorted(value for value in values if 1 <= value <= limit), dtype=np.int64)
-
-
-def _line(value: int, limit: int) -> Integers:
-    """Return every length up to ``limit`` where those are few, otherwise those around ``value``."""
-    if limit <= 256:
-        return np.arange(1, limit + 1, dtype=np.int64)
-    around = np.unique(np.clip(np.round(value * np.geomspace(0.5, 2, 129)).astype(np.int64), 1, limit))
-    nearby = np.clip(np.arange(value - 32, value + 33), 1, limit)
-    return np.unique(np.concatenate([around, nearby]))

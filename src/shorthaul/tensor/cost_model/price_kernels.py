@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cython
 from cython.cimports.shorthaul.tensor.cost_model.cost_constants import ALONG_COLUMN, ALONG_ROW, START
-from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, peak_of, settle
+from cython.cimports.shorthaul.tensor.cost_model.cost_kernels import Costs, evaluate, settle
 
 INF = cython.declare(cython.double, float("inf"))
 
@@ -80,54 +80,8 @@ def any_order(costs: Costs) -> cython.double:
     return total + max(rows, columns) + max(0.0, start)
 
 
-def peaks(
-    costs: Costs,
-    w: cython.const_longlong[::1],
-    h: cython.const_longlong[::1],
-    k: cython.const_longlong[::1],
-    peak: cython.double[::1],
-) -> None:
-    """Write the largest working set of each granularity."""
-    with cython.nogil:
-        for g in range(w.shape[0]):
-            settle(costs, w[g], h[g], k[g])
-            peak[g] = peak_of(costs)
-
-
-def prices(
-    costs: Costs,
-    w: cython.const_longlong[::1],
-    h: cython.const_longlong[::1],
-    k: cython.const_longlong[::1],
-    latency: cython.double[::1],
-    steps: cython.double[::1],
-) -> None:
-    """Write the latency of the better plain serpentine, infinite where it does not fit, and the steps."""
-    with cython.nogil:
-        for g in range(w.shape[0]):
-            settle(costs, w[g], h[g], k[g])
-            steps[g] = cython.cast(cython.double, costs.rows) * costs.columns * costs.steps
-            if peak_of(costs) <= costs.capacity:
-                evaluate(costs)
-                latency[g] = min(serpentine(costs, False), serpentine(costs, True))
-            else:
-                latency[g] = INF
-
-
-def classes(
-    costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong, values: cython.double[::1]
-) -> None:
-    """Write ``first`` (16), ``rest`` (4), peak, rows, columns, steps and the bound on all orders of one granularity."""
-    i: cython.Py_ssize_t
-    with cython.nogil:
-        settle(costs, w, h, k)
-        evaluate(costs)
-        for i in range(16):
-            values[i] = costs.first[i]
-        for i in range(4):
-            values[16 + i] = costs.rest[i]
-        values[20] = peak_of(costs)
-        values[21] = costs.rows
-        values[22] = costs.columns
-        values[23] = costs.steps
-        values[24] = any_order(costs)
+def floor(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longlong) -> float:
+    """Return the bound on all orders at one granularity, for a profile of which no slices coincide by chance."""
+    settle(costs, w, h, k)
+    evaluate(costs)
+    return float(any_order(costs))

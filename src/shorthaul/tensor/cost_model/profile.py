@@ -83,17 +83,20 @@ class Profile:
     held: int
 
     @property
-    def is_mixed(self) -> bool:
-        """True if slices of one tensor follow the tile and the reduction step along one axis.
+    def mixed_axes(self) -> tuple[bool, bool]:
+        """True for rows, and for columns, if slices of one tensor follow the tile and the reduction step along them.
 
-        They coincide in some steps only, which the step classes of :mod:`shorthaul.tensor.cost_model.cost` do not see.
+        They coincide in some steps only, which classes of steps do not see.
         """
         groups: list[tuple[Load, ...] | tuple[Charge, ...]] = [*self.shared_loads]
         groups += [charges for _, charges in self.shared_charges]
-        return any(
-            {TILE, STEP} <= {slice_.rows for slice_ in group} or {TILE, STEP} <= {slice_.columns for slice_ in group}
-            for group in groups
-        )
+        rows = any({TILE, STEP} <= {slice_.rows for slice_ in group} for group in groups)
+        return rows, any({TILE, STEP} <= {slice_.columns for slice_ in group} for group in groups)
+
+    @property
+    def is_mixed(self) -> bool:
+        """True if slices of one tensor coincide by chance along some axis."""
+        return any(self.mixed_axes)
 
 
 class Demands(NamedTuple):
