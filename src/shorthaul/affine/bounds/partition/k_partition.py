@@ -25,6 +25,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import islpy as isl
 import sympy
@@ -40,7 +41,7 @@ _SET = isl.dim_type.set
 BAND = "x_band"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """Instances of one statement; ``order`` says which of its dimensions each coordinate of the common space is."""
 
@@ -49,6 +50,17 @@ class Part:
     paths: tuple[Path, ...]
     order: tuple[int, ...]
 
+    @cached_property
+    def levels(self) -> tuple[tuple[isl.UnionMap, ...], ...]:
+        """The levels of every family's path, on the instances of this part."""
+        domain = as_union(self.domain)
+        return tuple(tuple(level.intersect_domain(domain) for level in path.levels) for path in self.paths)
+
+    @cached_property
+    def vertices(self) -> tuple[isl.UnionSet, ...]:
+        """The vertices of every family's path, all levels."""
+        return tuple(_united(level.range() for level in levels) for levels in self.levels)
+
     def embedding(self, rows: Sequence[Sequence[int]]) -> isl.UnionMap:
         """Return the instances mapped by the integer matrix ``rows`` acting on the common space."""
         names = [f"x{at}" for at in range(len(self.order))]
@@ -56,10 +68,6 @@ class Part:
         values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, placed, strict=True)) for row in rows]
         text = f"{{ {self.statement}[{', '.join(names)}] -> [{', '.join(values) or '0'}] }}"
         return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(as_union(self.domain))
-
-    def level(self, family: int, at: int) -> isl.UnionMap:
-        """Return one level of one family's path, on the instances of this part."""
-        return self.paths[family].levels[at].intersect_domain(as_union(self.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +205,7 @@ def _with_own_starts(part: Part) -> Part:
         if not path.is_chain or len(path.levels) > 1:
             continue
         own = isl.UnionSet.from_set(part.domain).universe()
-        elsewhere = part.level(family, 0).subtract_range(own)
+        elsewhere = part.levels[family][0].subtract_range(own)
         others = [vertices_of((part,), other) for other in range(len(paths)) if other != family]
         if all(elsewhere.range().intersect(item).is_empty() for item in others):
             continue
@@ -213,11 +221,14 @@ def _placed(part: Part, family: int) -> Subspace:
 
 def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
     """Return every vertex of the family's paths, all levels."""
-    sets = [part.level(family, at).range() for part in parts for at in range(len(part.paths[family].levels))]
-    result = sets[0]
-    for item in sets[1:]:
-        result = result.union(item)
-    return result.coalesce()
+    return _united(part.vertices[family] for part in parts)
+
+
+def _united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
+    first, *others = sets
+    for item in others:
+        first = first.union(item)
+    return first.coalesce()
 
 
 def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...] | None:
@@ -248,11 +259,9 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
 
 def _without(part: Part, family: int, vertices: isl.UnionSet) -> Part:
     """Return the part less the instances whose path of the family touches ``vertices``."""
-    touched = None
-    for at in range(len(part.paths[family].levels)):
-        level = part.level(family, at).intersect_range(vertices).domain()
-        touched = level if touched is None else touched.union(level)
-    assert touched is not None
+    if part.vertices[family].intersect(vertices).is_empty():
+        return part
+    touched = _united(level.intersect_range(vertices).domain() for level in part.levels[family])
     domain = part.domain
     for item in sets_of(touched):
         domain = domain.subtract(item)
@@ -288,8 +297,8 @@ def _fold(parts: Sequence[Part], family: int) -> int | None:
     for part in parts:
         classifier = part.embedding(rows)
         union = None
-        for at in range(len(part.paths[family].levels)):
-            level = part.level(family, at).reverse().apply_range(classifier)
+        for reads in part.levels[family]:
+            level = reads.reverse().apply_range(classifier)
             union = level if union is None else union.union(level)
         assert union is not None
         if not union.is_single_valued():
@@ -308,7 +317,7 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
     sources = spare = None
     for part in parts:
         for family, path in enumerate(part.paths):
-            last = part.level(family, len(path.levels) - 1)
+            last = part.levels[family][-1]
             if path.is_chain:
                 within = last.intersect(_earlier(part, family))
                 starting = last.subtract(within)
@@ -360,7 +369,7 @@ def _earlier(part: Part, family: int) -> isl.UnionMap:
     if not part.paths[family].summed:
         return translation(part, part.paths[family])
     domain = as_union(part.domain)
-    return part.level(family, 0).intersect_range(domain).subtract(domain.identity())
+    return part.levels[family][0].intersect_range(domain).subtract(domain.identity())
 
 
 def translation(part: Part, path: Path) -> isl.UnionMap:
@@ -445,7 +454,7 @@ def _off_diagonal(part: Part) -> Part:
         one, other = part.paths[a], part.paths[b]
         if one.is_chain or other.is_chain or len(one.levels) + len(other.levels) > 2:
             continue
-        meeting = part.level(a, 0).apply_range(part.level(b, 0).reverse())
+        meeting = part.levels[a][0].apply_range(part.levels[b][0].reverse())
         for item in sets_of(meeting.intersect(meeting.reverse()).domain()):
             if thickness(item) < len(part.order):
                 part = Part(part.statement, part.domain.subtract(item).coalesce(), part.paths, part.order)
@@ -455,7 +464,7 @@ def _off_diagonal(part: Part) -> Part:
 def _mirrored(part: Part, a: int, b: int) -> bool:
     """True if unordered pairs of what a and b read determine the instance, and slices share no vertex."""
     step()
-    first, second = part.level(a, 0), part.level(b, 0)
+    first, second = part.levels[a][0], part.levels[b][0]
     dimensions = len(part.order)
     kernel_a, kernel_b = part.paths[a].kernel, part.paths[b].kernel
     together = span([*kernel_a, *kernel_b])

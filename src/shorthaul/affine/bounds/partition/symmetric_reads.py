@@ -93,7 +93,7 @@ def _far(part: Part, o: int, b: int, sign: int) -> isl.Set:
 def _mirror(plain: Partition, shared: int, o: int, b: int) -> bool:
     """True if a vertex of the shared family is read by (o, b) of one part only with (b, o) of the other one."""
     first, second = (
-        part.level(shared, 0).reverse().apply_range(part.embedding([_UNIT[o], _UNIT[b]])) for part in plain.parts
+        part.levels[shared][0].reverse().apply_range(part.embedding([_UNIT[o], _UNIT[b]])) for part in plain.parts
     )
     swap = isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, "{ [o, b] -> [b, o] }")
     return bool(first.reverse().apply_range(second).is_subset(swap))
@@ -108,6 +108,6 @@ def _convex_steps(plain: Partition, chain: int) -> bool:
         basics = part.domain.coalesce().get_basic_sets()
         if len(basics) != 1 or basics[0].dim(isl.dim_type.div):
             return False
-        if not translation(part, part.paths[chain]).is_subset(part.level(chain, 0)):
+        if not translation(part, part.paths[chain]).is_subset(part.levels[chain][0]):
             return False
     return True
