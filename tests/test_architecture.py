@@ -248,4 +248,11 @@ def test_importing_shorthaul_is_light() -> None:
 
 def test_the_command_line_starts_light() -> None:
     loaded = modules_after("import shorthaul.cli.app")
-    assert not {"numpy", "scipy", "ortools", "islpy", "sympy", "plotly"} & loaded
+    assert not {"numpy", "scipy", "ortools", "islpy", "sympy", "plotly", "rich"} & loaded
+    assert not {name for name in loaded if name.startswith("shorthaul.")} - {
+        "shorthaul.cli",
+        "shorthaul.cli.app",
+        "shorthaul.core",
+        "shorthaul.core.lazy",
+        "shorthaul.core.version",
+    }

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import typer.main
-
-from shorthaul.cli.app import app
+from shorthaul.cli.app import SUMMARIES, command
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = {path.stem: path.read_text() for path in sorted(DOCS.glob("*.md")) if path.stem != "glossary"}
@@ -29,9 +27,10 @@ REPLACED = {"makespan": "latency or period", "scratchpad size": "capacity", "tim
 def helps() -> dict[str, str]:
     """Every help text of the command line."""
     texts = {}
-    for engine, group in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
-        for name, command in getattr(group, "commands", {"": group}).items():
-            words = [command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params)]
+    for engine in SUMMARIES:
+        group = command(engine)
+        for name, verb in getattr(group, "commands", {"": group}).items():
+            words = [verb.help or "", *(getattr(parameter, "help", None) or "" for parameter in verb.params)]
             texts[f"{engine} {name}"] = "\n".join(words)
     return texts
 

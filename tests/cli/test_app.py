@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.commands import shorthaul
 
+from shorthaul.cli.app import SUMMARIES, command
 from shorthaul.core.document import digest
 
 
@@ -18,6 +19,13 @@ def test_version_and_help() -> None:
     assert shown.returncode == 0
     for engine in ("pebble", "affine", "tensor", "dataflow", "spatial", "report", "doctor"):
         assert engine in shown.stdout
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_the_list_of_commands_says_what_each_says_of_itself(name: str) -> None:
+    assert SUMMARIES[name] in " ".join((command(name).help or "").split())
+    assert "..." not in SUMMARIES[name]
+    assert len(SUMMARIES[name]) <= 64  # else a terminal of 80 columns cuts it
 
 
 def test_a_mistyped_command_names_the_nearest() -> None:
@@ -40,10 +48,10 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["--help", "pebble plan --help", "tensor cases"])
-def test_a_reader_that_goes_away_ends_quietly(command: str) -> None:
+@pytest.mark.parametrize("called", ["--help", "pebble plan --help", "tensor cases"])
+def test_a_reader_that_goes_away_ends_quietly(called: str) -> None:
     # The reader is gone before the first line is written.
-    line = f"{sys.executable} -m shorthaul {command} | true; echo ${{PIPESTATUS[0]}}"
+    line = f"{sys.executable} -m shorthaul {called} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
 

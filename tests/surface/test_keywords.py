@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import shorthaul
-from shorthaul.cli.app import app
+from shorthaul.cli.app import command as command_of
 from shorthaul.core.verbs import Verb
 
 ROOT = Path(__file__).parents[2]
@@ -61,9 +61,7 @@ OF_LOOP_NESTS = {"size", "function"}
 
 @pytest.mark.parametrize(("engine", "name", "made"), VERBS, ids=[f"{engine} {name}" for engine, name, _ in VERBS])
 def test_keywords_are_the_flags(engine: str, name: str, made: Verb) -> None:
-    import typer.main
-
-    command: Any = typer.main.get_command(app).commands[engine].commands[name]  # type: ignore[attr-defined]
+    command: Any = command_of(engine).commands[name]
     words = {word.name for word in made.keywords()} - {"search", "options"}
     flags = {parameter.name for parameter in command.params} - (OF_THE_COMMAND - words)
     if engine == "pebble":

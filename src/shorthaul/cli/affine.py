@@ -10,7 +10,7 @@ import typer
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import group, verb
 
 if TYPE_CHECKING:
     from shorthaul.affine.model import Program
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
 
-app = typer.Typer(no_args_is_help=True, help="Data-movement lower bounds for C loop nests, with their proof.")
+app = group("Data-movement lower bounds for C loop nests, with their proof.")
 
 Input = Annotated[
     str, typer.Argument(metavar="INPUT", help="A C file with '#pragma scop', or a built-in kernel such as gemm.")

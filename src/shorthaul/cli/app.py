@@ -1,30 +1,56 @@
-"""The command ``shorthaul``: one group per engine, and what spans them."""
+"""The command ``shorthaul``: one group per engine, and what spans them. Each is imported when it is called."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
-import typer
+import typer.main
+from typer.core import TyperGroup
 
-from shorthaul.cli import affine, convert, dataflow, demo, doctor, pebble, report, spatial, tensor
 from shorthaul.core.version import VERSION
+
+#: What the list of commands says of each; the module of the same name has the command.
+SUMMARIES = {
+    "pebble": "Load / store schedules for any DAG on a small fast memory.",
+    "affine": "Data-movement lower bounds for C loop nests, with their proof.",
+    "tensor": "Operator graphs scheduled on a scratchpad accelerator.",
+    "dataflow": "Streaming networks mapped to heterogeneous many-cores.",
+    "spatial": "Trees on a grid of processors, and algorithms that run there.",
+    "report": "Draw result documents as one self-contained HTML file.",
+    "convert": "Rewrite a file in another format; the suffixes decide.",
+    "demo": "Run the main job of every engine and draw one report.",
+    "doctor": "Say what is installed, what is compiled and what is missing.",
+}
+
+
+def command(name: str) -> Any:
+    """Return the command of this name, imported."""
+    return typer.main.get_command(import_module(f"shorthaul.cli.{name}").app)
+
+
+class Commands(TyperGroup):
+    """The commands by name: a line of help each, until one is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands.update({name: TyperGroup(name=name, help=text) for name, text in SUMMARIES.items()})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that ``args`` name, imported."""
+        if args and args[0] in SUMMARIES:
+            self.commands[args[0]] = command(args[0])
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="shorthaul",
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="How little data has to move, a plan that moves that little, and a check of any plan.",
 )
-for _name, _group in (
-    ("pebble", pebble.app),
-    ("affine", affine.app),
-    ("tensor", tensor.app),
-    ("dataflow", dataflow.app),
-    ("spatial", spatial.app),
-):
-    app.add_typer(_group, name=_name)
-for _module in (report, convert, demo, doctor):
-    _module.register(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -8,22 +8,20 @@ from typing import Annotated
 import typer
 
 from shorthaul.bridges.operator_network import NetworkOptions
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import single, verb
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the top level of the command line."""
-    verb(app, "convert")(convert)
+app = single()
 
 
+@verb(app, "convert")
 def convert(
     source: Annotated[Path, typer.Argument(help="The file to read.")],
     target: Annotated[Path, typer.Argument(help="The file to write; its suffix names the format.")],
     accelerator: AcceleratorOptions,
     network: NetworkOptions,
 ) -> None:
-    """Rewrite a file of the field in shorthaul's format, or the other way round; the suffixes decide."""
+    """Rewrite a file in another format; the suffixes decide."""
     from shorthaul.bridges.conversion import convert as convert_file
 
     print(f"{convert_file(source, target, accelerator, network)}: {target}")

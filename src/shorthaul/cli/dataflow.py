@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import group, verb
 from shorthaul.dataflow.options import (
     BoundOptions,
     CheckOptions,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shorthaul.core.cases import Source
     from shorthaul.core.result import Result
 
-app = typer.Typer(no_args_is_help=True, help="Streaming networks mapped to heterogeneous many-cores.")
+app = group("Streaming networks mapped to heterogeneous many-cores.")
 
 Input = Annotated[
     str,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import single, verb
 from shorthaul.core.errors import InputError
 
 #: What the demo runs; every input is built in.
@@ -24,15 +24,14 @@ JOBS = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the top level of the command line."""
-    verb(app, "demo")(demo)
+app = single()
 
 
+@verb(app, "demo")
 def demo(
     folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for results and report.")] = Path("out"),
 ) -> None:
-    """Run the main job of every engine and draw the results as one HTML report."""
+    """Run the main job of every engine and draw one report."""
     from shorthaul.core.document import load_json, write_text
     from shorthaul.report.html import render
     from shorthaul.report.text import print_table

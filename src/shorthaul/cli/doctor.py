@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import single, verb
 from shorthaul.core.version import VERSION
 
 REQUIRED = (
@@ -37,15 +37,14 @@ OPTIONAL = {
 PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the top level of the command line."""
-    verb(app, "doctor")(doctor)
+app = single()
 
 
+@verb(app, "doctor")
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say which versions are installed, whether kernels are compiled, and how to get what is missing."""
+    """Say what is installed, what is compiled and what is missing."""
     rows = [*_versions(), *_kernels(), *_programs()]
     missing = [name for kind, name, state, _ in rows if kind == "required" and state == "missing"]
     if json:

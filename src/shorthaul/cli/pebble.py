@@ -10,7 +10,7 @@ import typer
 
 from shorthaul.bridges.loop_nest import LoopNestOptions
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
     BoundOptions,
     CheckOptions,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shorthaul.pebble.model import Cdag
     from shorthaul.pebble.plan import Plan
 
-app = typer.Typer(no_args_is_help=True, help="Load / store schedules for computation DAGs on a small fast memory.")
+app = group("Load / store schedules for any DAG on a small fast memory.")
 
 Input = Annotated[
     str,

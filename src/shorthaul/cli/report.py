@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import single, verb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from shorthaul.core.figure import Figure
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the top level of the command line."""
-    verb(app, "report")(report)
+app = single()
 
 
+@verb(app, "report")
 def report(
     results: Annotated[list[Path], typer.Argument(help="Result documents, from --result FILE or --json.")],
     peak: Annotated[

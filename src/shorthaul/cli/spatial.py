@@ -11,7 +11,7 @@ import typer
 from shorthaul.cli.endings import answering_by
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
 from shorthaul.cli.output import finish, from_result
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import group, verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from shorthaul.spatial.model import Tree
     from shorthaul.spatial.plan import Layout, PlanExtra, RunExtra, VertexTable
 
-app = typer.Typer(
-    no_args_is_help=True, help="Trees laid out on a grid of processors, and the algorithms that run there."
-)
+app = group("Trees on a grid of processors, and algorithms that run there.")
 
 TreeArgument = Annotated[
     str,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
 if TYPE_CHECKING:
     from shorthaul.core.result import Result
     from shorthaul.tensor.plan import Plan
 
-app = typer.Typer(no_args_is_help=True, help="Operator graphs scheduled on a scratchpad accelerator.")
+app = group("Operator graphs scheduled on a scratchpad accelerator.")
 
 Input = Annotated[
     str,

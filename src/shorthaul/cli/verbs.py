@@ -16,6 +16,16 @@ from shorthaul.cli.flags import describe, expanded_flags
 from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError
 
 
+def group(summary: str) -> typer.Typer:
+    """Return the commands of an engine. Help is plain text: it is there at once, and can be searched."""
+    return typer.Typer(help=summary, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
+def single() -> typer.Typer:
+    """Return what holds one verb that spans the engines."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
 def verb(app: typer.Typer, name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a function as the verb ``name`` of ``app``.
 
