@@ -238,7 +238,7 @@ def rates() -> None:
         row["CP_SAT_TIME"] = solver.spent() * tuning.CP_SAT_TIME / (cpu() - used)
         population = PlanOptions(generations=50, population=400, polish_effort=0)
         used, exploring = cpu(), Search(workers=1)
-        explore(instance, decoder, population, exploring, lower=(0, 0, 0), fingerprint="")
+        explore(instance, decoder, population, exploring, lower=(0, 0, 0))
         pairs = 50 * (400 + population.offspring) ** 2
         decoding_s = exploring.spent() - pairs / tuning.RANKED_PAIRS
         row["RANKED_PAIRS"] = pairs / (cpu() - used - decoding_s)

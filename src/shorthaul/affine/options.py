@@ -42,7 +42,10 @@ class PlanOptions:
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
     evaluations: int | None = option(
-        None, "How many tiled orders are replayed at most (default: up to 200, fewer for large sizes).", least=1
+        None,
+        "How many tiled orders are replayed at most (default: up to 200, fewer for large sizes).",
+        least=1,
+        free=True,
     )
 
     def __post_init__(self) -> None:

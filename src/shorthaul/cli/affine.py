@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags
 from shorthaul.cli.verbs import group, verb
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: SearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: PlanSearchFlags, output: Output) -> None:
     """Find a tiled order of all statement instances that needs few loads at given sizes."""
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
 
     result = planning.plan(source, options=options, search=search.search())
-    if not output.json:
+    if not output.json and result.extra:
         upper = result.extra["upper"]
         print(f"order: {result.extra['tiling']}")
         print(f"loads in program order: {result.extra['program_order_loads_words']:,}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import group, verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -36,7 +36,7 @@ Input = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: TaskSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Explore mappings and schedules: the Pareto front of period, footprint and core cost."""
     from shorthaul.dataflow.verbs.planning import plan as find
 

@@ -13,7 +13,15 @@ import typer
 from shorthaul.core.document import expect_writable
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import flag_name, option
-from shorthaul.core.search import Progress, Search, SearchOptions, TaskSearchOptions, process_start
+from shorthaul.core.search import (
+    PlanSearchOptions,
+    Progress,
+    Search,
+    SearchOptions,
+    TaskPlanSearchOptions,
+    TaskSearchOptions,
+    process_start,
+)
 from shorthaul.core.searching.tasks import with_its_cluster
 
 
@@ -64,6 +72,24 @@ class SearchFlags(SearchOptions):
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskSearchFlags(TaskSearchOptions):
     """A search in tasks, whose clock starts with the process, and that shows its progress."""
+
+    def search(self) -> Search:
+        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
+        return with_its_cluster(self.make(Progress(), process_start()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanSearchFlags(PlanSearchOptions):
+    """A search for a plan, which a journal keeps."""
+
+    def search(self) -> Search:
+        """Return the search."""
+        return self.make(Progress(), process_start())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TaskPlanSearchFlags(TaskPlanSearchOptions):
+    """A search in tasks for a plan, which a journal keeps."""
 
     def search(self) -> Search:
         """Return the search; raises :class:`InputError` if its cluster cannot be used."""

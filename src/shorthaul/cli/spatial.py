@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.cli.endings import answering_by
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import group, verb
 from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
@@ -36,7 +36,9 @@ def _load(text: str, options: TreeOptions, search: Search) -> Source[Tree]:
 
 
 @verb(app, "plan")
-def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: TaskSearchFlags, output: Output) -> None:
+def plan(
+    tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: TaskPlanSearchFlags, output: Output
+) -> None:
     """Lay a tree out on a grid so that neighbours are close."""
     search = flags.search()
     from shorthaul.core.document import write_bytes
@@ -51,7 +53,8 @@ def plan(tree: TreeArgument, read: TreeOptions, options: PlanOptions, flags: Tas
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
-    _print_plan(result, output)
+    if result.extra:
+        _print_plan(result, output)
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
 
 

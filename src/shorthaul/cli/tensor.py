@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
@@ -30,7 +30,7 @@ PlanFile = Annotated[
 
 
 @verb(app, "plan")
-def plan(workload: Input, options: PlanOptions, search: TaskSearchFlags, output: Output) -> None:
+def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, output: Output) -> None:
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor.verbs import planning
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from shorthaul.core.document import digest, read_bytes
 from shorthaul.core.errors import InputError, unknown_name
 
 OptionsT = TypeVar("OptionsT")
@@ -32,13 +33,17 @@ def option(
     most: float | None = None,
     flags: tuple[str, ...] = (),
     form: PythonForm | None = None,
+    free: bool = False,
 ) -> Any:
     """Return a dataclass field that is also a command-line flag.
 
     ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included), ``flags`` replaces the flag
-    made from the field's name, ``form`` is what Python callers may give in place of text.
+    made from the field's name, ``form`` is what Python callers may give in place of text. One that is ``free`` may be
+    another where a search is resumed: a plan is as good with it as without.
     """
-    metadata = {"help": help, "choices": choices, "least": least, "most": most, "flags": flags, "form": form}
+    metadata = {
+        "help": help, "choices": choices, "least": least, "most": most, "flags": flags, "form": form, "free": free
+    }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -120,6 +125,16 @@ NAMES = PythonForm("Sequence[str]", _listed)
 SIZES = PythonForm("Mapping[str, int]", _assigned)
 #: Text such as ``750x994``, given as a pair.
 EXTENT = PythonForm("tuple[int, int]", _crossed)
+
+
+def fixed(options: Any) -> dict[str, Any]:
+    """Return the options that decide what is asked, as JSON: those that are not free, files by their content."""
+    given = {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)
+        if not field.metadata.get("free")
+    }
+    return {name: digest(read_bytes(value)) if isinstance(value, Path) else value for name, value in given.items()}
 
 
 def validate(options: Any) -> None:

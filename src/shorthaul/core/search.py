@@ -8,14 +8,17 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from shorthaul.core.searching.journal import Journal
 
 #: The least effort (or seconds) of a part, so that each does something.
 LEAST_PART = 0.02
@@ -43,9 +46,13 @@ class Progress:
         self._next = FIRST_PROGRESS_S
         self._open = False
 
+    def is_due(self, elapsed_s: float) -> bool:
+        """True if it is time for a line."""
+        return self._enabled and elapsed_s >= self._next
+
     def show(self, elapsed_s: float, best: float | None, bound: float | None, what: str) -> None:
         """Print the state of the search, if it is time to."""
-        if not self._enabled or elapsed_s < self._next:
+        if not self.is_due(elapsed_s):
             return
         self._next = elapsed_s + (0.2 if self._live else PLAIN_PROGRESS_S)
         columns = [f"{elapsed_s:7.1f} s", f"best {_number(best)}", f"bound {_number(bound)}"]
@@ -96,6 +103,9 @@ class Search:
         cluster: str | None = None,
         progress: Progress | None = None,
         started: float | None = None,
+        journal: Path | None = None,
+        resume: Path | None = None,
+        is_command: bool = False,
     ) -> None:
         if effort is not None and not 0 < effort < 1e9:
             raise InputError("is not a usable effort", place="--effort", value=effort, allowed="numbers above 0")
@@ -121,6 +131,14 @@ class Search:
         self._kept_back_s = 0.0
         self._progress = progress
         self._previous: dict[int, object] = {}
+        self._is_command = is_command
+        self._is_aside = self._has_begun = False
+        #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
+        self.journal_file, self.resumed_file = journal, resume
+        self.journal: Journal | None = None
+        self.resumed: Any = None
+        #: The best plan so far: its cost, and itself or a function that makes it.
+        self.kept: tuple[float, Any] | None = None
 
     @property
     def interrupted(self) -> bool:
@@ -176,6 +194,64 @@ class Search:
         part._whole = self
         return part
 
+    def aside(self) -> Search:
+        """Return this search as that of something else, such as a part of the problem: its best is not ours."""
+        part = self.part(1.0)
+        part._is_aside = True
+        return part
+
+    def keep(self, cost: float, plan: Any) -> None:
+        """Keep a plan that is complete, if it is the best so far: in the journal, if there is one.
+
+        A function makes it at once or when it is wanted; by then it may have become a better one.
+
+        >>> search = Search()
+        >>> search.begin()
+        >>> search.keep(3, "a plan")
+        >>> search.part(0.5).keep(4, lambda: "a worse one")
+        >>> search.kept
+        (3, 'a plan')
+        """
+        whole = self._answering()
+        if whole is None or (whole.kept is not None and whole.kept[0] <= cost):
+            return
+        whole.kept = cost, plan
+        whole._note(cost, plan)
+
+    def _note(self, cost: float, plan: Any) -> None:
+        """Take note of a plan that is the best so far."""
+        if self.journal is not None:
+            self.journal.note(cost, plan)
+
+    @property
+    def keeps(self) -> bool:
+        """True if :meth:`keep` keeps plans here."""
+        return self._answering() is not None
+
+    def start(self) -> Any:
+        """Return the plan that the search goes on from, None if it begins anew."""
+        whole = self._answering()
+        return None if whole is None else whole.resumed
+
+    def best(self) -> Any:
+        """Return the best plan that was kept, None if there is none."""
+        whole = self._answering()
+        if whole is None or whole.kept is None:
+            return None
+        plan = whole.kept[1]
+        return plan() if callable(plan) else plan
+
+    def _answering(self) -> Search | None:
+        """Return the search whose answer this one is about: itself, one that it is a part of, or None."""
+        search: Search | None = self
+        while search is not None and not search._has_begun:
+            search = None if search._is_aside else search._whole
+        return search
+
+    def begin(self) -> None:
+        """Begin the search for one answer: from here on, :meth:`keep` keeps it, here and in parts of this search."""
+        self._has_begun, self.kept, self.resumed = True, None, None
+
     def within(self, effort: float) -> Search:
         """Return a part that spends at most this effort, which is counted even where only the clock limits this one.
 
@@ -210,6 +286,8 @@ class Search:
         while search is not None:
             if search._stopped or (search.effort is not None and search._spent >= search.effort):
                 return True
+            if search.journal is not None:
+                search.journal.write()
             search = search._whole
         return time.monotonic() >= self.deadline
 
@@ -220,11 +298,18 @@ class Search:
         return np.random.default_rng(self.seed)
 
     def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:
-        """Tell the progress line where the search stands."""
+        """Tell the progress line where the search stands; with a journal, it shows what is in there."""
+        if self._is_aside:
+            best = bound = None
         if self._whole is not None:
             self._whole.report(best=best, bound=bound, what=what)
-        if self._progress is not None:
-            self._progress.show(self.elapsed_s(), best, bound, what)
+        if self._progress is None or not self._progress.is_due(self.elapsed_s()):
+            return
+        if self.journal is not None:
+            if not self.journal.write() and not self.journal.has_failed:
+                return
+            best = self.journal.shown(best)
+        self._progress.show(self.elapsed_s(), best, bound, what)
 
     def __enter__(self) -> Search:
         if threading.current_thread() is threading.main_thread():
@@ -276,6 +361,8 @@ class SearchOptions:
             cluster=getattr(self, "cluster", None),
             progress=progress,
             started=started,
+            journal=getattr(self, "journal", None),
+            resume=getattr(self, "resume", None),
         )
 
 
@@ -287,6 +374,26 @@ class TaskSearchOptions(SearchOptions):
     cluster: str | None = option(
         None, "Run on a Dask cluster instead: the scheduler's address, or 'local' (extra [cluster])."
     )
+
+
+_JOURNAL: Final = "Keep the best plan so far in this file, as it is found."
+_RESUME: Final = "Go on from the best plan in this journal, and keep better ones there too unless --journal is given."
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSearchOptions(SearchOptions):
+    """A search for a plan, which a journal keeps."""
+
+    journal: Path | None = option(None, _JOURNAL)
+    resume: Path | None = option(None, _RESUME)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPlanSearchOptions(TaskSearchOptions):
+    """A search in tasks for a plan, which a journal keeps."""
+
+    journal: Path | None = option(None, _JOURNAL)
+    resume: Path | None = option(None, _RESUME)
 
 
 def process_start() -> float:

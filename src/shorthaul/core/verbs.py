@@ -6,16 +6,21 @@ import dataclasses
 import functools
 import inspect
 import os
+import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
 
+from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
-from shorthaul.core.errors import InputError, unknown_name
-from shorthaul.core.options import chosen
-from shorthaul.core.result import PlanFile, Result
+from shorthaul.core.check import CheckReport
+from shorthaul.core.document import digest
+from shorthaul.core.errors import InputError, NoPlanError, unknown_name
+from shorthaul.core.options import chosen, fixed
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import PlanFile, Result, Status
 from shorthaul.core.search import Search, SearchOptions
 from shorthaul.core.searching.tasks import with_its_cluster
 
@@ -53,6 +58,24 @@ class Plans(Generic[PlanT, T]):
             return self.load(Path(path if isinstance(path, str) else os.fsdecode(path)), workload)
         allowed = f"a {self.model.__name__}, a result that holds one, or the path of a file with one"
         raise InputError("is no plan", place="plan", value=given, allowed=allowed)
+
+    def packed(self, plan: Any, workload: T) -> bytes:
+        """Return what a search keeps, the plan or more, as the bytes of a file."""
+        with tempfile.TemporaryDirectory(prefix="shorthaul-") as folder:
+            path = Path(folder) / "plan.npz"
+            self.save(path, plan, workload)
+            return path.read_bytes()
+
+    def answered(self, kept: Any, workload: T) -> PlanT | None:  # noqa: ARG002 -- what an engine keeps may need it
+        """Return the plan in what a search kept, None if there is none in it."""
+        return cast("PlanT", kept)
+
+    def unpacked(self, data: bytes, workload: T) -> Any:
+        """Return what :meth:`packed` packed; raises :class:`InputError` if it is of another form."""
+        with tempfile.TemporaryDirectory(prefix="shorthaul-") as folder:
+            path = Path(folder) / "plan.npz"
+            path.write_bytes(data)
+            return self.load(path, workload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +182,15 @@ def verb(
     *,
     reading: type[Any] | None = None,
     searching: type[SearchOptions] | None = SearchOptions,
+    replay: Callable[[T, Any, Any], CheckReport] | None = None,
     **described: str,
 ) -> Callable[[FunctionT], FunctionT]:
     """Make a function a public verb: keywords with types, checked, and listed in its docstring.
 
     The function's own parameters are its workload, what else the verb works on, and ``**keywords``. It is called with
     the workload as a :class:`Source`, the plan read, and ``options`` and ``search`` as keywords: see :func:`asked`.
-    ``described`` says what its own parameters are.
+    ``replay``, called with workload, plan and options, checks the plan of a journal; ``described`` says what the
+    function's own parameters are.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -191,7 +216,12 @@ def verb(
             named = given.pop("plan", getattr(picked, "plan", None))
             if plans is not None and (named is not None or needs_plan):
                 given["plan"] = plans.read(named, workload)
-            result = function(source, options=picked, search=search, **given)
+            run = functools.partial(function, source, options=picked, search=search, **given)
+            if replay is None or plans is None or source is None:
+                result = run()
+            else:
+                asked = _asked(function, source, [picked, reading_options], given)
+                result = _kept(run, source, search, asked, plans, lambda plan: replay(workload, plan, picked), picked)
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
             return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, workload))
@@ -202,6 +232,60 @@ def verb(
         return cast("FunctionT", call)
 
     return decorate
+
+
+def _kept(
+    run: Callable[[], Any],
+    source: Source[T],
+    search: Search,
+    asked: Mapping[str, Any],
+    plans: Plans[Any, T],
+    check: Callable[[Any], CheckReport],
+    options: Any,
+) -> Any:
+    """Run a verb that searches for a plan: with its journal, and with the plan kept where the verb ends without."""
+    search.begin()
+    try:
+        if search.journal_file is None and search.resumed_file is None:
+            return run()
+        from shorthaul.core.searching.journal import journaled
+
+        workload = source.workload
+        pack, unpack = (lambda plan: plans.packed(plan, workload)), (lambda data: plans.unpacked(data, workload))
+        with journaled(search, asked, pack, unpack, check):
+            return run()
+    except (MemoryError, NoPlanError):
+        kept = None if search.best() is None else plans.answered(search.best(), source.workload)
+        if kept is None:
+            raise
+    report = check(kept)
+    if report.cost is None:
+        raise NoPlanError("no plan found before the search ended")
+    proof = "Costs are not negative; the search ended before a better bound was derived."
+    engine = str(asked["command"]).partition(" ")[0]
+    return Result(
+        f"shorthaul/{engine}-result",
+        Status.FEASIBLE,
+        cost=report.cost,
+        bound=Bound(next(iter(report.cost)), 0, "none", proof),
+        check=report,
+        plan=kept,
+        provenance=provenance(str(asked["command"]), options=options, source=source, search=search),
+    )
+
+
+def _asked(
+    function: Callable[..., Any], source: Source[Any] | None, options: Sequence[Any], given: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return what a verb is asked, as a journal names it."""
+    engine = function.__module__.split(".")[1]
+    others = {name: digest(repr(value)) for name, value in given.items() if value is not None}
+    chosen_ = {name: value for group in options for name, value in fixed(group).items()}
+    return {
+        "command": f"{engine} {function.__name__}",
+        "input": "" if source is None else source.digest or digest(repr(source.workload)),
+        "options": {**chosen_, **others},
+    }
 
 
 def asked(

@@ -58,8 +58,9 @@ class PlanOptions(Decoding):
         "NSGA-II took); 0: none.",
         least=0,
         most=1e6,
+        free=True,
     )
-    generations: int = option(1000, "Generations of NSGA-II.", least=0, most=10**7)
+    generations: int = option(1000, "Generations of NSGA-II.", least=0, most=10**7, free=True)
     population: int = option(100, "Individuals kept.", least=2, most=10**5)
     offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
     crossover: float = option(0.95, "How often two parents are recombined.", least=0, most=1)
@@ -67,9 +68,9 @@ class PlanOptions(Decoding):
     max_cost: float | None = option(None, "Most core cost of a point.", least=0)
     max_footprint: int | None = option(None, "Most bytes of all buffers of a point.", least=0)
     bind: str | None = option(None, "Actors that stay on a core, as in gray=p3,sink=p5.", form=_BINDING)
-    front: int = option(400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5)
-    checkpoint: Path | None = option(None, "Write the state of the search here now and then, and at the end.")
-    resume: Path | None = option(None, "Go on from this checkpoint.")
+    front: int = option(
+        400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
+    )
 
     def __post_init__(self) -> None:
         validate(self)

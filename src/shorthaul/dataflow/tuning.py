@@ -27,8 +27,6 @@ SOLVED_TASKS = 5e3
 DECODING_STEPS_AT_ONCE = 3_000_000
 #: Individuals of the first generation that are decoded between two looks at what is left.
 DECODED_AT_ONCE = 16
-#: Generations between two checkpoints. Not measured.
-CHECKPOINT_GENERATIONS = 500
 #: Orders that the multi-start decoder tries. Not measured: more than 23 were not tried.
 ORDERS_TRIED = 23
 #: Share of the effort, or of the time limit, for polishing.

@@ -38,7 +38,7 @@ class PlanOptions:
     budget: int | None = option(
         None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
     )
-    method: str = option("auto", "How to plan.", choices=METHODS)
+    method: str = option("auto", "How to plan.", choices=METHODS, free=True)
     recompute: bool = option(False, "Allow values to be computed more than once.")
 
     def __post_init__(self) -> None:

@@ -72,7 +72,7 @@ def _computed_bound(request: Request, plan: Plan, *, share: float = tuning.BOUND
     if request.cdag.n <= tuning.MOST_FOR_EXACT:  # the whole is searched afterwards: more adds next to nothing
         most = tuning.BOUND_EFFORT
         share = min(share, most / max(request.search.left(), most))
-    search = request.search.part(share, unlimited=most)
+    search = request.search.part(share, unlimited=most).aside()
     goal = plan.traffic(request.cdag.weights)
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
 
@@ -162,8 +162,8 @@ def _composition(request: Request) -> Found:
         """Return the plan of a module by the method that suits it."""
         if as_forest(part) is not None:
             return tree_cuts.plan(part, budget, search=search).plan
-        inner = Request(part, budget, request.recompute, search)
-        return _annealed(inner, _quick(inner), search).plan
+        inner = Request(part, budget, request.recompute, search.aside())
+        return _annealed(inner, _quick(inner), inner.search).plan
 
     found = composition.plan(request.cdag, request.budget, search=search, planner=module)
     return Found(found, "composition", algorithmic_bound(request.cdag))
@@ -288,6 +288,9 @@ def _quick(request: Request) -> Found:
     """Return the best of the planners that take no search."""
     cdag = request.cdag
     best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))
+    resumed = request.search.start()
+    if resumed is not None:
+        best = cheaper(cdag, best, replace(best, plan=resumed, method="resumed"))
     if matrix_vector.recognise(cdag) is not None:
         best = cheaper(cdag, best, _mvm_tiling(request))
     return best
@@ -339,6 +342,9 @@ def find_plan(request: Request, method: str) -> Found:
     Where values may be computed again, loads of the plan that this makes cheaper are replaced.
     """
     found = PLANNERS[method](request)
+    kept = request.search.best()
+    if kept is not None:
+        found = cheaper(request.cdag, found, replace(found, plan=kept))
     if not request.recompute or is_met(request.cdag, found):
         return found
     again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)

@@ -46,6 +46,7 @@ class LayoutOptions(PlacingOptions):
         "The effort of the local search that follows: 1 is about a second of one core (default: while it pays).",
         least=0,
         most=1e6,
+        free=True,
     )
 
 
@@ -53,8 +54,8 @@ class LayoutOptions(PlacingOptions):
 class PlanOptions(LayoutOptions):
     """How to lay a tree out."""
 
-    baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.")
-    create: bool = option(False, "Also create the light-first order on the machine itself, by messages.")
+    baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
+    create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
 
 
 @dataclass(frozen=True, slots=True)

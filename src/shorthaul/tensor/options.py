@@ -32,7 +32,11 @@ class PlanOptions(RuleOptions):
     """Options of ``plan``."""
 
     restarts: int = option(
-        2, "Annealings, each from a seed of its own; with a time limit, as many as run at once.", least=1, most=10_000
+        2,
+        "Annealings, each from a seed of its own; with a time limit, as many as run at once.",
+        least=1,
+        most=10_000,
+        free=True,
     )
 
 

@@ -7,7 +7,7 @@ import shorthaul
 result = shorthaul.dataflow.plan(
     "sobel", platform=Path("cores.json"), strategy="mrb-explore", generations=20, population=10, offspring=5,
     crossover=0.9, front=5, decoder="caps", order="inverse", start="evolve", capacity_rule="access",
-    mrb_consumer="first", tolerance=0.001, checkpoint="state.npz", resume=None, effort=1, seed=2,
+    mrb_consumer="first", tolerance=0.001, journal="journal", resume=None, effort=1, seed=2,
 )  # fmt: skip
 if result.plan is not None:
     checked = shorthaul.dataflow.check("sobel", result.plan.front, platform="cores.json")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -105,11 +105,19 @@ def _values(row: Row, points: IntArray, sizes: Mapping[str, int]) -> IntArray:
 
 
 def best_origin(
-    bound: UpperBound, cdag: ConcreteCdag, sizes: Mapping[str, int], search: Search, *, floor: float = 0, tries: int = 8
+    bound: UpperBound,
+    cdag: ConcreteCdag,
+    sizes: Mapping[str, int],
+    search: Search,
+    *,
+    floor: float = 0,
+    tries: int = 8,
+    keep: Callable[[IntArray, int], None] = lambda _order, _loads: None,
 ) -> tuple[IntArray, int]:
     """Return the order with the fewest loads over several origins of the tile grid, and these loads.
 
-    More than ``tries`` origins are tried only while all of them need more than the formula says, which some do not.
+    Every better order is handed to ``keep``, with its loads. More than ``tries`` origins are tried only while all of
+    them need more than the formula says, which some do not.
     """
     capacity, promised = sizes["S"], bound.value(sizes)
     best: tuple[IntArray, int] | None = None
@@ -119,6 +127,7 @@ def best_origin(
         search.spend(cdag.n / REPLAYED_PER_EFFORT)
         if best is None or loads < best[1]:
             best = order, loads
+            keep(order, loads)
             search.report(best=loads, bound=floor or None, what=f"derived order, origin {list(origin)} of its tiles")
         if best[1] <= floor or search.expired() or (number + 1 >= tries and best[1] <= promised):
             break

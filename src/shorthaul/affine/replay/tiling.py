@@ -8,7 +8,7 @@ the ready vertex of least rank comes next, so that the order respects every depe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 
@@ -155,15 +155,22 @@ def _least_skew(distances: IntArray, at: int) -> tuple[int, ...]:
 
 
 def best_tiling(
-    space: TileSpace, capacity: int, search: Search, *, evaluations: int = 200, floor: float = 0
+    space: TileSpace,
+    capacity: int,
+    search: Search,
+    *,
+    evaluations: int = 200,
+    floor: float = 0,
+    keep: Callable[[Tiling, int], None] = lambda _tiling, _loads: None,
 ) -> tuple[Tiling, int]:
-    """Return the tiling of fewest loads that the search finds, and these loads.
+    """Return the tiling of fewest loads that the search finds, and these loads; every better one goes to ``keep``.
 
     Starts from the program order and from square tiles in every order of the tile loops, then changes one size at a
     time. Stops after ``evaluations`` replays, when the search ends, or at ``floor`` loads, which cannot be beaten.
     """
     best = Tiling()
     least = space.loads(best, capacity)
+    keep(best, least)
     seen = {best}
     for candidate in _starts(space, capacity):
         if search.expired() or least <= floor or len(seen) > evaluations * 2 // 3:
@@ -174,6 +181,7 @@ def best_tiling(
             search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least = candidate, loads
+                keep(best, least)
             search.report(best=least, bound=floor or None, what=space.describe(best))
     improved = True
     while improved and least > floor:
@@ -188,6 +196,7 @@ def best_tiling(
             search.spend(space.cdag.n / REPLAYED_PER_EFFORT)
             if loads < least:
                 best, least, improved = candidate, loads, True
+                keep(best, least)
                 search.report(best=least, bound=floor or None, what=space.describe(best))
                 break
     return best, least

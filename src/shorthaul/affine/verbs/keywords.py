@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
@@ -22,7 +23,6 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: BoundOptions | None
 
@@ -45,7 +45,6 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: CheckOptions | None
 
@@ -60,7 +59,8 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -79,6 +79,5 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: SweepOptions | None

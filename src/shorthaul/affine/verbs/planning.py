@@ -46,7 +46,7 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import PlanSearchOptions, Search
 from shorthaul.core.verbs import asked, verb
 from shorthaul.graphs.replay import belady_loads
 
@@ -59,10 +59,21 @@ if TYPE_CHECKING:
     )
 
 
+def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckReport:
+    """Return what the checker says of the plan in a journal."""
+    sizes = require_sizes(options.size, program, fast_memory=True)
+    found = {**plan.sizes, FAST_MEMORY: plan.fast_memory}
+    if found != sizes:
+        raise InputError("is a plan for other sizes", place="sizes", value=found, allowed=str(sizes))
+    return check_plan(program, plan)
+
+
 @verb(
     PlanOptions,
     PROGRAMS,
     PLANS,
+    searching=PlanSearchOptions,
+    replay=_of_journal,
 )
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked order of all statement instances that needs few loads, beside the bound.
@@ -107,16 +118,20 @@ def _planned(
     cdag = _executed(program, sizes, flow)
     search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
+    search.keep(int(before.sum()), _plan_of(program, cdag, cdag.program_order, sizes, "program order"))
     found = lower_bound(
         program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
     )
     least = bound_of(program, found, sizes, flow)
     upper = upper_bound_in_time(program, flow, search)
     order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
+    after = belady_loads(order, cdag.starts, cdag.operands, capacity)
     made = _plan_of(program, cdag, order, sizes, how)
+    if search.start() is not None and search.kept is not None and search.kept[0] < after.sum():
+        made = search.start()
+        after = belady_loads(_order_of(cdag, made), cdag.starts, cdag.operands, capacity)
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
-    after = belady_loads(order, cdag.starts, cdag.operands, capacity)
     document = None if loads is None else upper_document_in_time(upper, found.leading, sizes)
     return Result(
         kind=KIND,
@@ -154,11 +169,26 @@ def _best_order(
     fewest, many = tuning.LEAST_REPLAYS, tuning.MOST_REPLAYS
     most = options.evaluations or max(fewest, min(many, tuning.REPLAYED_INSTANCES // cdag.n))
     derived = tiled = None
+
+    def keep(order: IntArray, loads: int, how: str) -> None:
+        search.keep(loads, _plan_of(program, cdag, order, sizes, how))
+
     with suppress(OutOfEffortError):
         if upper is not None:
-            derived = best_origin(upper, cdag, sizes, search, floor=floor, tries=max(1, min(8, most // 4)))
+            how = "derived: " + orders_text(upper)
+            tries = max(1, min(8, most // 4))
+            derived = best_origin(
+                upper, cdag, sizes, search, floor=floor, tries=tries, keep=lambda order, loads: keep(order, loads, how)
+            )
         space = tile_space(program, sizes, cdag)
-        tiled = best_tiling(space, capacity, search, evaluations=most, floor=floor)
+        tiled = best_tiling(
+            space,
+            capacity,
+            search,
+            evaluations=most,
+            floor=floor,
+            keep=lambda tiling, loads: keep(space.order(tiling), loads, space.describe(tiling)),
+        )
     replayed = None if derived is None else derived[1]
     if derived is not None and upper is not None and (tiled is None or derived[1] <= tiled[1]):
         return derived[0], "derived: " + orders_text(upper), replayed
@@ -180,6 +210,18 @@ def _plan_of(program: Program, cdag: ConcreteCdag, order: Any, sizes: Mapping[st
     deepest = max(len(item.iterators) for item in program.statements)
     rows = np.ascontiguousarray(cdag.coordinates[order][:, :deepest])
     return Plan(parameters, sizes[FAST_MEMORY], cdag.names[first:], cdag.owner[order] - first, rows, tiling)
+
+
+def _order_of(cdag: ConcreteCdag, plan: Plan) -> IntArray:
+    """Return the computed vertices in the order of a plan of all of them."""
+    number = {name: at for at, name in enumerate(cdag.names)}
+    owner = np.array([number[name] for name in plan.names])[plan.statements]
+    order, deepest = cdag.program_order, plan.iterations.shape[1]
+    given = np.lexsort(np.column_stack([owner, plan.iterations]).T)
+    known = np.lexsort(np.column_stack([cdag.owner[order], cdag.coordinates[order][:, :deepest]]).T)
+    found = np.empty(len(order), np.int64)
+    found[given] = order[known]
+    return found
 
 
 @verb(

@@ -69,6 +69,9 @@ class _Remote:
         with suppress(Exception):
             get_worker().log_event(self.name, best)
 
+    def keep(self, cost: float, plan: Any) -> None:
+        """Nothing: plans come with the answers of tasks."""
+
 
 @dataclass(slots=True)
 class _Run:

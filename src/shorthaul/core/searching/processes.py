@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shorthaul.core.search import Search
-from shorthaul.core.searching.signals import Allowance, TaskSearch
+from shorthaul.core.searching.signals import Allowance, TaskSearch, Told
 
 if TYPE_CHECKING:
     from shorthaul.core.searching.tasks import Work
@@ -119,8 +119,8 @@ def run_on_processes(work: Work[TaskT, AnswerT], count: int) -> Iterator[tuple[i
                     is_left = crew.lost[index] < _MOST_LOST
                     work.put_back(index) if is_left else set_aside.append(index)
                     continue
-                if isinstance(message, float):
-                    work.watch(message)
+                if isinstance(message, Told):
+                    work.hear(message)
                     continue
                 index, worker.task = worker.task, -1
                 answer, spent, error = message
@@ -205,7 +205,12 @@ class _Piped:
     def tell(self, best: float) -> None:
         """Send the best cost so far."""
         with suppress(OSError):
-            self.connection.send(float(best))
+            self.connection.send(Told(best))
+
+    def keep(self, cost: float, plan: Any) -> None:
+        """Send a plan."""
+        with suppress(OSError):
+            self.connection.send(Told(cost, plan))
 
 
 def _serve(connection: Connection) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from shorthaul.core.search import Search
 
 #: How often a task asks its search whether to stop, in seconds.
 _ASK_S: Final = 0.02
+#: Sending a plan takes at most one part in so many of a task.
+_SEND_OVER: Final = 20
 #: How often a task tells its search of its best, at most, in seconds.
 _TELL_S: Final = 0.2
 
@@ -27,6 +29,9 @@ class Signals(Protocol):
     def tell(self, best: float) -> None:
         """Let the search know of the best cost so far."""
 
+    def keep(self, cost: float, plan: Any) -> None:
+        """Let the search keep a plan."""
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -35,6 +40,14 @@ class Allowance:
     effort: float | None
     time_limit_s: float | None
     seed: int
+    keeps: bool = False  #: whether the search wants to have the plans that the task finds on its way
+
+
+class Told(NamedTuple):
+    """The best cost that a task found so far, with its plan where the search wants to keep it."""
+
+    best: float
+    plan: Any = None
 
 
 class TaskSearch(Search):
@@ -48,7 +61,11 @@ class TaskSearch(Search):
         self._is_over = False
         self._next_ask = self._next_tell = 0.0
         self._told = float("inf")
+        self._unsent: tuple[float, Any] | None = None
+        self._next_send = 0.0
         super().__init__(effort=allowed.effort, time_limit_s=allowed.time_limit_s, seed=allowed.seed, workers=1)
+        if allowed.keeps:
+            self.begin()
 
     @property
     def _stopped(self) -> bool:
@@ -67,9 +84,24 @@ class TaskSearch(Search):
     def report(self, *, best: float | None = None, bound: float | None = None, what: str = "") -> None:  # noqa: ARG002 -- shown by the search alone
         """Tell the search of the best cost so far, now and then."""
         now = time.monotonic()
+        if self._unsent is not None:
+            self._send()
         if best is not None and best < self._told and now >= self._next_tell:
             self._told, self._next_tell = best, now + _TELL_S
             self._signals.tell(best)
+
+    def _note(self, cost: float, plan: Any) -> None:
+        self._unsent = (cost, plan)
+        self._send()
+
+    def _send(self) -> None:
+        """Send the best plan on its way, now and then."""
+        began = time.monotonic()
+        if self._unsent is None or began < self._next_send:
+            return
+        (cost, plan), self._unsent = self._unsent, None
+        self._signals.keep(cost, plan() if callable(plan) else plan)
+        self._next_send = began + max(_TELL_S, _SEND_OVER * (time.monotonic() - began))
 
     def work(self) -> float:
         """Return the effort spent."""
@@ -100,3 +132,7 @@ class Here:
     def tell(self, best: float) -> None:
         """Let the search know of the best cost so far."""
         self.watch(best)
+
+    def keep(self, cost: float, plan: Any) -> None:
+        """Let the search keep a plan."""
+        self.search.keep(cost, plan)

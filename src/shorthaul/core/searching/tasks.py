@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from shorthaul.core.search import LEAST_PART, Search
-from shorthaul.core.searching.signals import Allowance, Here, TaskSearch
+from shorthaul.core.searching.signals import Allowance, Here, TaskSearch, Told
 
 TaskT = TypeVar("TaskT")
 AnswerT = TypeVar("AnswerT")
@@ -64,11 +64,18 @@ class Work(Generic[TaskT, AnswerT]):
         if self.search.deadline < float("inf"):
             turns = -(-(len(self.waiting) + running) // slots) if self.shares_time else 1
             limit_s = max(LEAST_PART, self.search.remaining_s() / turns)
-        return self.waiting.pop(0), Allowance(self.effort, limit_s, self.search.seed)
+        return self.waiting.pop(0), Allowance(self.effort, limit_s, self.search.seed, self.search.keeps)
 
     def put_back(self, index: int) -> None:
         """Take back a task that was lost."""
         self.waiting.insert(0, index)
+
+    def hear(self, told: Told) -> None:
+        """Take in what a task found on its way."""
+        if told.plan is None:
+            self.watch(told.best)
+        else:
+            self.search.keep(told.best, told.plan)
 
     def note(self, index: int, answer: AnswerT, spent: float) -> None:
         """Take in an answer, and the effort that it took."""

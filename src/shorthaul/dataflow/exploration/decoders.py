@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -131,8 +129,3 @@ def decoder_for(
         return make_decoder(instance, decoding, threads=threads)
     multistart = MultiStart(instance, decoding, threads=threads)
     return multistart if decoding.decoder == "multistart" else Exact(instance, decoding, multistart, search or Search())
-
-
-def fingerprint(*parts: Any) -> str:
-    """Return a digest that ties a checkpoint to its problem and options."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -16,10 +16,10 @@ from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
-from shorthaul.dataflow.exploration.decoders import decoder_for, fingerprint
-from shorthaul.dataflow.exploration.nsga2 import FloatArray, IntArray, State, by_contribution, explore, load_checkpoint
+from shorthaul.dataflow.exploration.decoders import decoder_for
+from shorthaul.dataflow.exploration.kept import Explored, expect_fit
+from shorthaul.dataflow.exploration.nsga2 import FloatArray, IntArray, State, by_contribution, explore, hypervolume
 from shorthaul.dataflow.exploration.polishing import polish
-from shorthaul.dataflow.formats.documents import application_document, platform_document
 from shorthaul.dataflow.loading import machine_of
 from shorthaul.dataflow.mapping.arrays import Instance, build
 from shorthaul.dataflow.model import Decisions, Problem
@@ -41,8 +41,14 @@ def explore_front(
 
     Of a time limit, enough is kept back for what comes after the exploration.
     """
-    digest = _fingerprint(problem, options, search.seed)
-    resumed = None if options.resume is None else load_checkpoint(options.resume, digest)
+    low = np.array(bounds.ideal)
+    resumed: Explored | None = search.start()
+
+    def keep(state: State) -> None:
+        random = np.random.default_rng()
+        random.bit_generator.state = state.random.bit_generator.state
+        search.keep(-state.trace[-1], Explored(replace(state, trace=[*state.trace], random=random)))
+
     decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
     polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
     left, spent = search.left(), search.spent()
@@ -56,19 +62,26 @@ def explore_front(
 
     state = explore(
         instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),
-        lower=bounds.ideal, fingerprint=digest, resumed=resumed, keep_back=keep_back,
+        lower=bounds.ideal, resumed=None if resumed is None else expect_fit(resumed.state, instance), keep=keep,
+        keep_back=keep_back,
     )  # fmt: skip
-    archive, low = state.archive, np.array(bounds.ideal)
+    archive = state.archive
     if not len(archive.objectives):
         raise _no_plan(problem, options)
     genotypes = archive.genotypes()
     numbers = by_worth(archive.objectives, low, state)[: options.front]
     points = [decoder.point_of(genotypes, int(i)) for i in in_time(numbers, search, tuning.FINISH_OVER_POINT)]
+    points += () if resumed is None else resumed.points
     if polish_effort is None and search.is_unlimited:
         polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
+
+    def keep_points(found: Sequence[Point]) -> None:
+        volume = hypervolume(np.array([point.objectives for point in found], np.float64), low, state.reference)
+        search.keep(-volume, Explored(state, tuple(found)))
+
     if polish_effort != 0 and not search.expired():
         within = search if polish_effort is None else search.within(polish_effort)
-        points = polish(instance, points, options, within, constraints)
+        points = polish(instance, points, options, within, constraints, keep_points)
     search.keep_back(0.0)
     allowed = [point for point in points if constraints.allow(point)]
     if not allowed:
@@ -91,13 +104,6 @@ def in_time(items: Iterable[ItemT], search: Search, later: float) -> Iterator[It
         if number and now + later * (now - first) > search.deadline + tuning.GRACE_S:
             return
         yield item
-
-
-def _fingerprint(problem: Problem, options: PlanOptions, seed: int) -> str:
-    free = {"generations", "resume", "checkpoint", "front", "platform", "polish_effort"}
-    fixed = {f.name: getattr(options, f.name) for f in dataclasses.fields(options) if f.name not in free}
-    assert problem.platform is not None
-    return fingerprint(application_document(problem.application), platform_document(problem.platform), fixed, seed)
 
 
 def _no_plan(problem: Problem, options: PlanOptions) -> Exception:

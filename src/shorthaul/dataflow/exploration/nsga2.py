@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.document import digest, read_bytes, write_bytes
-from shorthaul.core.errors import InputError
-from shorthaul.core.files.arrays import Column, read_archive
 from shorthaul.core.search import Search
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.exploration import nsga2_kernels as kernels
@@ -26,7 +20,6 @@ from shorthaul.dataflow.plan import Point
 IntArray = npt.NDArray[np.int64]
 BitArray = npt.NDArray[np.int8]
 FloatArray = npt.NDArray[np.float64]
-_CHECKPOINT_KIND = "shorthaul/dataflow-checkpoint 2"
 
 
 class GenotypeDecoder(Protocol):
@@ -94,8 +87,8 @@ def explore(
     search: Search,
     *,
     lower: Sequence[float],
-    fingerprint: str,
     resumed: State | None = None,
+    keep: Callable[[State], None] = lambda _: None,
     keep_back: Callable[[int], None] = lambda _: None,
 ) -> State:
     """Run NSGA-II, from ``resumed`` or anew, until the generations or the search are used up; return the last state.
@@ -103,16 +96,17 @@ def explore(
     ``lower`` bounds period, footprint and core cost from below: the hypervolume trace is the share of the box from
     there to the worst values of the initial population that the archive dominates, one value per generation from 0;
     it is empty if the search ended before the first.
-    ``fingerprint`` ties a checkpoint to its problem and options. ``keep_back`` is called with the number of points
-    whenever that may have changed. A generation in which the search ends is dropped, so that going on from a checkpoint
-    is as if never stopped.
+    ``keep`` is called with every state from which a search can go on, and which changes afterwards; ``keep_back`` with
+    the number of points whenever that may have changed. A generation in which the search ends is dropped, so that going
+    on from a state that was kept is as if never stopped.
     """
     able, able_count = _able(instance)
     low = np.array(lower, np.float64)
-    complete = True
     state = resumed
     if state is None:
         state, complete = _first_state(instance, decoder, options, search, low)
+        if complete:
+            keep(state)
     while state.generation < options.generations and not search.expired():
         drawn = state.random.bit_generator.state
         children = _offspring(state, options, able, able_count)
@@ -128,15 +122,12 @@ def explore(
         state.trace.append(volume)
         keep_back(len(state.archive.binding))
         best = float(state.archive.objectives[:, 0].min()) if len(state.archive.objectives) else None
+        keep(state)
         search.report(
             best=best,
             bound=low[0],
             what=f"generation {state.generation}  {len(state.archive.binding)} points  hypervolume {volume:.4f}",
         )
-        if options.checkpoint is not None and state.generation % tuning.CHECKPOINT_GENERATIONS == 0:
-            _save(options.checkpoint, state, fingerprint)
-    if options.checkpoint is not None and complete:
-        _save(options.checkpoint, state, fingerprint)
     return state
 
 
@@ -287,59 +278,3 @@ def _archived(archive: Individuals, candidates: Individuals) -> Individuals:
     if not entered.any():
         return archive
     return Individuals.join(archive.take(kept), candidates.take(entered))
-
-
-def _save(path: Path, state: State, fingerprint: str) -> None:
-    arrays = {
-        f"{group}_{field.name}": getattr(getattr(state, group), field.name)
-        for group in ("population", "archive")
-        for field in fields(Individuals)
-    }
-    header = {
-        "kind": _CHECKPOINT_KIND,
-        "fingerprint": fingerprint,
-        "generation": state.generation,
-        "random": state.random.bit_generator.state,
-    }
-    data = io.BytesIO()
-    arrays |= {"rank": state.rank, "crowd": state.crowd, "reference": state.reference, "trace": np.array(state.trace)}
-    header["digest"] = _digest(arrays)
-    np.savez_compressed(data, header=np.array(json.dumps(header)), **arrays)
-    write_bytes(path, data.getvalue())
-
-
-def _digest(arrays: Mapping[str, Any]) -> str:
-    """Return what tells whether a number of the checkpoint was changed: kernels use them as indices."""
-    return digest(b"".join(f"{name} {a.dtype} {a.shape} ".encode() + a.tobytes() for name, a in sorted(arrays.items())))
-
-
-def load_checkpoint(path: Path, fingerprint: str) -> State:
-    """Return the state in a checkpoint; raises :class:`InputError` if it is none, or of another search."""
-    groups = [f"{group}_{field.name}" for group in ("population", "archive") for field in fields(Individuals)]
-    names = (*groups, "rank", "crowd", "reference", "trace")
-    whole = dict.fromkeys(names, Column("iufb", None, finite=False))
-    cure = "name a file from --checkpoint"
-    try:
-        arrays = read_archive(read_bytes(path), {"header": Column("U", ()), **whole})
-    except InputError as error:
-        raise error.in_file(path) from None
-    try:
-        header = json.loads(str(arrays.pop("header")))
-        if header["kind"] != _CHECKPOINT_KIND or header["digest"] != _digest(arrays):
-            raise KeyError("kind")
-        random = np.random.default_rng()
-        random.bit_generator.state = header["random"]
-        generation = int(header["generation"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError("is not a checkpoint of this search", file=path, cure=cure) from error
-    half = len(groups) // 2
-    population, archive = (Individuals(*(arrays[name] for name in part)) for part in (groups[:half], groups[half:]))
-    if header["fingerprint"] != fingerprint:
-        raise InputError(
-            "is a checkpoint of another problem or of other options",
-            file=path,
-            cure="resume with the input, the seed and the options it was made with (--generations may differ)",
-        )
-    trace = [float(value) for value in arrays["trace"]]
-    rank, crowd, reference = arrays["rank"], arrays["crowd"], arrays["reference"]
-    return State(generation, population, rank, crowd, archive, reference, trace, random)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,9 +57,13 @@ def polish(
     options: PlanOptions,
     search: Search,
     constraints: Constraints,
+    keep: Callable[[Sequence[Point]], None] = lambda _: None,
 ) -> list[Point]:
-    """Return the points and better ones within the constraints, until the search is used up."""
-    polishing = _Polishing(instance, points, options, search, constraints)
+    """Return the points and better ones within the constraints, until the search is used up.
+
+    Whenever one is added, those within the constraints are handed to ``keep``.
+    """
+    polishing = _Polishing(instance, points, options, search, constraints, keep)
     polishing.run()
     return polishing.points
 
@@ -74,9 +78,11 @@ class _Polishing:
         options: PlanOptions,
         search: Search,
         constraints: Constraints,
+        keep: Callable[[Sequence[Point]], None],
     ) -> None:
         self.instance, self.options, self.search = instance, options, search
         self.points = list(points)
+        self.constraints, self.keep = constraints, keep
         decoding = replace(options, decoder="caps", start="compact")
         kept = instance.multicast_of < 0
         tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
@@ -197,6 +203,7 @@ class _Polishing:
     def _add(self, point: Point) -> None:
         if not any(covers(other, point) for other in self.points):
             self.points = [other for other in self.points if not covers(point, other)] + [point]
+            self.keep([point for point in self.points if self.constraints.allow(point)])
 
     def _tighten(self, effort: float) -> None:
         """Look for shorter periods in the buffers of the points, and in the least ones, until this effort is spent."""

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
+from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.loading import load_problem
 from shorthaul.dataflow.model import Application, Problem
@@ -34,6 +35,21 @@ class _Plans(Plans[Plan, Problem]):
         if isinstance(given, list | tuple) and given and all(isinstance(point, Point) for point in given):
             return Plan(tuple(given))
         return super().read(given, workload)
+
+    def packed(self, plan: Explored, workload: Problem) -> bytes:
+        """Return an exploration as the bytes of a file."""
+        del workload
+        return pack(plan)
+
+    def answered(self, kept: Explored, workload: Problem) -> Plan | None:
+        """Return the points that polishing has found."""
+        del workload
+        return Plan(kept.points, tuple(kept.state.trace)) if kept.points else None
+
+    def unpacked(self, data: bytes, workload: Problem) -> Explored:
+        """Return the exploration that a journal holds."""
+        del workload
+        return unpack(data)
 
 
 def _load_plan(path: Path, _problem: Problem) -> Plan:

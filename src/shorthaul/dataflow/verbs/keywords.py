@@ -53,12 +53,13 @@ class PlanKeywords(TypedDict, total=False):
     max_footprint: int | None
     bind: str | Mapping[str, str] | None
     front: int
-    checkpoint: str | PathLike[str] | None
-    resume: str | PathLike[str] | None
     effort: float | None
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -73,6 +74,7 @@ class RunKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: RunOptions | None
 
@@ -92,7 +94,6 @@ class ScheduleKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: ScheduleOptions | None
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
+from shorthaul.core.check import CheckReport
 from shorthaul.core.document import save_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
@@ -28,6 +29,7 @@ from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, explore_front, in_time
+from shorthaul.dataflow.exploration.kept import Explored
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
     hypervolume,
@@ -69,11 +71,24 @@ if TYPE_CHECKING:
 ItemT = TypeVar("ItemT")
 
 
+def _of_journal(_problem: Problem, _explored: Explored, _options: PlanOptions) -> CheckReport:
+    """Return that nothing is known to be wrong: the verb itself checks what it resumes, on its platform."""
+    return CheckReport()
+
+
+def _expect_sound(search: Search, application: Application, machine: Platform) -> None:
+    """Raise :class:`InputError` if a point to go on from breaks a rule."""
+    wrong = () if search.start() is None else check_front(application, machine, search.start().points).violations
+    if wrong:
+        raise InputError(f"holds a plan that breaks the rules: {wrong[0]}", file=search.resumed_file)
+
+
 @verb(
     PlanOptions,
     APPLICATIONS,
     PLANS,
-    searching=TaskSearchOptions,
+    searching=TaskPlanSearchOptions,
+    replay=_of_journal,
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def plan(
@@ -117,6 +132,7 @@ def plan(
     limited = constrained(application, machine, constraints)
     bounds = bounds_on_all(limited, machine, options.strategy, quick=quick)
     refuse_infeasible(limited, machine, constraints, bounds)
+    _expect_sound(search, application, machine)
     with search:
         state, points = explore_front(problem, instance, options, search, bounds, constraints)
     low = np.array(bounds.ideal)

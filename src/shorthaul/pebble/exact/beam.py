@@ -56,6 +56,8 @@ def plan(
             given=given,
         )
         best = outcome.plan or best
+        if best is not None:
+            search.keep(best.traffic(cdag.weights), best)
         search.report(best=None if best is None else best.traffic(cdag.weights), what=f"beam of width {width}")
         if is_exhausted(outcome):
             break

@@ -110,6 +110,7 @@ class _Solver:
             self.best = beam.plan(
                 cdag, budget, search=self._part(tuning.BEAM_SHARE * effort), incumbent=self.best, goal=goal
             )
+        self._search.keep(self.best.traffic(cdag.weights), self.best)
         self._search.report(best=self.best.traffic(cdag.weights), bound=self.bound, what="exact")
 
     def begin(self, effort: float) -> None:
@@ -156,6 +157,7 @@ class _Solver:
         )
         if outcome.plan is not None:
             self.best = outcome.plan
+        self._search.keep(self.best.traffic(self._cdag.weights), self.best)
 
     def use_tables(self, effort: float) -> None:
         """Begin the pass again with tables of what is still to come, unless it does not get further in as long."""

@@ -91,6 +91,7 @@ def improve(
     """
     goal = max(goal, cdag.algorithmic_bound())
     best, traffic = start, start.traffic(cdag.weights)
+    reached = traffic
     count = int(np.count_nonzero(start.kinds == Move.COMPUTE))
     if count < 2 or traffic <= goal:
         return best
@@ -110,6 +111,9 @@ def improve(
             before = cooling.work, cooling.step
             schedule.anneal(cooling)
             pace.note(cooling.work - before[0], cooling.step - before[1])
+            if schedule.traffic < reached:
+                reached = schedule.traffic
+                search.keep(reached, schedule.plan())
         if schedule.traffic < traffic:
             best, traffic, idle = schedule.plan(), schedule.traffic, 0
             search.report(best=traffic, bound=goal, what="annealing")

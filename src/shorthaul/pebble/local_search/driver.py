@@ -124,6 +124,7 @@ class _Annealer:
 
     def _take(self, plan: Plan, order: IntArray) -> None:
         self.best, self.traffic, self._order = plan, plan.traffic(self._cdag.weights), order
+        self._search.keep(self.traffic, plan)
         self._search.report(best=self.traffic, bound=self._goal, what="local search")
 
     def _round(self, part: Window, penalty: float, size: int, hot: float) -> tuple[IntArray, int]:

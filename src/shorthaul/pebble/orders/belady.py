@@ -127,7 +127,9 @@ def plan(cdag: Cdag, budget: int, order: IntArray | str | None = None, *, search
                 best = found.traffic(cdag.weights), found
             if best is not None and (best[0] == least or search.expired()):
                 return best[1]
-        search.report(best=best[0] if best else None, bound=least, what="belady")
+        assert best is not None
+        search.keep(*best)
+        search.report(best=best[0], bound=least, what="belady")
     assert best is not None
     return best[1]
 

@@ -58,6 +58,7 @@ def plan(cdag: Cdag, budget: int, *, search: Search, planner: ModulePlanner) -> 
             found = belady.replay_within(cdag, budget, candidate, penalty=penalty, search=search)
             if found is not None and found.traffic(cdag.weights) < best.traffic(cdag.weights):
                 best = found
+        search.keep(best.traffic(cdag.weights), best)
         search.report(best=best.traffic(cdag.weights), bound=least, what=f"composition of {draft.modules.name}")
     return best
 

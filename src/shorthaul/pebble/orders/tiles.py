@@ -266,5 +266,6 @@ def plan(
             if search.expired():
                 break
         cost = max(cost, search.spent() - before)
+        search.keep(traffic, best)
         search.report(best=traffic, bound=goal, what="tiles")
     return best

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
@@ -17,7 +18,6 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: BoundOptions | None
 
@@ -30,7 +30,6 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: CheckOptions | None
 
@@ -62,6 +61,7 @@ class MemoryKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: MemoryOptions | None
 
@@ -92,7 +92,8 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -123,7 +124,6 @@ class RunKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: RunOptions | None
 
@@ -156,5 +156,6 @@ class SweepKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: SweepOptions | None

@@ -15,7 +15,7 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search
+from shorthaul.core.search import PlanSearchOptions, Search
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
@@ -79,7 +79,13 @@ def cases() -> tuple[Case[Cdag], ...]:
     return CASES
 
 
-@verb(PlanOptions, CDAGS, PLANS)
+def _of_journal(cdag: Cdag, plan: Plan, options: PlanOptions) -> CheckReport:
+    """Return what the checker says of the plan in a journal."""
+    budget = cdag.least_budget() if options.budget is None else options.budget
+    return replay(cdag, plan, budget, recompute=options.recompute)
+
+
+@verb(PlanOptions, CDAGS, PLANS, searching=PlanSearchOptions, replay=_of_journal)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
 

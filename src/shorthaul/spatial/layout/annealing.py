@@ -71,6 +71,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
             energy = edge_energy(stored.parent, x, y)[0]
             if energy < best:
                 best, best_x, best_y = energy, x, y
+                search.keep(best, replace(stored, x=x, y=y))
             search.report(best=best, bound=edges, what="refine")
             if search.expired() or best == edges:
                 break

@@ -24,6 +24,7 @@ from shorthaul.spatial.formats.files import (
     table_document,
     tree_from_file,
 )
+from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Tree, tree_from_parents
 from shorthaul.spatial.options import TreeOptions
 from shorthaul.spatial.plan import Layout, VertexTable
@@ -65,7 +66,21 @@ TREES = Workloads(
     "or .txt file, or a fitted tree or forest of scikit-learn",
     _convert,
 )
-LAYOUTS: Plans[Layout, Tree] = Plans(
+
+
+class _Layouts(Plans[Layout, Tree]):
+    __slots__ = ()
+
+    def packed(self, plan: Layout | StoredTree, workload: Tree) -> bytes:
+        """Return a layout, or a tree as stored with one, as the bytes of a file."""
+        return layout_bytes(self.answered(plan, workload), ".npz")
+
+    def answered(self, kept: Layout | StoredTree, workload: Tree) -> Layout:
+        """Return the layout."""
+        return kept if isinstance(kept, Layout) else kept.layout(workload)
+
+
+LAYOUTS = _Layouts(
     Layout,
     lambda path, tree: load_layout(path)[0],  # noqa: ARG005
     lambda layout, tree: layout_document(layout, None, None),  # noqa: ARG005

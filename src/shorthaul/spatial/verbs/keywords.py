@@ -20,7 +20,6 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: PlacingOptions | None
 
@@ -32,7 +31,6 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: TreeOptions | None
 
@@ -55,6 +53,7 @@ class LcaKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: LcaOptions | None
 
@@ -73,6 +72,9 @@ class PlanKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -90,6 +92,7 @@ class SweepKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: SweepOptions | None
 
@@ -113,5 +116,6 @@ class TreefixKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     workers: int | None
+    cluster: str | None
     search: Search | None
     options: TreefixOptions | None

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Case, Source, resolve
+from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound
@@ -132,7 +133,15 @@ def _refined(stored: StoredTree, effort: float | None, search: Search) -> Stored
     return refine(stored, effort, search)
 
 
-@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions, searching=TaskSearchOptions)
+def _of_journal(tree: Tree, layout: Layout, options: PlanOptions) -> CheckReport:
+    """Return what the checker says of the layout in a journal."""
+    _, grid = curves.choose(options.curve, tree.n, None if options.grid is None else grid_from_text(options.grid))
+    if layout.grid != grid:
+        raise InputError("is a layout on another grid", value=str(layout.grid), allowed=str(grid))
+    return check_layout(layout, tree)
+
+
+@verb(PlanOptions, TREES, LAYOUTS, reading=TreeOptions, searching=TaskPlanSearchOptions, replay=_of_journal)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search.
 
@@ -168,9 +177,12 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         expect_time(search)
         layout, order, curve = place(tree, options, search, light_first)
         name = f"{order} + {curve}"
+        if search.start() is not None:
+            layout, name = search.start(), "resumed"
         finish_s = tuning.FINISH_S + tuning.FINISH_SHARE * (time.monotonic() - began)
         # From here on by light-first position: neighbours in the tree are neighbours in memory.
         stored = store(tree, layout, light_first)
+        search.keep(edge_energy(stored.parent, stored.x, stored.y)[0], layout)
         search.keep_back(finish_s + write_s)
         refined = _refined(stored, options.refine, search)
         search.keep_back(write_s)

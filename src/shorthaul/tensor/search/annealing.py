@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.groups import Groups
 from shorthaul.tensor.search.moves import neighbour
-from shorthaul.tensor.search.sequence import Evaluation, Sequence, evaluate
+from shorthaul.tensor.search.sequence import Evaluation, Sequence, evaluate, plan_of, steps_of
 from shorthaul.tensor.tuning import PATIENCE, VISITS_PER_EFFORT, VISITS_PER_MOVE
 
 
@@ -24,6 +26,10 @@ class Solution(NamedTuple):
     def latency(self) -> float:
         """The latency of the plan."""
         return self.evaluation.latency
+
+    def plan(self, groups: Groups) -> Plan:
+        """Return the plan."""
+        return plan_of(groups, steps_of(groups, self.sequence, self.evaluation))
 
 
 def solution(groups: Groups, sequence: Sequence) -> Solution | None:
@@ -65,4 +71,5 @@ def anneal(
             current = found
             if found.latency < best.latency * (1 - 1e-12):
                 best, moves = found, 0
+                search.keep(best.latency, partial(best.plan, groups))
     return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain, cycle
 from random import Random
 from typing import Final, NamedTuple
@@ -18,7 +19,7 @@ from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.annealing import Solution, anneal, solution
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.groups import Groups
-from shorthaul.tensor.search.sequence import Sequence, plan_of, steps_of
+from shorthaul.tensor.search.sequence import Sequence
 
 #: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the first latency, and
 #: whether it begins where the search began, rather than with the best so far.
@@ -66,6 +67,8 @@ def improve(
     count = len(problem.operators)
     # A short round here, so that even a machine too busy to start processes in time has a plan worth having.
     first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
+    start = _resumed(groups, start, search.start())
+    search.keep(start.latency, partial(start.plan, groups))
     best = anneal(
         groups,
         start,
@@ -92,7 +95,16 @@ def improve(
             )
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
-    return plan_of(groups, steps_of(groups, best.sequence, best.evaluation))
+    return best.plan(groups)
+
+
+def _resumed(groups: Groups, start: Solution, given: Plan | None) -> Solution:
+    """Return the solution with the subgraphs of a plan from a journal, if it is one and a better one than ``start``."""
+    if given is None:
+        return start
+    sequence = tuple(sum(1 << operator for operator in subgraph.operators) for subgraph in given.subgraphs)
+    again = solution(groups, sequence)
+    return start if again is None else min(start, again, key=lambda one: one.latency)
 
 
 def _default_effort(operators: int) -> float:

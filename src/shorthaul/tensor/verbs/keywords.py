@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
@@ -15,7 +16,6 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: RuleOptions | None
 
@@ -28,7 +28,6 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: CheckOptions | None
 
@@ -43,6 +42,8 @@ class PlanKeywords(TypedDict, total=False):
     seed: int
     workers: int | None
     cluster: str | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -54,7 +55,6 @@ class RunKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
-    workers: int | None
     search: Search | None
     options: RuleOptions | None
 

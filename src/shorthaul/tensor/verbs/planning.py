@@ -13,7 +13,7 @@ from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPl
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
@@ -83,7 +83,12 @@ def cases() -> tuple[Case[Problem], ...]:
     return CASES
 
 
-@verb(PlanOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
+def _of_journal(problem: Problem, plan: Plan, options: PlanOptions) -> CheckReport:
+    """Return what the checker says of the plan in a journal."""
+    return replay(problem, plan, RULES[options.rules]).report()
+
+
+@verb(PlanOptions, PROBLEMS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return the best schedule found for ``problem``, checked, beside a lower bound on its latency.
 
@@ -114,6 +119,10 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         bound = proven_bound(problem, rules, search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT))
         found = improve(problem, rules, search, restarts=options.restarts, bound=bound)
         replayed = replay(problem, found, rules)
+        if search.start() is not None:
+            others = replay(problem, search.start(), rules)
+            if replayed.cost is None or (others.cost is not None and others.cost["latency"] < replayed.cost["latency"]):
+                found, replayed = search.start(), others
         if replayed.violations:
             broken = "; ".join(map(str, replayed.violations[:3]))
             raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
