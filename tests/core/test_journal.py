@@ -92,7 +92,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 def test_two_searches_do_not_share_one(tmp_path: Path) -> None:
     path = journal(tmp_path / "j", 5)
-    code = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'ab'), fcntl.LOCK_EX); print(flush=True); input()"
+    code = "import fcntl, sys; f = open(sys.argv[1], 'ab'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
     command_line = [sys.executable, "-c", code, str(path)]
     with subprocess.Popen(command_line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None
