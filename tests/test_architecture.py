@@ -204,11 +204,7 @@ def test_rooms_are_small(folder: Path) -> None:
 def test_checkers_share_no_code_with_the_search(path: Path) -> None:
     engine = layer(module_name(path))
     for name in imports(path):
-        allowed = (
-            layer(name) == "core"
-            or name == "shorthaul.graphs.replay"
-            or room(name, engine) in ("check", *CHECKERS_MAY_USE)
-        )
+        allowed = layer(name) == "core" or room(name, engine) in ("check", *CHECKERS_MAY_USE)
         assert allowed, f"{module_name(path)} must not import {name}"
 
 

@@ -4,10 +4,15 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from tests.twins import Case, assert_agree
 
+from shorthaul.affine.check.loads_kernels import least_loads
 from shorthaul.graphs.csr import from_arrays
+from shorthaul.graphs.replay import belady_loads
+
+IntArray = npt.NDArray[np.int64]
 
 
 def tiled(kernels: ModuleType, rng: np.random.Generator) -> Any:
@@ -25,9 +30,50 @@ def tiled(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return rank, given, order
 
 
-CASES: list[tuple[str, Case]] = [("shorthaul.affine.replay.tiling_kernels", tiled)]
+def graph(rng: np.random.Generator, most: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return order, starts, operands and weights of a random graph, an order that is as random."""
+    inputs, operations = int(rng.integers(1, 6)), int(rng.integers(1, most))
+    reach = int(rng.choice([4, 10, 1000]))
+    reads = []
+    for v in range(inputs, inputs + operations):
+        near = np.arange(max(0, v - reach), v)
+        reads.append(rng.choice(near, min(len(near), int(rng.integers(0, 5))), replace=False))
+    starts = np.concatenate([np.zeros(inputs + 1, np.int64), np.cumsum([len(item) for item in reads])])
+    order = np.arange(inputs, inputs + operations)
+    return order, starts, np.concatenate(reads).astype(np.int64), rng.integers(1, 9, inputs + operations)
+
+
+def counted(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    order, starts, operands, weights = graph(rng, 60)
+    totals = np.zeros(2, np.int64)
+    capacity = int(np.diff(starts).max()) + int(rng.integers(0, 6))
+    return kernels.least_loads(order, starts, operands, capacity, weights, totals), totals
+
+
+CASES: list[tuple[str, Case]] = [
+    ("shorthaul.affine.replay.tiling_kernels", tiled),
+    ("shorthaul.affine.check.loads_kernels", counted),
+]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
 def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
     assert_agree(name, case)
+
+
+def test_the_check_counts_the_loads_that_the_best_replacement_needs() -> None:
+    """Two ways to count: the check's, by values that stay, and Belady's replacement, which searches count with."""
+    rng = np.random.default_rng(3)
+    for _ in range(1500):
+        order, starts, operands, _ = graph(rng, 50)
+        capacity, totals = int(np.diff(starts).max()) + 1 + int(rng.integers(0, 6)), np.zeros(2, np.int64)
+        weights = np.full(len(starts) - 1, 4)
+        assert least_loads(order, starts, operands, capacity, weights, totals) == -1
+        loads = int(belady_loads(order, starts, operands, capacity).sum())
+        assert totals.tolist() == [loads, 4 * loads]
+
+
+def test_the_check_names_the_first_operation_that_does_not_fit() -> None:
+    starts, operands, totals = np.array([0, 0, 0, 1, 3]), np.array([0, 0, 1]), np.zeros(2, np.int64)
+    assert least_loads(np.array([2, 3]), starts, operands, 2, np.ones(4, np.int64), totals) == 1
+    assert least_loads(np.array([2, 3]), starts, operands, 3, np.ones(4, np.int64), totals) == -1

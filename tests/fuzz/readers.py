@@ -16,6 +16,7 @@ import numpy as np
 import shorthaul
 from shorthaul.core.document import digest
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from tests.fuzz.binaries import mutate_header, mutate_records, mutate_wire
 from tests.fuzz.mutators import (
     Mutator,
     mutate_archive,
@@ -24,6 +25,7 @@ from tests.fuzz.mutators import (
     mutate_model,
     mutate_text,
 )
+from tests.fuzz.notations import mutate_notation, splice
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = (InputError, InfeasibleError, NoPlanError)
@@ -190,6 +192,7 @@ def case_of(engine: str) -> Callable[[Path], object]:
     return lambda path: getattr(shorthaul, engine).case(str(path))
 
 
+GENERAL: dict[str, Mutator] = {".npy": mutate_header, ".npz": mutate_records, ".onnx": mutate_wire}
 MATRIX = "%%MatrixMarket matrix coordinate real general\n3 3 5\n1 1 1.0\n2 1 2\n2 2 1\n3 2 5\n3 3 1\n"
 HYPERDAG = "%% comment\n1 4 2\n0 9 2 % last number\n0 1\n1 1\n2 1\n3 1\n0 1\n0 3\n"
 READERS = (
@@ -250,6 +253,16 @@ READERS = (
 )
 
 
+def mutated(reader: Reader, seeds: list[bytes], random: Random) -> bytes:
+    """Return one of the files, changed by the format's mutator or by a more general one."""
+    data, way = random.choice(seeds), random.random()
+    if way < 0.45:
+        return reader.mutate(data, random)
+    if way < 0.5:
+        return splice(data, random.choice(seeds), random)
+    return GENERAL.get(reader.suffix, mutate_notation)(data, random)
+
+
 def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
     """Return what went wrong in ``count`` mutations of the reader's files, every error but an answer; how many passed."""
     random, wrong, passed = Random(f"{reader.name} {seed}"), [], 0
@@ -261,7 +274,7 @@ def fuzz(reader: Reader, count: int, seed: int = 0) -> tuple[list[str], int]:
             reader.read(path) if reader.name != "result document" or path.stem == "result" else None
         target = folder / f"mutated{reader.suffix}"
         for number in range(count):
-            data = reader.mutate(random.choice(seeds), random)
+            data = mutated(reader, seeds, random)
             target.write_bytes(data)
             try:
                 reader.read(target)

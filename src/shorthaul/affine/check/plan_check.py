@@ -8,19 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.affine.check.execution import Execution, contains, execute, fixed
+from shorthaul.affine.check.loads_kernels import least_loads
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.core.errors import InfeasibleError
-from shorthaul.graphs.replay import belady_loads
 
 IntArray = npt.NDArray[np.int64]
 _MOST_VIOLATIONS = 20
 
 
 def check_plan(program: Program, plan: Plan) -> CheckReport:
-    """Return every violation of ``plan``, and the loads it needs with Belady's replacement.
+    """Return every violation of ``plan``, and the loads it needs if the most values stay in fast memory.
 
     Rules: ``unknown-statement``, ``not-an-instance``, ``executed-twice``, ``missing-instance``, ``before-operand``,
     ``over-capacity``.
@@ -46,17 +45,23 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
     violations += _too_early(program, execution, position)
     if violations:
         return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
-    try:
-        loads = belady_loads(order + execution.inputs, execution.starts, execution.operands, plan.fast_memory)
-    except InfeasibleError as error:
-        wrong = Violation("over-capacity", error.place, "an operation does not fit", error.demand, error.limit)
-        return CheckReport((wrong,))
-    widths = _widths(program, execution)
-    bytes_loaded = belady_loads(
-        order + execution.inputs, execution.starts, execution.operands, plan.fast_memory, widths
-    ).sum()
-    cost = Cost(loads_words=int(loads.sum()), loads_bytes=int(bytes_loaded))
+    totals = np.zeros(2, dtype=np.int64)
+    vertices = order + execution.inputs
+    wrong = least_loads(
+        vertices, execution.starts, execution.operands, plan.fast_memory, _widths(program, execution), totals
+    )
+    if wrong >= 0:
+        vertex = int(vertices[wrong])
+        need = int(execution.starts[vertex + 1] - execution.starts[vertex]) + 1
+        name = _name(program, execution, vertex - execution.inputs)
+        over = Violation("over-capacity", f"order[{wrong}]", f"{name} does not fit", need, plan.fast_memory)
+        return CheckReport((over,))
+    cost = Cost(loads_words=int(totals[0]), loads_bytes=int(totals[1]))
     return CheckReport((), cost, details={"inputs": execution.inputs, "order": len(plan)})
+
+
+def _name(program: Program, execution: Execution, instance: int) -> str:
+    return _shown(program.statements[int(execution.statement[instance])].name, list(execution.iteration[instance]))
 
 
 def _widths(program: Program, execution: Execution) -> IntArray:
@@ -117,10 +122,7 @@ def _too_early(program: Program, execution: Execution, position: IntArray) -> li
     wrong = np.flatnonzero(inner)[position[sources[inner]] > position[sinks[inner]]]
     result = []
     for edge in wrong[:_MOST_VIOLATIONS].tolist():
-        names = [
-            _shown(program.statements[int(execution.statement[k])].name, list(execution.iteration[k]))
-            for k in (int(sinks[edge]), int(sources[edge]))
-        ]
+        names = [_name(program, execution, k) for k in (int(sinks[edge]), int(sources[edge]))]
         place = f"order[{int(position[sinks[edge]])}]"
         result.append(Violation("before-operand", place, f"{names[0]} is executed before its operand {names[1]}"))
     return result

@@ -53,8 +53,15 @@ def integer(value: int) -> isl.PwAff:
 
 
 def variable(name: str) -> isl.PwAff:
-    """Return the parameter (or iterator, while a nest is being read) ``name`` as an affine expression."""
-    return isl.PwAff.read_from_str(isl.DEFAULT_CONTEXT, f"[{name}] -> {{ [({name})] }}")
+    """Return the parameter (or iterator, while a nest is being read) ``name`` as an affine expression.
+
+    Raises :class:`InputError` for the words of isl's notation.
+    """
+    try:
+        return isl.PwAff.read_from_str(isl.DEFAULT_CONTEXT, f"[{name}] -> {{ [({name})] }}")
+    except isl.Error:
+        problem = "is a word that sets of integers use themselves, as min, max, mod and floor are"
+        raise InputError(problem, place="identifier", value=name, cure="rename it in the C file") from None
 
 
 def affine(node: Any, names: Names) -> isl.PwAff:
