@@ -65,6 +65,23 @@ def answering_by(deadline: float) -> Iterator[None]:
         timer.cancel()
 
 
+def end_without_memory(text: str) -> NoReturn:
+    """End at once, whatever is under way."""
+    from shorthaul.core.errors import NoPlanError
+
+    with contextlib.suppress(OSError, ValueError, MemoryError):
+        print(f"{text}\n  do:      give a larger --memory-limit, or a smaller input", file=sys.stderr, flush=True)
+    _end_children()
+    os._exit(NoPlanError.exit_status)
+
+
+def _end_children() -> None:
+    """Kill worker processes: at once, so that their memory is free."""
+    for child in getattr(sys.modules.get("multiprocessing.process"), "_children", ()):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            child.kill()
+
+
 def _end_late() -> None:
     from shorthaul.core.errors import NoPlanError
 

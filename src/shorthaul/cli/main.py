@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-from shorthaul.cli.endings import end_by_defect, end_by_signal
+from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_memory
 
 
 def main() -> None:
@@ -18,6 +18,8 @@ def main() -> None:
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
+    except MemoryError:
+        end_without_memory("memory ran out before there was an answer")
     except Exception as error:
         end_by_defect(error)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from shorthaul.cli.endings import end_by_defect, end_by_signal
+from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_memory
 from shorthaul.cli.flags import describe, expanded_flags
 from shorthaul.core.errors import DefectError, InfeasibleError, ShorthaulError
 
@@ -58,7 +58,10 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
     def trapped(**given: Any) -> None:
         try:
             try:
-                function(**given)
+                from shorthaul.core.searching.memory import limited
+
+                with limited(given.get("memory_limit"), end_without_memory):
+                    function(**given)
             finally:
                 sys.stdout.flush()  # what cannot be written is told below, not by a traceback at the end
         except ShorthaulError as error:
@@ -80,11 +83,7 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             print(unwritable_text(error), file=sys.stderr)
             raise typer.Exit(2) from None
         except MemoryError:
-            print(
-                "not enough memory for this input\n  do:      use a smaller one, or a machine with more",
-                file=sys.stderr,
-            )
-            raise typer.Exit(2) from None
+            end_without_memory("memory ran out before there was an answer")
 
     describe(trapped, function, list(inspect.signature(function).parameters.values()))
     return trapped

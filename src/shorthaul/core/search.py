@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TextIO
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
@@ -93,6 +93,9 @@ class Search:
     (2.0, False)
     """
 
+    #: The searches that are under way in this process.
+    under_way: ClassVar[list[Search]] = []
+
     def __init__(
         self,
         *,
@@ -105,6 +108,7 @@ class Search:
         started: float | None = None,
         journal: Path | None = None,
         resume: Path | None = None,
+        memory_limit: str | None = None,
         is_command: bool = False,
     ) -> None:
         if effort is not None and not 0 < effort < 1e9:
@@ -135,6 +139,7 @@ class Search:
         self._is_aside = self._has_begun = False
         #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
         self.journal_file, self.resumed_file = journal, resume
+        self.memory_limit = memory_limit
         self.journal: Journal | None = None
         self.resumed: Any = None
         #: The best plan so far: its cost, and itself or a function that makes it.
@@ -312,11 +317,15 @@ class Search:
         self._progress.show(self.elapsed_s(), best, bound, what)
 
     def __enter__(self) -> Search:
+        Search.under_way.append(self)
         if threading.current_thread() is threading.main_thread():
             self._previous = {number: signal.signal(number, self._interrupt) for number in _ENDING}
         return self
 
     def __exit__(self, *_: object) -> None:
+        Search.under_way.remove(self)
+        if self._is_command:  # what is left to do gives the answer: a signal must not cost it
+            self._previous = {}
         for number, previous in self._previous.items():
             signal.signal(number, previous)  # type: ignore[arg-type]
         self._previous = {}
@@ -347,6 +356,9 @@ class SearchOptions:
         None, "End the whole command within this many seconds, with the best plan found.", least=0
     )
     seed: int = option(0, "The seed of every random choice.", least=0)
+    memory_limit: str | None = option(
+        None, "Most memory of all processes, as in 800M or 4G: the search then ends (default: most of what is free)."
+    )
 
     def __post_init__(self) -> None:
         validate(self)
@@ -361,6 +373,8 @@ class SearchOptions:
             cluster=getattr(self, "cluster", None),
             progress=progress,
             started=started,
+            memory_limit=self.memory_limit,
+            is_command=progress is not None,
             journal=getattr(self, "journal", None),
             resume=getattr(self, "resume", None),
         )

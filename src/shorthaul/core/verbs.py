@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -217,11 +218,13 @@ def verb(
             if plans is not None and (named is not None or needs_plan):
                 given["plan"] = plans.read(named, workload)
             run = functools.partial(function, source, options=picked, search=search, **given)
-            if replay is None or plans is None or source is None:
-                result = run()
-            else:
-                asked = _asked(function, source, [picked, reading_options], given)
-                result = _kept(run, source, search, asked, plans, lambda plan: replay(workload, plan, picked), picked)
+            with within_memory(search):
+                if replay is None or plans is None or source is None:
+                    result = run()
+                else:
+                    asked = _asked(function, source, [picked, reading_options], given)
+                    check = functools.partial(_replayed, replay, workload, picked)
+                    result = _kept(run, source, search, asked, plans, check, picked)
             if plans is None or not isinstance(result, Result) or result.plan is None:
                 return result
             return dataclasses.replace(result, plan_file=PlanFile(plans.document, plans.save, workload))
@@ -232,6 +235,19 @@ def verb(
         return cast("FunctionT", call)
 
     return decorate
+
+
+def within_memory(search: Search) -> contextlib.AbstractContextManager[None]:
+    """Keep what happens inside within the memory that ``search`` may use, if it says how much that is."""
+    if search.memory_limit is None:
+        return contextlib.nullcontext()
+    from shorthaul.core.searching.memory import limited
+
+    return limited(search.memory_limit)
+
+
+def _replayed(replay: Callable[[T, Any, Any], CheckReport], workload: T, options: Any, plan: Any) -> CheckReport:
+    return replay(workload, plan, options)
 
 
 def _kept(
@@ -255,9 +271,11 @@ def _kept(
         with journaled(search, asked, pack, unpack, check):
             return run()
     except (MemoryError, NoPlanError):
-        kept = None if search.best() is None else plans.answered(search.best(), source.workload)
+        best = search.best()
+        kept = None if best is None else plans.answered(best, source.workload)
         if kept is None:
             raise
+        search.kept = None  # and with it what the search needed to make plans
     report = check(kept)
     if report.cost is None:
         raise NoPlanError("no plan found before the search ended")

@@ -23,6 +23,7 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: BoundOptions | None
 
@@ -45,6 +46,7 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
@@ -59,6 +61,7 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None
@@ -79,5 +82,6 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: SweepOptions | None

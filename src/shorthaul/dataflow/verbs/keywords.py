@@ -56,6 +56,7 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     journal: str | PathLike[str] | None
@@ -73,6 +74,7 @@ class RunKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None
@@ -94,6 +96,7 @@ class ScheduleKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: ScheduleOptions | None
 
@@ -109,6 +112,7 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None

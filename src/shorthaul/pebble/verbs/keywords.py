@@ -18,6 +18,7 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: BoundOptions | None
 
@@ -30,6 +31,7 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
@@ -60,6 +62,7 @@ class MemoryKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None
@@ -92,6 +95,7 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None
@@ -124,6 +128,7 @@ class RunKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: RunOptions | None
 
@@ -155,6 +160,7 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None

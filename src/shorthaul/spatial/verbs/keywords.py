@@ -20,6 +20,7 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: PlacingOptions | None
 
@@ -31,6 +32,7 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: TreeOptions | None
 
@@ -52,6 +54,7 @@ class LcaKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None
@@ -71,6 +74,7 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     journal: str | PathLike[str] | None
@@ -91,6 +95,7 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None
@@ -115,6 +120,7 @@ class TreefixKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None

@@ -16,6 +16,7 @@ class BoundKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: RuleOptions | None
 
@@ -28,6 +29,7 @@ class CheckKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
@@ -40,6 +42,7 @@ class PlanKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     journal: str | PathLike[str] | None
@@ -55,6 +58,7 @@ class RunKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     search: Search | None
     options: RuleOptions | None
 
@@ -70,6 +74,7 @@ class SweepKeywords(TypedDict, total=False):
     effort: float | None
     time_limit: float | None
     seed: int
+    memory_limit: str | None
     workers: int | None
     cluster: str | None
     search: Search | None

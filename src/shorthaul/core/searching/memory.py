@@ -1,0 +1,260 @@
+"""The memory of a command, its worker processes included, kept within a limit."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+
+try:
+    import resource
+except ImportError:  # not on this system
+    resource = None  # type: ignore[assignment]
+
+_UNITS: Final = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_UNITS_OF_1000: Final = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+#: Seconds between two looks: pages are touched at some gigabytes per second.
+_LOOK_S: Final = 0.03
+#: Parts of the limit at which searches end, work is given up for what is kept, and the command ends.
+_SEARCHES, _WORK, _COMMAND = 0.9, 1.0, 1.08
+#: The part of what is free that a command takes without a limit of its own.
+_MOST_OF_FREE: Final = 0.9
+#: What may be reserved beyond the limit without being used, in bytes: stacks of threads, buffers of libraries.
+_RESERVED: Final = 1 << 30
+#: Seconds after work was given up until it is again.
+_PATIENCE_S: Final = 2.0
+
+
+def bytes_of(text: str) -> int:
+    """Return the bytes that ``text`` says; raises :class:`InputError`.
+
+    >>> bytes_of("1.5G"), bytes_of("200 MB"), bytes_of("64KiB")
+    (1610612736, 200000000, 65536)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([A-Za-z]*)\s*", text)
+    unit = "" if found is None else found.group(2).upper()
+    factor = _UNITS_OF_1000.get(unit) or _UNITS.get(unit.removesuffix("IB") or "B")
+    value = 0.0 if found is None or factor is None else float(found.group(1)) * factor
+    if not 1 <= value < 2**62:
+        raise InputError(
+            "is no amount of memory", place="--memory-limit", value=text, allowed="bytes, or a unit as in 800M, 4G, 4GB"
+        )
+    return int(value)
+
+
+def limit_of(text: str | None) -> int | None:
+    """Return the limit that ``text`` says, in bytes; without one most of what is free, None where nothing tells.
+
+    Raises :class:`InputError` for no amount, for one that is less than what is in use already, and where memory cannot
+    be watched.
+    """
+    used = used_bytes()
+    if text is None:
+        free = free_bytes()
+        return None if used is None or free is None else used + int(_MOST_OF_FREE * free)
+    limit = bytes_of(text)
+    if used is None:
+        raise InputError("needs a system that tells what a process uses (/proc)", place="--memory-limit", value=text)
+    if _SEARCHES * limit <= used:
+        raise InputError(
+            "is used up at the start",
+            place="--memory-limit",
+            value=text,
+            allowed=f"more than {shown(int(used / _SEARCHES))}",
+        )
+    return limit
+
+
+def shown(amount: int) -> str:
+    """Return an amount for people.
+
+    >>> shown(1_610_612_736)
+    '1.5 GiB'
+    """
+    value, units = float(amount), ["B", "KiB", "MiB", "GiB", "TiB"]
+    while value >= 1024 and len(units) > 1:
+        value /= 1024
+        units.pop(0)
+    return f"{value:.3g} {units[0]}"
+
+
+def used_bytes() -> int | None:
+    """Return what this process and those that it started use, shared pages once; None where nothing tells."""
+    try:
+        own = _resident(os.getpid())
+    except (OSError, ValueError, IndexError):
+        return None
+    return own + sum(_share(pid) for pid in _descendants())
+
+
+def free_bytes() -> int | None:
+    """Return what could still be used here: free memory of the machine, within the limits of control groups."""
+    free = [_available(), *_free_in_groups()]
+    known = [amount for amount in free if amount is not None]
+    return min(known) if known else None
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _share(pid: int) -> int:
+    """Return what a process uses, of pages that others use too its part; 0 for one that is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return _resident(pid)
+    return 0
+
+
+def _descendants() -> list[int]:
+    """Return the processes that this one, or one of them, started."""
+    if not getattr(sys.modules.get("multiprocessing.process"), "_children", None):
+        return []  # which spares a look at every process of the machine
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                stat = (entry / "stat").read_text(encoding="ascii", errors="replace")
+                children.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(entry.name))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
+
+
+def _available() -> int | None:
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _free_in_groups() -> Iterator[int]:
+    """Yield what is free in each control group that this process is in, with those above it: of version 2 and 1."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, names, path = line.split(":", 2)
+            if names == "":
+                root, limit, usage, cache = Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"
+            elif "memory" in names.split(","):
+                root, limit = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+                usage, cache = "memory.usage_in_bytes", "total_inactive_file"
+            else:
+                continue
+            group = root / path.strip("/")  # in a container the group may be the root itself
+            for folder in (group, *group.parents):
+                with contextlib.suppress(OSError, ValueError):
+                    most = int((folder / limit).read_text(encoding="ascii"))  # "max" where there is no limit
+                    given_back = re.search(rf"^{cache} (\d+)", (folder / "memory.stat").read_text(), re.MULTILINE)
+                    used = int((folder / usage).read_text(encoding="ascii"))
+                    yield max(0, most - used + (int(given_back.group(1)) if given_back else 0))
+                if folder == root:
+                    break
+
+
+class Watch:
+    """Keeps a command within a limit, from a thread of its own.
+
+    At nine tenths of it the searches end with their best. At the limit itself :class:`MemoryError` is raised in the
+    main thread, so that what it holds is freed and what was kept is the answer. Beyond that the command ends at once:
+    ``end`` is called.
+    """
+
+    def __init__(self, limit: int, end: Callable[[str], None]) -> None:
+        self.limit = limit
+        self._end = end
+        self._over = threading.Event()
+        self._main = threading.get_ident()
+        self._next_look = self._next_raise = 0.0
+        self._others = 0
+        self._is_told = False
+
+    def __enter__(self) -> Watch:
+        threading.Thread(target=self._run, name="memory", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), None)  # what was not raised yet
+
+    def _run(self) -> None:
+        while not self._over.wait(_LOOK_S):
+            try:
+                self._look(time.monotonic())
+            except (OSError, ValueError, IndexError):  # nothing tells any more
+                return
+
+    def _look(self, now: float) -> None:
+        if now >= self._next_look:
+            self._others = sum(map(_share, _descendants()))
+            self._next_look = now + max(0.25, 20 * (time.monotonic() - now))
+        used = _resident(os.getpid()) + self._others
+        if used < _SEARCHES * self.limit:
+            return
+        if not self._is_told:
+            self._is_told = True
+            text = f"the memory limit of {shown(self.limit)} is reached: the search ends with the best plan so far"
+            with contextlib.suppress(OSError, ValueError):
+                print(text, file=sys.stderr, flush=True)
+        for search in list(Search.under_way):
+            search.stop()
+        if used > _COMMAND * self.limit:
+            self._end(f"the memory limit of {shown(self.limit)} was exceeded before there was an answer")
+        elif used > _WORK * self.limit and now >= self._next_raise:
+            self._next_raise = now + _PATIENCE_S
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(MemoryError))
+
+
+def refuse_beyond(limit: int) -> None:
+    """Let the system refuse what is asked for far beyond ``limit``, where it can: an array of terabytes, say."""
+    with contextlib.suppress(OSError, ValueError, AttributeError, IndexError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        reserved = int(status.partition("VmData:")[2].split()[0]) * 1024
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        most = reserved + int(_COMMAND * limit) + _RESERVED
+        if hard == resource.RLIM_INFINITY or most < hard:
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+#: Limits are not nested: the first one holds.
+_ACTIVE: Final[list[int]] = []
+
+
+@contextlib.contextmanager
+def limited(text: str | None, end: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Keep what happens inside within the limit that ``text`` says.
+
+    For a command ``end`` ends it at once with its message; it has a limit even where ``text`` says none. Raises
+    :class:`InputError` for a limit that cannot be kept.
+    """
+    if _ACTIVE or (text is None and end is None):
+        yield
+        return
+    limit = limit_of(text)
+    if limit is None:
+        yield
+        return
+    if end is not None:
+        refuse_beyond(limit)
+    _ACTIVE.append(limit)
+    try:
+        with Watch(limit, end or (lambda _: None)):
+            yield
+    finally:
+        _ACTIVE.clear()
