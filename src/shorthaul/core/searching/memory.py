@@ -209,7 +209,7 @@ class Watch:
             return
         if not self._is_told:
             self._is_told = True
-            text = f"the memory limit of {shown(self.limit)} is reached: the search ends with the best plan so far"
+            text = f"the memory limit of {shown(self.limit)} is reached: searches end with the best that they have"
             with contextlib.suppress(OSError, ValueError):
                 print(text, file=sys.stderr, flush=True)
         for search in list(Search.under_way):

@@ -1,0 +1,79 @@
+"""Limits of memory: searches end, work is given up, commands end, in this order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.searching.memory import bytes_of, free_bytes, limit_of, used_bytes
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="nothing tells what a process uses")
+
+HEAD = """
+import contextlib, os, sys, time
+from shorthaul.core.search import Search
+from shorthaul.core.searching.memory import limited, used_bytes
+limit = used_bytes() + 200_000_000
+held, most = [], 0
+def hold():
+    global most
+    held.append(bytearray(b"x") * 5_000_000)
+    most = max(most, used_bytes())
+    time.sleep(0.005)
+    assert most < 1.1 * limit, "not within a tenth"
+def end(text):
+    print(text, flush=True)
+    os._exit(4)
+"""
+
+
+def ended(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", HEAD + code], capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_search_ends() -> None:
+    done = ended(
+        "search = Search()\n"
+        "with limited(str(limit), end), search:\n"
+        "    while not search.expired():\n"
+        "        hold()\n"
+        "assert most < limit\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "searches end with the best that they have" in done.stderr
+
+
+def test_work_that_goes_on_is_given_up() -> None:
+    code = "with limited(str(limit), end), contextlib.suppress(MemoryError):\n    while True:\n        hold()\nheld.clear()\n"
+    done = ended(code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_command_that_goes_on_ends() -> None:
+    # The library's calls take no notice of errors of Python's.
+    done = ended("import re\nwith limited(str(limit), end):\n    held = bytes(200_000_000) * 1000\n")
+    assert done.returncode in {1, 4}, done.stderr
+    assert done.returncode == 4 or "MemoryError" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "much", "0", "-3G", "4 potatoes", "1e400", "nan"])
+def test_what_is_no_amount_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is no amount of memory"):
+        bytes_of(text)
+
+
+def test_a_limit_that_is_used_up_is_refused() -> None:
+    with pytest.raises(InputError, match="is used up at the start"):
+        limit_of("1M")
+
+
+def test_without_a_limit_most_of_what_is_free_is_taken() -> None:
+    free, used, limit = free_bytes(), used_bytes(), limit_of(None)
+    assert free is not None
+    assert used is not None
+    assert limit is not None
+    assert 0.5 * free < limit < used + free
