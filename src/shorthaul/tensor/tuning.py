@@ -24,12 +24,14 @@ MOST_EFFORT: Final = 40.0
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 4_000
 
-#: Columns of the linear program made per effort, and rounds of raising a floor.
-COLUMNS_PER_EFFORT: Final = 5_000
-FLOORS_PER_EFFORT: Final = 30
-#: Connected groups, and columns, above which the linear program is not tried.
-MOST_GROUPS: Final = 30_000
-MOST_COLUMNS: Final = 60_000
+#: Groups in the making that pricing meets per effort; granularities evaluated to prove the least latency of a column,
+#: and how many of them the outline of all tiles takes.
+LABELS_PER_EFFORT: Final = 200_000
+EXHAUSTED_PER_EFFORT: Final = 1_000_000
+GRANULARITIES_PER_OUTLINE: Final = 5_000
+#: Nodes of the diagram of all groups above which there is no linear program, and groups in the making in one pricing.
+MOST_NODES: Final = 30_000
+MOST_LABELS: Final = 100_000
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
 BOUND_SHARE: Final = 0.3
 BOUND_EFFORT: Final = 10.0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Prices, column_prices
@@ -60,11 +62,35 @@ def proven_bound(problem: Problem, rules: Rules, search: Search) -> Bound:
     6734.4
     """
     formula = lower_bound(problem, rules, search)
-    prices = column_prices(problem, rules, search)
+    prices = column_prices(problem, rules, search, formula_prices(problem, rules, search))
     if prices is None or prices.value <= formula.value * (1 + TOLERANCE):
         return formula
     details = {**formula.details, "linear_program": prices.value, "certificate": prices.document()}
     return Bound("latency", prices.value, "linear program over subgraphs", _certified(prices, rules), details)
+
+
+def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:
+    """Return by operator what it costs at least in whatever group it is, at the weight that makes the most of it all.
+
+    They add up to no more than any plan takes, as they do for the operators of any group.
+    """
+    streams = Streams(problem, rules, search)
+    if not streams.is_complete:
+        return [0.0] * len(problem.operators)
+    prices = [streams.prices(operator) for operator in range(len(problem.operators))]
+    stored = [
+        problem.tensors[operator.output].size if not problem.consumers[operator.output] else 0
+        for operator in problem.operators
+    ]
+    bandwidth = problem.machine.bandwidth
+
+    def costs(weight: float) -> list[float]:
+        return [
+            weighted_total([roles], bandwidth, weight) + (1 - weight) * size / bandwidth
+            for roles, size in zip(prices, stored, strict=True)
+        ]
+
+    return max(map(costs, np.linspace(0, 1, 41)), key=math.fsum)
 
 
 def _certified(prices: Prices, rules: Rules) -> str:

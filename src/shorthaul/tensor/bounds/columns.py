@@ -9,34 +9,57 @@ granularity and order. Every plan is a choice of columns that satisfies
 - *hand over*: a tensor is found resident no more often than it is retained.
 
 So the least total of the linear relaxation bounds every plan, and its dual prices are the certificate: for no column do
-the prices of the rows it serves exceed its latency. Latencies are bounded from below first, and exhausted only where
-the program would use them.
+the prices of the rows it serves exceed its latency. Columns are generated: the prices of those so far are looked for a
+column that they favour, until there is none. At any time prices divided by the largest ratio of worth to latency are a
+certificate of a bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations, islice
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.diagram import Diagram
+from shorthaul.tensor.bounds.pricing import Column, Pricing
 from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
-from shorthaul.tensor.tuning import COLUMNS_PER_EFFORT, FLOORS_PER_EFFORT, MOST_COLUMNS, MOST_GROUPS
+from shorthaul.tensor.tuning import (
+    EXHAUSTED_PER_EFFORT,
+    GRANULARITIES_PER_OUTLINE,
+    LABELS_PER_EFFORT,
+    MOST_LABELS,
+    MOST_NODES,
+)
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Columns that enter the linear program at once.
-_ENTERING: Final = 200
-#: Reduced costs above this part of the bound are rounding.
+_ENTERING: Final = 300
+#: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
+#: Groups in the making that go on at each node in the first pricings.
+_WIDTH: Final = 8
+#: The weight of the best prices so far against the last ones.
+_INERTIA: Final = 0.5
+#: The share of the effort in which columns are generated, and the parts of the last prices that are tried to be proven
+#: in the rest where those themselves are not.
+_GENERATING: Final = 0.8
+_SCALES: Final = (1.0, 0.98, 0.95, 0.9, 0.8, 0.7)
+#: A program whose bound is this near to its value is solved.
+_CLOSE: Final = 1e-7
+
+
+def _better(best: Floats, point: Floats, ratio: float | None, asked: int) -> Floats:
+    """Return the better of two certificates; that of ``point`` is true once divided by ``ratio``, if there is one."""
+    if ratio is None or point[:asked].sum() / ratio <= best[:asked].sum():
+        return best
+    return point / ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,215 +84,155 @@ class Prices:
         }
 
 
-def column_prices(problem: Problem, rules: Rules, search: Search) -> Prices | None:
-    """Return the prices of the linear program as far as ``search`` gets; None if there are too many columns for it."""
+def column_prices(problem: Problem, rules: Rules, search: Search, covers: list[float] | None = None) -> Prices | None:
+    """Return the prices of the linear program as far as ``search`` gets; None under rules that it does not apply to.
+
+    ``covers`` are prices to begin with, by operator, good ones or not.
+    """
     if rules.stores_shared or rules.retains_inputs or not is_exhaustible(problem.machine, rules):
         return None
-    program = _Program(problem, rules)
-    if not program.fill(search):
-        return None
-    return program.solve(search)
+    program = Program(problem, rules, search)
+    return program.solve(search, covers or []) if program.diagram.is_complete else None
 
 
-def connected_groups(problem: Problem, rules: Rules) -> Iterator[int]:
-    """Yield every connected set of operators, as bit masks, that no rule on prologues forbids at once."""
-    count = len(problem.operators)
-    around = [0] * count
-    apart = [0] * count
-    for index, operator in enumerate(problem.operators):
-        for side, tensor in enumerate(operator.inputs):
-            source = problem.producer[tensor]
-            if source is None:
-                continue
-            around[index] |= 1 << source
-            around[source] |= 1 << index
-            if rules.prologues_are_whole and operator.is_matmul and not problem.operators[source].is_matmul:
-                machine = problem.machine
-                room = max(machine.native_width, (machine.native_width, machine.native_height)[side])
-                if problem.reduction(index) > room:
-                    apart[index] |= 1 << source
-                    apart[source] |= 1 << index
-    for first in range(count):
-        # Every set whose smallest operator is this one: each of its neighbours joins now or never.
-        pending = [(1 << first, around[first], apart[first] | ((1 << first) - 1))]
-        while pending:
-            inside, near, never = pending.pop()
-            yield inside
-            fresh = near & ~inside & ~never
-            while fresh:
-                bit = fresh & -fresh
-                fresh ^= bit
-                index = bit.bit_length() - 1
-                pending.append((inside | bit, near | around[index], never | apart[index]))
-                never |= bit
+class Program:
+    """The linear program with the columns so far, each at its least latency."""
 
+    def __init__(self, problem: Problem, rules: Rules, search: Search) -> None:
+        from ortools.linear_solver import pywraplp
 
-class _Program:
-    """The linear program: columns with a floor each, rows numbered cover, link, hand over."""
-
-    def __init__(self, problem: Problem, rules: Rules) -> None:
         self.problem = problem
         self.rules = rules
-        self.links = [
-            (index, tensor)
-            for index, operator in enumerate(problem.operators)
-            for tensor in dict.fromkeys(operator.inputs)
-            if problem.producer[tensor] is not None
-        ]
-        self.handed = [tensor for tensor in range(len(problem.tensors)) if self._may_stay(tensor)]
-        begin = len(problem.operators)
-        self.link_row = {link: begin + number for number, link in enumerate(self.links)}
-        self.links_of: dict[int, list[tuple[int, int]]] = {}
-        for link in self.links:
-            self.links_of.setdefault(link[1], []).append(link)
-        begin += len(self.links)
-        self.hand_row = {tensor: begin + number for number, tensor in enumerate(self.handed)}
-        self.rows = begin + len(self.handed)
-        self.floors: list[Floor] = []
-        self.known: dict[Profile, int] = {}
-        self.tried = 0  # columns, those that do not fit among them
-        self.floor_of: list[int] = []  # by column
-        self.entries: list[tuple[int, ...]] = []  # by column, rows with coefficient 1
-        self.taken: list[tuple[int, ...]] = []  # by column, rows with coefficient -1
+        self.diagram = Diagram(problem, rules, search, MOST_NODES)
+        search.spend(self.diagram.nodes / LABELS_PER_EFFORT)
+        self.columns: dict[Column, float] = {}
+        self._floors: dict[Profile, Floor] = {}
+        self._floor_of: dict[int, Floor] = {}
+        self._solver = pywraplp.Solver.CreateSolver("GLOP")
+        rows = self.diagram.rows
+        infinity = self._solver.infinity()
+        self._rows = [self._solver.Constraint(float(row < rows.asked), infinity) for row in range(rows.number)]
+        self._solver.Objective().SetMinimization()
+        if self.diagram.is_complete:
+            self.pricing = Pricing(self.diagram)
+            self._begin()
 
-    def _may_stay(self, tensor: int) -> bool:
-        problem = self.problem
-        is_inner = problem.producer[tensor] is not None and bool(problem.consumers[tensor])
-        return is_inner and problem.tensors[tensor].size <= problem.machine.capacity
+    def _begin(self) -> None:
+        """Enter each operator alone, and what no plan can afford for rows that nothing serves yet."""
+        rows = self.diagram.rows
+        for index, operator in enumerate(self.problem.operators):
+            links = [rows.link[user, operator.output] for user in self.problem.consumers[operator.output]]
+            served = (rows.cover[index], *links)
+            column = Column(frozenset([index]), frozenset(), frozenset(), served, (1.0,) * len(served))
+            floor = self._floor(column)
+            floor.raise_it()
+            if math.isfinite(floor.price):
+                self.enter(column, floor.price)
+        dear = 10 * math.fsum(self.columns.values()) + 1
+        for row in range(rows.asked):
+            self._enter((row,), (1.0,), dear)
 
-    def fill(self, search: Search) -> bool:
-        """Make all columns; False if there are too many, or the search ends."""
-        groups = list(islice(connected_groups(self.problem, self.rules), MOST_GROUPS + 1))
-        if len(groups) > MOST_GROUPS:
-            return False
-        for group in groups:
-            before = self.tried
-            self._add(group, search)
-            search.spend((self.tried - before + 1) / COLUMNS_PER_EFFORT)
-            if self.tried > MOST_COLUMNS or search.expired():
-                return False
-        return True
+    def enter(self, column: Column, latency: float) -> None:
+        """Enter a column, or lower its cost."""
+        if latency < self.columns.get(column, math.inf):
+            self.columns[column] = latency
+            self._enter(column.rows, column.signs, latency)
 
-    def _add(self, group: int, search: Search) -> None:
-        problem = self.problem
-        inside = frozenset(index for index in range(len(problem.operators)) if group >> index & 1)
-        produced = {problem.operators[index].output for index in inside}
-        consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
-        sinks = produced - consumed
-        shapes = {problem.tensors[tensor] for tensor in sinks}
-        if len(shapes) > 1:
-            return
-        readable = [tensor for tensor in self.handed if tensor in consumed - produced]
-        keepable = [tensor for tensor in self.handed if tensor in produced and problem.tensors[tensor] in shapes]
-        for retained in self._subsets(keepable, 0):
-            size = sum(problem.tensors[tensor].size for tensor in retained)
-            outputs = sorted(sinks | set(retained))
-            for resident in self._subsets(readable, size):
-                self.tried += 1
-                if self.tried > MOST_COLUMNS or (self.tried % 64 == 0 and search.expired()):
-                    return
-                profile = profile_of(problem, inside, outputs, frozenset(resident), frozenset(retained))
-                self._add_column(inside, produced, sinks - set(retained), resident, retained, profile)
+    def _enter(self, rows: tuple[int, ...], signs: tuple[float, ...], cost: float) -> None:
+        variable = self._solver.NumVar(0, self._solver.infinity(), "")
+        self._solver.Objective().SetCoefficient(variable, cost)
+        total: dict[int, float] = {}
+        for row, sign in zip(rows, signs, strict=True):
+            total[row] = total.get(row, 0.0) + sign
+        for row, sign in total.items():
+            self._rows[row].SetCoefficient(variable, sign)
 
-    def _subsets(self, tensors: list[int], held: int) -> Iterator[tuple[int, ...]]:
-        room = self.problem.machine.capacity - held
-        for count in range(len(tensors) + 1):
-            found = False
-            for chosen in combinations(tensors, count):
-                if sum(self.problem.tensors[tensor].size for tensor in chosen) <= room:
-                    found = True
-                    yield chosen
-            if not found:
-                return
+    def _floor(self, column: Column) -> Floor:
+        produced = {self.problem.operators[index].output for index in column.inside}
+        consumed = {tensor for index in column.inside for tensor in self.problem.operators[index].inputs}
+        outputs = sorted((produced - consumed) | column.retained)
+        profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
+        if profile not in self._floors:
+            self._floors[profile] = Floor(profile, self.problem.machine, self.rules)
+        return self._floors[profile]
 
-    def _add_column(
-        self,
-        inside: frozenset[int],
-        produced: set[int],
-        stored: set[int],
-        resident: tuple[int, ...],
-        retained: tuple[int, ...],
-        profile: Profile,
-    ) -> None:
-        if profile not in self.known:
-            self.known[profile] = len(self.floors)
-            self.floors.append(Floor(profile, self.problem.machine, self.rules))
-        floor = self.known[profile]
-        if np.isinf(self.floors[floor].value):
-            return
-        rows = set(inside)
-        there = produced.union(resident)
-        for index in inside:
-            rows.update(
-                self.link_row[index, tensor]
-                for tensor in self.problem.operators[index].inputs
-                if tensor in there and (index, tensor) in self.link_row
-            )
-        for tensor in stored:
-            rows.update(self.link_row[link] for link in self.links_of.get(tensor, ()))
-        rows.update(self.hand_row[tensor] for tensor in retained)
-        self.floor_of.append(floor)
-        self.entries.append(tuple(sorted(rows)))
-        self.taken.append(tuple(self.hand_row[tensor] for tensor in resident))
-
-    def solve(self, search: Search) -> Prices | None:
-        """Solve, raise the floors that the solution uses, and again, until they are final or the search ends."""
+    def solve(self, search: Search, covers: list[float]) -> Prices | None:
+        """Generate columns until none is favoured or the search ends; return the best prices that are proven."""
         from ortools.linear_solver import pywraplp
-        from scipy.sparse import csr_matrix
 
-        number = len(self.floor_of)
-        where = [(column, row, 1.0) for column, rows in enumerate(self.entries) for row in rows]
-        where += [(column, row, -1.0) for column, rows in enumerate(self.taken) for row in rows]
-        columns, rows, values = zip(*where, strict=True)
-        matrix = csr_matrix((values, (columns, rows)), shape=(number, self.rows))
-        solver = pywraplp.Solver.CreateSolver("GLOP")
-        asked = len(self.problem.operators) + len(self.links)
-        constraints = [solver.Constraint(1.0 if row < asked else 0.0, solver.infinity()) for row in range(self.rows)]
-        used: dict[int, pywraplp.Variable] = {}
-        floor_of = np.array(self.floor_of)
-        best: Floats | None = None
-        count = len(self.problem.operators)
-        entering = np.array([n for n, rows in enumerate(self.entries) if sum(row < count for row in rows) == 1])
-        while True:
-            cost = np.array([floor.value for floor in self.floors])[floor_of]
-            for column in entering.tolist():
-                if column not in used:
-                    variable = used[column] = solver.NumVar(0, solver.infinity(), "")
-                    for place in range(matrix.indptr[column], matrix.indptr[column + 1]):
-                        constraints[matrix.indices[place]].SetCoefficient(variable, matrix.data[place])
-            objective = solver.Objective()
-            for column, variable in used.items():
-                objective.SetCoefficient(variable, cost[column])
-            objective.SetMinimization()
-            if solver.Solve() != pywraplp.Solver.OPTIMAL:
-                return None if best is None else self._prices(best)
-            duals = np.maximum([constraint.dual_value() for constraint in constraints], 0.0)
-            worth = matrix @ duals
-            reduced = cost - worth
-            wrong = np.flatnonzero(reduced < -_ROUNDING * max(1.0, float(cost.max())))
-            scale = min(1.0, float(np.min(cost[worth > 0] / worth[worth > 0], initial=1.0)))
-            if best is None or duals[:asked].sum() * scale > best[:asked].sum():
-                best = duals * scale
-            if search.expired():
-                return self._prices(best)
-            search.spend(0.02)
-            fresh = wrong[~np.isin(wrong, list(used))]
-            if len(fresh):
-                entering = fresh[np.argsort(reduced[fresh], kind="stable")[:_ENTERING]]
-                continue
-            entering = np.empty(0, np.int64)
-            loose = {self.floor_of[column] for column, variable in used.items() if variable.solution_value() > 1e-7}
-            loose = {floor for floor in loose if not self.floors[floor].is_final}
-            if not loose:
-                return self._prices(best)
-            for floor in sorted(loose):
-                self.floors[floor].raise_it()
-                search.spend(1 / FLOORS_PER_EFFORT)
+        asked = self.diagram.rows.asked
+        best, centre, last = np.zeros((3, self.diagram.rows.number))
+        centre[: len(covers)] = covers
+        most = search.part(_GENERATING)
+        width, inertia = _WIDTH, _INERTIA
+        while not most.expired():
+            if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
+                break
+            value = self._solver.Objective().Value()
+            last = np.maximum([row.dual_value() for row in self._rows], 0.0)
+            point = inertia * centre + (1 - inertia) * last
+            found, ratio = self._generate(point, most, width)
+            best = _better(best, point, ratio, asked)
+            if best[:asked].sum() > centre[:asked].sum():
+                centre = best
+            if value - best[:asked].sum() <= _CLOSE * value:
+                break
+            if found:
+                inertia = _INERTIA
+            elif inertia:
+                inertia = 0.0
+            elif ratio is None and width < MOST_LABELS:
+                width *= 4
+            else:
+                break
+        for scale in _SCALES:  # lower prices favour fewer groups
+            if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
+                break
+            best = _better(best, scale * last, self._generate(scale * last, search, MOST_LABELS)[1], asked)
+        return self._prices(best)
+
+    def _generate(self, duals: Floats, search: Search, width: int) -> tuple[int, float | None]:
+        """Enter columns that the prices favour; return how many, and the largest ratio of a worth to a latency."""
+        before = self.pricing.labels
+        found, is_complete = self.pricing.favoured(duals, search, width=width, most=MOST_LABELS)
+        search.spend((self.pricing.labels - before) / LABELS_PER_EFFORT)
+        found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
+        ratio, entered = 1.0, 0
+        unsure = []
+        for item in found:
+            floor = self._floor_of.get(item.profile)
+            if floor is None:
+                floor = self._floor_of[item.profile] = self._floor(self.pricing.column(item.label))
+            if floor.price == math.inf and entered < _ENTERING:
+                self._raise(floor, search)
+            if floor.price < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
+                self.enter(self.pricing.column(item.label), floor.price)
+                entered += 1
+            elif floor.value < item.worth * (1 - _ROUNDING):
+                unsure.append((item, floor))
+            ratio = max(ratio, item.worth / max(floor.value, self.pricing.least(item.profile), 1e-300))
+        if entered or not is_complete:
+            return entered, ratio if is_complete else None
+        # Only what is still favoured at the latencies met has to be proven.
+        ratio = 1.0
+        for item, floor in unsure:
+            while floor.value < item.worth and floor.price >= item.worth and not floor.is_final:
+                if search.expired():
+                    break
+                self._raise(floor, search)
+            if floor.value < item.worth * (1 - _ROUNDING):
+                ratio = max(ratio, item.worth / max(floor.value, self.pricing.least(item.profile), 1e-300))
+                self.enter(self.pricing.column(item.label), floor.value if floor.is_final else floor.price)
+                entered += 1
+        return entered, ratio
+
+    def _raise(self, floor: Floor, search: Search) -> None:
+        search.spend((floor.raise_it() + GRANULARITIES_PER_OUTLINE) / EXHAUSTED_PER_EFFORT)
 
     def _prices(self, duals: Floats) -> Prices:
-        count, links = len(self.problem.operators), len(self.links)
+        rows = self.diagram.rows
         return Prices(
-            {row: float(duals[row]) for row in range(count) if duals[row] > 0},
-            {link: float(duals[self.link_row[link]]) for link in self.links if duals[self.link_row[link]] > 0},
-            {t: float(duals[count + links + n]) for n, t in enumerate(self.handed) if duals[count + links + n] > 0},
+            {row: float(duals[row]) for row in rows.cover if duals[row] > 0},
+            {link: float(duals[row]) for link, row in rows.link.items() if duals[row] > 0},
+            {tensor: float(duals[row]) for tensor, row in rows.hand_over.items() if duals[row] > 0},
         )

@@ -16,6 +16,8 @@ from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.column_floor import Column, cheaper, column
 from shorthaul.tensor.model import Problem, Rules
 
+#: Groups above which a certificate is not verified.
+_MOST_GROUPS: Final = 20_000
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
 
@@ -86,7 +88,13 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
         message = "the bound is above what its prices add up to"
         return [Violation("certificate-sum", "bound", message, certificate.value, total)]
     worths: dict[Column, tuple[float, str]] = {}
-    for inside in _groups(problem, rules):
+    for number, inside in enumerate(_groups(problem, rules)):
+        if number >= _MOST_GROUPS:
+            raise InputError(
+                "is stated, not verified: the graph has more connected groups than are looked at",
+                place="bound.certificate",
+                allowed=f"graphs with up to {_MOST_GROUPS} groups",
+            )
         for item, worth, name in _columns(problem, certificate, inside):
             if worth > worths.get(item, (0.0, ""))[0]:
                 worths[item] = worth, name

@@ -131,7 +131,7 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
     outline = _Steps(problem, item, w, h, np.full_like(w, deepest)).outline()
     fits = _Steps(problem, item, w, h, least).held(only_sure=True) <= machine.capacity
     open_ = fits & (outline < worth)
-    w, h, least = w[open_], h[open_], least[open_]
+    w, h, least, outline = w[open_], h[open_], least[open_], outline[open_]
     for first in range(0, len(w), 64):
         part = slice(first, first + 64)
         depth = np.arange(1, deepest + 1)
@@ -139,7 +139,7 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
         k = np.tile(depth, len(w[part]))
         chosen = k >= every[2]
         steps = _Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
-        floor = steps.floor()
+        floor = np.maximum(steps.floor(), np.repeat(outline[part], deepest)[chosen])
         if (floor < worth).any():
             worst = int(floor.argmin())
             return int(steps.w[worst]), int(steps.h[worst]), int(steps.k[worst])
@@ -363,14 +363,18 @@ class _Steps:
         return kept
 
     def outline(self) -> Floats:
-        """Return a quick lower bound for each width and height: of a tile all compute, or all that must pass by."""
+        """Return a quick bound by width and height: what must be computed, and what must pass by, in every tile.
+
+        All traffic together is another: every tensor is loaded once at least.
+        """
         stored = self.tall * self.wide * self.item.stored
-        traffic = np.zeros((1, 1, len(self.k))) + stored
+        tile_traffic = np.zeros((1, 1, len(self.k))) + stored
+        traffic = np.full(len(self.k), float(self.item.height * self.item.width * self.item.stored))
         for group in self.item.loads:
             whole = np.zeros(len(self.k), dtype=np.bool_)
             for slice_ in group:
-                whole |= self.covers(slice_, slice_) & np.logical_and(*[code == _WHOLE for code in self.codes(slice_)])
-            most = np.zeros((1, 1, len(self.k)))
+                whole |= np.logical_and(*[code == _WHOLE for code in self.codes(slice_)])
+            most = np.zeros((2, 2, len(self.k)))
             for slice_ in group:
                 if _STEP not in {slice_.rows, slice_.columns}:
                     continue
@@ -378,12 +382,13 @@ class _Steps:
                 less = 2 * (self.tall * columns if slice_.rows == _STEP else rows * self.wide) * (len(group) > 1)
                 passes = (self.steps_of(slice_) > 1) & ~whole
                 most = np.maximum(most, np.where(passes, rows * columns - less, 0))
-            traffic = traffic + most
+            tile_traffic = tile_traffic + most
+            traffic += np.maximum((self.count * most).sum(axis=(0, 1)), group[0].height * group[0].width)
         compute = np.zeros((1, 1, len(self.k)))
         for group in self.item.works:
             compute = compute + np.max(np.broadcast_arrays(*[self.whole_time(slice_) for slice_ in group]), axis=0)
-        tiles = np.maximum(compute, traffic / self.machine.bandwidth)
-        outline: Floats = (self.count * tiles).sum(axis=(0, 1))
+        tiles = np.maximum(compute, tile_traffic / self.machine.bandwidth)
+        outline: Floats = np.maximum((self.count * tiles).sum(axis=(0, 1)), traffic / self.machine.bandwidth)
         return outline
 
     def along(self, slice_: Slice) -> tuple[Integers, Integers]:

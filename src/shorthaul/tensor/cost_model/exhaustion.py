@@ -16,8 +16,9 @@ from shorthaul.tensor.model import Machine, Rules
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: Granularities evaluated at once.
-_MOST: Final = 20_000
+#: Granularities evaluated at once, the first time and later on.
+_FEWEST: Final = 2_000
+_MOST: Final = 64_000
 #: Pairs of width and height above which no table of them is made.
 LARGEST_TILES: Final = 1 << 20
 
@@ -44,31 +45,37 @@ class Floor:
         self._shape = (w, h)
         self._work = exhaustion_kernels.Exhaustion(costs, relaxed, np.array([w, h, k, *prologues], dtype=np.int64))
         #: The bound so far, infinite if no granularity fits.
-        self.value = float(self._outline().min())
-        self.is_final = np.isinf(self.value)
+        self.value = 0.0
+        self.is_final = False
         self._ranked: tuple[Integers, Floats] | None = None  # pairs of width and height, and their bounds
         self._place = 0
+        self._chunk = _FEWEST
 
-    def _outline(self) -> Floats:
-        outline = np.empty(self._shape)
-        exhaustion_kernels.outlines(self._work, outline)
-        return outline.ravel()
+    @property
+    def price(self) -> float:
+        """The least latency met so far, infinite before any."""
+        return float(self._work.price)
 
-    def raise_it(self) -> None:
-        """Look at some more granularities."""
+    def raise_it(self) -> int:
+        """Look at some more granularities, each time at more of them; return how many at most."""
         if self.is_final:
-            return
-        if self._ranked is None:  # tables of all columns at once would fill the memory: made where they are needed
-            outline = self._outline()
+            return 0
+        if self._ranked is None:
+            table = np.empty(self._shape)
+            exhaustion_kernels.outlines(self._work, table)
+            outline = table.ravel()
             order = np.argsort(outline, kind="stable")
             self._ranked = order[: np.searchsorted(outline[order], np.inf)], outline
         pairs, outline = self._ranked
-        self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, _MOST)
+        chunk = self._chunk
+        self._place = exhaustion_kernels.exhaust(self._work, pairs, outline, self._place, chunk)
+        self._chunk = min(2 * chunk, _MOST)
         self.is_final = self._place >= len(pairs)
         ahead = np.inf if self.is_final else outline[pairs[self._place]]
         self.value = float(min(self._work.floor, self._work.price, ahead))
         if self.is_final:
             self._ranked = None
+        return chunk
 
 
 def without_mixed(profile: Profile) -> Profile:

@@ -189,26 +189,19 @@ def _divided(costs: Costs, s: cython.Py_ssize_t) -> cython.bint:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _tile_traffic(costs: Costs, tall: cython.longlong, wide: cython.longlong) -> cython.double:
-    """Return the least traffic of a tile: what it stores, and the parts of reductions that pass by in several steps.
+def _passing(costs: Costs, begin: cython.Py_ssize_t, tall: cython.longlong, wide: cython.longlong) -> cython.double:
+    """Return how much of a tensor a tile loads at least: the parts of a reduction that pass by in several steps.
 
-    Of the slices of one tensor only the largest counts, and none where one of them is the whole tensor. Where others
-    coincide with it by chance, two parts of it may be there already, each as long as the tile.
+    Of its slices, from ``begin`` on, only the largest counts, and none where one of them is the whole tensor. Where
+    others coincide with it by chance, two parts of it may be there already, each as long as the tile.
     """
-    other: cython.Py_ssize_t
-    total: cython.double = cython.cast(cython.double, tall * wide * costs.stored)
     most: cython.double = 0.0
-    whole: cython.bint
-    for s in range(costs.loads.shape[1]):
-        if costs.loads[BEGIN, s] == s:
-            total += most
-            most = 0.0
+    s: cython.Py_ssize_t
+    end: cython.longlong = costs.loads[END, begin]
+    for s in range(begin, end):
+        if costs.l_er[s] == FULL and costs.l_ec[s] == FULL:
+            return 0.0
         if not _divided(costs, s):
-            continue
-        whole = False
-        for other in range(costs.loads[BEGIN, s], costs.loads[END, s]):
-            whole = whole or (costs.l_er[other] == FULL and costs.l_ec[other] == FULL)
-        if whole:
             continue
         rows = costs.loads[HEIGHT, s]
         columns = costs.loads[WIDTH, s]
@@ -217,30 +210,49 @@ def _tile_traffic(costs: Costs, tall: cython.longlong, wide: cython.longlong) ->
         if costs.loads[COLUMNS, s] == TILE:
             columns = wide
         size = cython.cast(cython.double, rows * columns * costs.loads[NUMBER, s])
-        if costs.loads[END, s] - costs.loads[BEGIN, s] > 1:
+        if end - begin > 1:
             if costs.loads[ROWS, s] == STEP:
                 size -= cython.cast(cython.double, 2 * tall * columns)
             else:
                 size -= cython.cast(cython.double, 2 * rows * wide)
         most = max(most, size)
-    return total + most
+    return most
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _once(costs: Costs) -> cython.double:
-    """Return what is loaded at least once besides: tensors of which one slice is asked for, not divided by steps."""
+def _outline(costs: Costs) -> cython.double:
+    """Return a lower bound on the latency at the tiles that were set: per tile, and of all traffic together.
+
+    Every tensor is loaded once at least.
+    """
+    c: cython.Py_ssize_t
+    s: cython.Py_ssize_t
     total: cython.double = 0.0
+    traffic: cython.double = cython.cast(cython.double, costs.height * costs.width * costs.stored)
+    for c in range(4):
+        if costs.count[c] > 0:
+            tall = costs.tall[c // 2]
+            wide = costs.wide[c % 2]
+            tile = cython.cast(cython.double, tall * wide * costs.stored)
+            for s in range(costs.loads.shape[1]):
+                if costs.loads[BEGIN, s] == s:
+                    tile += _passing(costs, s, tall, wide)
+            total += costs.count[c] * max(_tile_compute(costs, tall, wide), tile / costs.bandwidth)
     for s in range(costs.loads.shape[1]):
-        if costs.loads[END, s] - costs.loads[BEGIN, s] == 1 and not _divided(costs, s):
-            total += cython.cast(cython.double, costs.loads[HEIGHT, s] * costs.loads[WIDTH, s] * costs.loads[NUMBER, s])
-    return total
+        if costs.loads[BEGIN, s] == s:
+            tile = 0.0
+            for c in range(4):
+                if costs.count[c] > 0:
+                    tile += costs.count[c] * _passing(costs, s, costs.tall[c // 2], costs.wide[c % 2])
+            once = cython.cast(cython.double, costs.loads[HEIGHT, s] * costs.loads[WIDTH, s] * costs.loads[NUMBER, s])
+            traffic += max(tile, once)
+    return max(total, traffic / costs.bandwidth)
 
 
 def outlines(work: Exhaustion, values: cython.double[:, ::1]) -> None:
     """Write a lower bound on the latency for each width and height of a tile (from 1), infinite where nothing fits."""
-    c: cython.Py_ssize_t
     costs: Costs = work.costs
     relaxed: Costs = work.relaxed
     with cython.nogil:
@@ -254,16 +266,7 @@ def outlines(work: Exhaustion, values: cython.double[:, ::1]) -> None:
                 if peak_of(relaxed) > relaxed.capacity:
                     continue
                 settle(costs, w, h, work.k_most)
-                settle(relaxed, w, h, work.k_most)
-                total = 0.0
-                traffic = 0.0
-                for c in range(4):
-                    if costs.count[c] > 0:
-                        compute = _tile_compute(relaxed, costs.tall[c // 2], costs.wide[c % 2])
-                        tile = _tile_traffic(costs, costs.tall[c // 2], costs.wide[c % 2])
-                        total += costs.count[c] * max(compute, tile / costs.bandwidth)
-                        traffic += costs.count[c] * tile
-                values[w - 1, h - 1] = max(total, (traffic + _once(costs)) / costs.bandwidth)
+                values[w - 1, h - 1] = _outline(costs)
 
 
 @cython.cfunc
@@ -318,7 +321,8 @@ def exhaust(
                 settle(costs, w, h, k)
                 done += 1
                 if work.is_mixed:
-                    work.floor = min(work.floor, _mixed_floor(work.costs, work.relaxed, w, h, k))
+                    floor = max(values[pairs[place]], _mixed_floor(work.costs, work.relaxed, w, h, k))
+                    work.floor = min(work.floor, floor)
                 if peak_of(costs) <= costs.capacity:
                     evaluate(costs)
                     if not work.is_mixed:

@@ -1,0 +1,412 @@
+"""All connected groups of a problem as paths through one diagram, however many there are.
+
+The operators are decided one after the other, consumers before producers: in the group, or not. What is left to know
+then is small: which tensors the group has asked for whose producers or other consumers are still to come, and how it
+gets them (loaded, resident, or made inside). Groups that agree in that are at one *node*; an *arc* decides one
+operator, with what it adds to the group's profile and to the rows of the linear program that it serves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.pieces import Boxes, Demand, Load, Work
+from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, NO_REDUCTION, PADDED, ROWS_EXACT, STEP, TILE
+from shorthaul.tensor.model import Problem, Rules, Tensor
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+#: The nodes that every path may end in: a group that is complete, and a group that cannot be completed.
+END: Final = 0
+DEAD: Final = 1
+
+#: How a group gets a tensor.
+LOADED: Final = 0
+RESIDENT: Final = 1
+MADE: Final = 2
+
+
+class Open(NamedTuple):
+    """A tensor asked for, some of whose consumers or whose producer are not decided; ``part`` of a group in parts."""
+
+    tensor: int
+    way: int
+    demands: frozenset[Demand]
+    part: int
+
+
+class Addition(NamedTuple):
+    """What an arc adds to the profile of a group: slices to load or compute, by number, and amounts."""
+
+    pieces: tuple[int, ...] = ()
+    stored: int = 0
+    held: int = 0
+    k_limit: float = math.inf
+    left_prologue: int = 0
+    right_prologue: int = 0
+
+
+class Choice(NamedTuple):
+    """What an arc decides: the operator that joins (-1: none), tensors found resident, and whether it is retained."""
+
+    operator: int = -1
+    resident: tuple[int, ...] = ()
+    is_retained: bool = False
+
+
+class Rows:
+    """The rows of the linear program: cover by operator, link by operator and tensor, hand over by tensor."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.cover = list(range(len(problem.operators)))
+        pairs = [
+            (index, tensor)
+            for index, operator in enumerate(problem.operators)
+            for tensor in dict.fromkeys(operator.inputs)
+            if problem.producer[tensor] is not None
+        ]
+        begin = len(self.cover)
+        self.link = {pair: begin + number for number, pair in enumerate(pairs)}
+        begin += len(pairs)
+        self.asked = begin  # rows before this ask for something
+        capacity = problem.machine.capacity
+        inner = [t for t, users in enumerate(problem.consumers) if users and problem.producer[t] is not None]
+        fitting = [tensor for tensor in inner if problem.tensors[tensor].size <= capacity]
+        self.hand_over = {tensor: begin + number for number, tensor in enumerate(fitting)}
+        self.number = begin + len(fitting)
+
+
+@dataclass
+class _Arcs:
+    """Arcs in the making, columns of a table; ``row_end`` says where the rows of each arc end."""
+
+    source: list[int] = field(default_factory=list)
+    target: list[int] = field(default_factory=list)
+    addition: list[int] = field(default_factory=list)
+    choice: list[Choice] = field(default_factory=list)
+    compute: list[float] = field(default_factory=list)
+    traffic: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    signs: list[float] = field(default_factory=list)
+    row_end: list[int] = field(default_factory=lambda: [0])
+
+
+class Diagram:
+    """The diagram of a problem; ``is_complete`` is false if it would have more than ``most`` nodes.
+
+    Node ``n`` of layer ``l`` has the arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by layer, that begin a
+    group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it adds takes; they
+    add up to no more than what any group takes.
+    """
+
+    def __init__(self, problem: Problem, rules: Rules, search: Search, most: int) -> None:
+        self.problem = problem
+        self.rules = rules
+        self.rows = Rows(problem)
+        self.order = _order(problem)
+        self.additions: dict[Addition, int] = {Addition(): 0}
+        self.boxes = Boxes(problem.machine)
+        self._numbers: dict[Work | Load, int] = {}
+        self._pieces: list[Work | Load] = []
+        self._tables: dict[tuple[int, Tensor], Floats] = {}
+        self.shapes: list[Tensor] = [Tensor(1, 1), Tensor(1, 1)]  # by node
+        self.layers: list[list[int]] = []
+        self.starts: list[range] = []
+        self.is_complete = True
+        self._arcs = _Arcs()
+        self._fronts: list[tuple[Open, ...]] = [(), ()]
+        self._closing = self._last_uses()
+        self._build(search, most)
+        arcs = self._arcs
+        self.source, self.target = np.array(arcs.source, np.int64), np.array(arcs.target, np.int64)
+        self.compute, self.traffic = np.array(arcs.compute), np.array(arcs.traffic)
+        self.row, self.sign = np.array(arcs.rows, np.int64), np.array(arcs.signs)
+        self.row_end = np.array(arcs.row_end, np.int64)
+        self.addition, self.choice = arcs.addition, arcs.choice
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes."""
+        return len(self._fronts)
+
+    # --- building ---------------------------------------------------------------------------------------------------
+
+    def _last_uses(self) -> list[list[int]]:
+        """Return by layer the tensors of which no operator decided later is a consumer."""
+        position = {operator: place for place, operator in enumerate(self.order)}
+        closing: list[list[int]] = [[] for _ in self.order]
+        for tensor, users in enumerate(self.problem.consumers):
+            if users:
+                closing[max(position[user] for user in users)].append(tensor)
+        return closing
+
+    def _build(self, search: Search, most: int) -> None:
+        layer: list[int] = []
+        for place, operator in enumerate(self.order):
+            if self.nodes > most or search.expired():
+                self.is_complete = False
+                return
+            known: dict[tuple[Tensor, tuple[Open, ...]], int] = {}
+            self.layers.append(layer)
+            output = self.problem.operators[operator].output
+            for node in layer:
+                before = len(self._arcs.target)
+                front = {item.tensor: item for item in self._fronts[node]}
+                shape = self.shapes[node]
+                mine = front.get(output)
+                if mine is None or mine.way != MADE:
+                    rest = {tensor: item for tensor, item in front.items() if tensor != output}
+                    self._add(node, place, shape, rest, known, Choice(), [], [], Addition(), None, None)
+                if (mine is None and self.problem.tensors[output] == shape) or (mine and mine.way == MADE):
+                    self._include(node, place, shape, front, known)
+                if len(self._arcs.target) == before:
+                    self._store(node, DEAD, Choice(), [], Addition(), 0.0, 0.0)
+            begin = len(self._arcs.target)
+            self._include(-1, place, self.problem.tensors[output], {}, known)
+            self.starts.append(range(begin, len(self._arcs.target)))
+            layer = list(known.values())
+        self.layers.append(layer)
+
+    def _include(
+        self,
+        node: int,
+        place: int,
+        shape: Tensor,
+        front: dict[int, Open],
+        known: dict[tuple[Tensor, tuple[Open, ...]], int],
+    ) -> None:
+        """Add the arcs by which the operator of this layer joins."""
+        problem, rows = self.problem, self.rows
+        index = self.order[place]
+        operator = problem.operators[index]
+        output = operator.output
+        rest = dict(front)
+        mine = rest.pop(output, None)
+        tile = Demand(TILE, TILE, 0, PADDED)
+        may_stay = output in rows.hand_over and problem.tensors[output] == shape
+        for is_retained in (False, True) if may_stay else (False,):
+            served = [rows.cover[index]]
+            demands = mine.demands if mine else frozenset()
+            if is_retained:
+                served.append(rows.hand_over[output])
+            elif mine is None:
+                served += [rows.link[user, output] for user in problem.consumers[output]]
+            if mine is None or is_retained:
+                demands |= {tile}
+            part = mine.part if mine else 1 + max((item.part for item in rest.values()), default=-1)
+            asked = self._asked(index, demands)
+            work = self._work(index, demands)
+            stored = int(mine is None and not is_retained)
+            held = problem.tensors[output].size if is_retained else 0
+            for ways in product(*(self._ways(index, tensor, rest) for tensor in asked)):
+                grown = dict(rest)
+                prologues = [0, 0]
+                resident = []
+                links = []
+                for (tensor, slices), way in zip(asked.items(), ways, strict=True):
+                    self._ask(grown, tensor, way, slices, part)
+                    if way != LOADED:
+                        links.append(rows.link[index, tensor])
+                    if way == RESIDENT and tensor not in rest:
+                        resident.append(tensor)
+                    if way == MADE and self._is_prologue(index, tensor):
+                        for side in (0, 1):
+                            if operator.inputs[side] == tensor:
+                                prologues[side] = problem.reduction(index)
+                more = Addition(
+                    stored=stored,
+                    held=held + sum(problem.tensors[tensor].size for tensor in resident),
+                    k_limit=problem.reduction(index) if operator.is_matmul else math.inf,
+                    left_prologue=prologues[0],
+                    right_prologue=prologues[1],
+                )
+                taken = [rows.hand_over[tensor] for tensor in resident]
+                choice = Choice(index, tuple(resident), is_retained)
+                self._add(node, place, shape, grown, known, choice, served + links, taken, more, work, part)
+
+    def _is_prologue(self, index: int, tensor: int) -> bool:
+        """True if making ``tensor`` in the group of an operator falls under the rule on prologues."""
+        producer = self.problem.producer[tensor]
+        assert producer is not None
+        operators = self.problem.operators
+        return self.rules.prologues_are_whole and operators[index].is_matmul and not operators[producer].is_matmul
+
+    def _ways(self, index: int, tensor: int, front: dict[int, Open]) -> Sequence[int]:
+        """Return how an operator that joins may get a tensor."""
+        problem, machine = self.problem, self.problem.machine
+        ways = [LOADED]
+        if problem.producer[tensor] is not None:
+            if tensor in self.rows.hand_over:
+                ways.append(RESIDENT)
+            operator = problem.operators[index]
+            rooms = [
+                max(machine.native_width, (machine.native_width, machine.native_height)[side])
+                for side in (0, 1)
+                if operator.is_matmul and operator.inputs[side] == tensor
+            ]
+            if not self._is_prologue(index, tensor) or problem.reduction(index) <= min(rooms):
+                ways.append(MADE)
+        if tensor in front:
+            ways = [way for way in ways if way == front[tensor].way]
+        return ways
+
+    def _ask(self, front: dict[int, Open], tensor: int, way: int, slices: set[Demand], part: int) -> None:
+        """Note that an operator of a ``part`` of the group asks for slices of a tensor."""
+        old = front.get(tensor)
+        if way == RESIDENT:
+            front[tensor] = Open(tensor, RESIDENT, frozenset(), -1)
+            return
+        demands = frozenset(slices if way == MADE else {item._replace(exact=PADDED) for item in slices})
+        demands |= old.demands if old else frozenset()
+        if way == LOADED:
+            front[tensor] = Open(tensor, LOADED, demands, -1)
+            return
+        if old is not None and old.part != part:
+            for item in list(front.values()):
+                if item.part == old.part:
+                    front[item.tensor] = item._replace(part=part)
+        front[tensor] = Open(tensor, MADE, demands, part)
+
+    def _asked(self, index: int, demands: frozenset[Demand]) -> dict[int, set[Demand]]:
+        """Return the slices of each input that an operator needs for these slices of its output."""
+        operator = self.problem.operators[index]
+        asked: dict[int, set[Demand]] = {tensor: set() for tensor in operator.inputs}
+        for demand in demands:
+            if operator.is_matmul:
+                left, right = operator.inputs
+                reduction = FULL if demand.sink else STEP
+                sink = demand.sink or self.problem.reduction(index)
+                asked[left].add(Demand(demand.rows, reduction, sink, COLUMNS_EXACT))
+                asked[right].add(Demand(reduction, demand.columns, sink, ROWS_EXACT))
+            else:
+                for tensor in operator.inputs:
+                    asked[tensor].add(demand)
+        return asked
+
+    def _work(self, index: int, demands: frozenset[Demand]) -> Work:
+        """Return what an operator computes, as far as it matters for the latency."""
+        operator = self.problem.operators[index]
+        own = self.problem.reduction(index) if operator.is_matmul else 0
+        work = sorted(
+            (item._replace(sink=item.sink or own), (FULL if item.sink else STEP) if own else NO_REDUCTION)
+            for item in demands
+        )
+        return Work(operator.base_cost, self.problem.tensors[operator.output], tuple(work))
+
+    def table(self, piece: int, shape: Tensor) -> Floats:
+        """Return the table of a piece by box of granularities (see :class:`Boxes`)."""
+        found = self._tables.get((piece, shape))
+        if found is None:
+            found = self._tables[piece, shape] = self.boxes.table(self._pieces[piece], shape)
+        return found
+
+    def _piece(self, piece: Work | Load) -> int:
+        number = self._numbers.setdefault(piece, len(self._pieces))
+        if number == len(self._pieces):
+            self._pieces.append(piece)
+        return number
+
+    def _add(
+        self,
+        node: int,
+        place: int,
+        shape: Tensor,
+        front: dict[int, Open],
+        known: dict[tuple[Tensor, tuple[Open, ...]], int],
+        choice: Choice,
+        served: list[int],
+        taken: list[int],
+        more: Addition,
+        work: Work | None,
+        part: int | None,
+    ) -> None:
+        """Add an arc, unless the operator that joined is in a part that nothing can connect to the rest any more."""
+        front = dict(front)
+        parts = {item.part for item in front.values() if item.way == MADE}
+        if parts and part is not None and part not in parts:
+            return
+        pieces: list[Work | Load] = [] if work is None else [work]
+        for tensor in self._closing[place] if parts else list(front):
+            item = front.get(tensor)
+            if item is None or item.way == MADE:
+                continue
+            if item.demands:
+                slices = tuple(sorted((d.rows, d.columns, d.sink) for d in item.demands))
+                pieces.append(Load(self.problem.tensors[tensor], slices))
+            if self.problem.producer[tensor] is None or self.problem.tensors[tensor] != shape:
+                del front[tensor]
+            else:  # its producer cannot join any more, until it is decided
+                front[tensor] = item._replace(demands=frozenset())
+        more = more._replace(pieces=tuple(sorted(map(self._piece, pieces))))
+        target = END
+        if parts:
+            renamed: dict[int, int] = {}
+            key = tuple(
+                item._replace(part=renamed.setdefault(item.part, len(renamed))) if item.way == MADE else item
+                for item in sorted(front.values(), key=lambda item: item.tensor)
+            )
+            target = known.get((shape, key), -1)
+            if target < 0:
+                target = known[shape, key] = self.nodes
+                self._fronts.append(key)
+                self.shapes.append(shape)
+        signs = [*((row, 1.0) for row in served), *((row, -1.0) for row in taken)]
+        compute = sum(float(self.table(number, shape)[0].min()) for number in more.pieces)
+        traffic = more.stored * shape.size + sum(float(self.table(number, shape)[1].min()) for number in more.pieces)
+        self._store(node, target, choice, signs, more, compute, traffic)
+
+    def _store(
+        self,
+        node: int,
+        target: int,
+        choice: Choice,
+        signs: list[tuple[int, float]],
+        more: Addition,
+        compute: float,
+        traffic: float,
+    ) -> None:
+        arcs = self._arcs
+        arcs.source.append(node)
+        arcs.target.append(target)
+        arcs.addition.append(self.additions.setdefault(more, len(self.additions)))
+        arcs.choice.append(choice)
+        arcs.compute.append(compute)
+        arcs.traffic.append(traffic)
+        arcs.rows += [row for row, _ in signs]
+        arcs.signs += [sign for _, sign in signs]
+        arcs.row_end.append(len(arcs.rows))
+
+
+def _order(problem: Problem) -> list[int]:
+    """Return the operators, consumers before producers, short branches first: so few tensors are open at a time."""
+    count = len(problem.operators)
+    above = [0] * count
+    for index in problem.topological_order:
+        for tensor in problem.operators[index].inputs:
+            source = problem.producer[tensor]
+            if source is not None:
+                above[index] |= above[source] | 1 << source
+    missing = [len(problem.consumers[operator.output]) for operator in problem.operators]
+    pending = sorted((i for i in range(count) if not missing[i]), key=lambda i: -above[i].bit_count())
+    order = []
+    while pending:
+        index = pending.pop()
+        order.append(index)
+        fresh = []
+        for tensor in dict.fromkeys(problem.operators[index].inputs):
+            source = problem.producer[tensor]
+            if source is not None:
+                missing[source] -= 1
+                if not missing[source]:
+                    fresh.append(source)
+        pending += sorted(fresh, key=lambda i: -above[i].bit_count())
+    return order

@@ -1,0 +1,184 @@
+"""What a subgraph computes, loads and holds, piece by piece, and the least of each at a range of granularities.
+
+All granularities that the rules allow are divided into boxes. Compute and traffic of a piece are never less in a box
+than at its largest granularity, and what it holds never less than at its smallest one; those of all pieces of a
+subgraph add up to no more than its own.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, FULL, ROWS_EXACT, STEP, TILE
+from shorthaul.tensor.model import Machine, Tensor
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+#: Where the boxes begin along each axis, as parts of the native tile.
+_TILE_PARTS: Final = (0, 1 / 16, 1 / 8, 1 / 4, 1 / 3, 1 / 2, 2 / 3, 4 / 5, 8 / 9, 1)
+_STEP_PARTS: Final = (0, 1 / 16, 1 / 4, 1 / 2, 1)
+
+
+class Demand(NamedTuple):
+    """A slice asked for in the steps of a reduction of length ``sink`` (0: in the last step of a tile)."""
+
+    rows: int
+    columns: int
+    sink: int
+    exact: int
+
+
+class Work(NamedTuple):
+    """The slices of ``output`` that one operator computes, each with what it does of its own reduction."""
+
+    base_cost: float
+    output: Tensor
+    slices: tuple[tuple[Demand, int], ...]
+
+
+class Load(NamedTuple):
+    """The slices (rows, columns, sink) of one tensor that are loaded."""
+
+    tensor: Tensor
+    slices: tuple[tuple[int, int, int], ...]
+
+
+class Boxes:
+    """The granularities of a machine in boxes, and the least of pieces in each of them.
+
+    A table of a piece has a column per box, and the rows compute (time), traffic (elements), elements held in a tile's
+    first step, and in its last one.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        w, h = (_ranges(native, _TILE_PARTS) for native in (machine.native_width, machine.native_height))
+        k = _ranges(machine.native_width, _STEP_PARTS)
+        every = np.array(list(product(w, h, k)), dtype=np.int64)
+        self.w, self.h, self.k = (every[:, axis].T for axis in range(3))  # first and last of each box
+
+    def table(self, piece: Work | Load, shape: Tensor) -> Floats:
+        """Return the table of a piece in a subgraph whose outputs have this shape."""
+        table = np.zeros((4, len(self.w[0])))
+        if isinstance(piece, Work):
+            times = [self._time(piece, demand, reduction, shape) for demand, reduction in piece.slices]
+            table[0] = np.max(times, axis=0) * self._down(shape) * self._across(shape)
+        else:
+            table[1] = self._traffic(piece, shape)
+            for rows, columns, sink in () if _is_mixed(piece) else piece.slices:
+                size = self._held(rows, shape.height, piece.tensor.height, sink, self.h)
+                size = size * self._held(columns, shape.width, piece.tensor.width, sink, self.w)
+                row = 2 if sink else 3
+                table[row] = np.maximum(table[row], size)
+        return table
+
+    def outputs(self, shape: Tensor, stored: int, held: int) -> Floats:
+        """Return the table of outputs that are stored, and of what is held whole all the time."""
+        table = np.zeros((4, len(self.w[0])))
+        table[1] = stored * shape.size
+        table[2:] = held + stored * np.minimum(self.w[0], shape.width) * np.minimum(self.h[0], shape.height)
+        return table
+
+    def allowed(self, shape: Tensor, k_limit: float, left_prologue: int, right_prologue: int) -> Mask:
+        """Return the boxes in which some granularity is allowed."""
+        allowed: Mask = self.k[0] <= k_limit
+        sides = (
+            (left_prologue, self.w[1], shape.width, self.machine.native_width),
+            (right_prologue, self.h[1], shape.height, self.machine.native_height),
+        )
+        for reduction, longest, length, native in sides:
+            if reduction:
+                whole = longest >= min(length, reduction) if reduction <= native else np.zeros_like(allowed)
+                allowed &= whole | (self.k[1] >= reduction)
+        return allowed
+
+    def _down(self, shape: Tensor) -> Integers:
+        """Return the fewest tiles along a column."""
+        tiles: Integers = -(-shape.height // np.minimum(self.h[1], shape.height))
+        return tiles
+
+    def _across(self, shape: Tensor) -> Integers:
+        tiles: Integers = -(-shape.width // np.minimum(self.w[1], shape.width))
+        return tiles
+
+    def _time(self, work: Work, demand: Demand, reduction: int, shape: Tensor) -> Floats:
+        """Return the least mean time per tile that a slice takes; in each step that asks for it, it is computed."""
+        machine = self.machine
+        rows = _native(demand.rows, shape.height / self._down(shape), work.output.height, demand.sink)
+        columns = _native(demand.columns, shape.width / self._across(shape), work.output.width, demand.sink)
+        down = rows / machine.native_height
+        across = columns / machine.native_width
+        if demand.exact != ROWS_EXACT:
+            down = np.ceil(down)
+        if demand.exact != COLUMNS_EXACT:
+            across = np.ceil(across)
+        again = demand.sink and reduction != STEP and STEP not in (demand.rows, demand.columns)
+        time: Floats = work.base_cost * down * across * (-(-demand.sink // self.k[1]) if again else 1)
+        return time
+
+    def _traffic(self, load: Load, shape: Tensor) -> Floats:
+        """Return the fewest elements loaded: the tensor once, or in every tile what passes by in several steps."""
+        tensor, slices = load
+        least = np.full(len(self.w[0]), float(tensor.size))
+        whole = np.zeros(len(self.w[0]), dtype=np.bool_)
+        for rows, columns, sink in slices:
+            whole |= self._may_be_full(rows, shape.height, sink, self.h) & self._may_be_full(
+                columns, shape.width, sink, self.w
+            )
+        down, across = self._down(shape), self._across(shape)
+        for rows, columns, sink in slices:
+            if STEP not in (rows, columns):
+                continue
+            # Of the parts that pass by in every tile, two may be there by chance, as other slices.
+            chances = 2 * (len(slices) > 1)
+            if rows == STEP:
+                rest = sink - chances * np.minimum(self.h[1], shape.height)
+                extent = shape.width * down if columns == TILE else tensor.width * down * across
+            else:
+                rest = sink - chances * np.minimum(self.w[1], shape.width)
+                extent = shape.height * across if rows == TILE else tensor.height * down * across
+            passes = np.maximum(rest, 0) * extent
+            least = np.where((sink > self.k[1]) & ~whole, np.maximum(least, passes), least)
+        return least
+
+    def _may_be_full(self, code: int, length: int, sink: int, tiles: Integers) -> Mask:
+        """Return where a slice may be the whole along one axis."""
+        if code == STEP:
+            may: Mask = self.k[1] >= sink
+        elif code == TILE:
+            may = tiles[1] >= length
+        else:
+            may = np.ones(len(self.k[1]), dtype=np.bool_)
+        return may
+
+    def _held(self, code: int, output: int, length: int, sink: int, tiles: Integers) -> Integers:
+        """Return the least length along one axis of a slice, in the first step that asks for it."""
+        if code == FULL:
+            return np.full(len(self.k[0]), length)
+        smallest: Integers = np.minimum(tiles[0], output) if code == TILE else np.minimum(self.k[0], sink)
+        return smallest
+
+
+def _native(code: int, tile: Floats, length: int, sink: int) -> Floats:
+    """Return the mean length along one axis of all that the steps of a tile ask of a slice."""
+    if code == TILE:
+        return tile
+    return np.full(len(tile), float(sink if code == STEP else length))
+
+
+def _is_mixed(load: Load) -> bool:
+    """True if some slices follow the tile and others the step along one axis: they may be the same by chance."""
+    axes = ({rows for rows, _, _ in load.slices}, {columns for _, columns, _ in load.slices})
+    return any({TILE, STEP} <= axis for axis in axes)
+
+
+def _ranges(native: int, parts: tuple[float, ...]) -> list[tuple[int, int]]:
+    """Return ranges from 1 to the native length."""
+    first = sorted({max(1, round(native * part)) for part in parts})
+    return list(zip(first, [*(following - 1 for following in first[1:]), native], strict=True))

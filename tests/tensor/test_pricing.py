@@ -1,0 +1,79 @@
+"""Columns that pricing finds, on graphs of more groups than can be enumerated, and bounds that stop early."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.tensor.test_bound import starved
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.best import formula_prices, lower_bound
+from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.cost_model.exhaustion import Floor
+from shorthaul.tensor.cost_model.profile import profile_of
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.workloads.cases import GraphBuilder
+
+
+def residual(blocks):
+    """Two-layer perceptrons, each added to what came before: 2^blocks groups at least."""
+    graph = GraphBuilder()
+    tensor = graph.tensor(256, 256)
+    for _ in range(blocks):
+        hidden = graph.pointwise((graph.matmul(tensor, graph.tensor(256, 512), 1000),), 100)
+        tensor = graph.pointwise((graph.matmul(hidden, graph.tensor(512, 256), 1000), tensor), 100)
+    return graph.problem(60_000, 5)
+
+
+def test_a_graph_of_more_groups_than_can_be_enumerated():
+    problem = residual(16)
+    search = Search(effort=2)
+    program = Program(problem, CONTEST, search)
+    assert program.diagram.is_complete
+    assert program.diagram.nodes < 500
+    prices = program.solve(search, formula_prices(problem, CONTEST, search))
+    assert prices is not None
+    assert prices.value > 1.2 * lower_bound(problem, CONTEST).value
+
+
+@pytest.mark.parametrize("effort", [0.02, 0.1, 0.3])
+def test_what_is_stated_early_is_true_and_verified(effort):
+    stated = 0
+    for seed in range(30, 36):
+        problem = starved(seed, 7)
+        whole = column_prices(problem, CONTEST, Search(effort=5))
+        early = column_prices(problem, CONTEST, Search(effort=effort))
+        assert whole is not None
+        assert early is None or early.value <= whole.value * (1 + 1e-9)
+        if early is not None and early.value:
+            document = {"value": early.value, "certificate": early.document()}
+            assert verify(problem, CONTEST, certificate_of(problem, document, "bound")) == []
+            stated += 1
+    assert stated > 2
+
+
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
+    """Without prices every group is found; what its pieces take at least lies below its proven least latency."""
+    seen = 0
+    for seed in range(40):
+        problem = starved(seed, 5)
+        program = Program(problem, rules, Search())
+        program.pricing.nothing = -np.inf
+        found, is_complete = program.pricing.favoured(
+            np.zeros(program.diagram.rows.number), Search(), width=10**6, most=10**6
+        )
+        assert is_complete
+        for item in found:
+            column = program.pricing.column(item.label)
+            produced = {problem.operators[index].output for index in column.inside}
+            consumed = {tensor for index in column.inside for tensor in problem.operators[index].inputs}
+            outputs = sorted((produced - consumed) | column.retained)
+            profile = profile_of(problem, column.inside, outputs, column.resident, column.retained)
+            floor = Floor(profile, problem.machine, rules)
+            while not floor.is_final:
+                floor.raise_it()
+            assert program.pricing.least(item.profile) <= floor.value * (1 + 1e-9)
+            seen += 1
+    assert seen > 100
