@@ -221,3 +221,48 @@ def grid_from_text(text: str) -> Grid:
         return Grid(int(match[1]), int(match[2]))
     except InputError as error:
         raise InputError(error.problem, place="--grid", value=error.value, allowed=error.allowed) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Fabric:
+    """The processors of a machine file and the links between them.
+
+    Processor (x, y, z) has the number (z * height + y) * width + x. ``links`` of shape (6, cells), int32, is the length
+    in hops of the link that leads up (z + 1), down, south (y + 1), north, east (x + 1) and west of every processor,
+    0 where none can be used; ``living`` of shape (cells,) says which processors hold vertices, of up to
+    ``memory_bytes`` each.
+    """
+
+    name: str
+    width: int
+    height: int
+    layers: int
+    memory_bytes: int
+    living: npt.NDArray[np.bool_]
+    links: Index
+
+    @property
+    def cells(self) -> int:
+        """The number of processors, dead ones included."""
+        return len(self.living)
+
+    @property
+    def grid(self) -> Grid:
+        """Width and height."""
+        return Grid(self.width, self.height)
+
+    def numbers(self, x: Index, y: Index, z: Index | None) -> Index:
+        """Return the numbers of the processors at (x, y, z); no ``z`` is layer 0."""
+        across = y * self.width + x
+        return across if z is None else (z * (self.width * self.height) + across).astype(np.int32)
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}" + (f"x{self.layers}" if self.layers > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a tree puts on a machine: the bytes of every vertex, the size of the message to its parent, shape (n,)."""
+
+    bytes: Index
+    weight: Index

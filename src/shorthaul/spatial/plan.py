@@ -16,13 +16,14 @@ from shorthaul.spatial.model import Grid
 class Layout:
     """Vertex v, whose parent is ``parent[v]``, sits on processor (``x[v]``, ``y[v]``) of ``grid``.
 
-    All arrays have shape (n,), int32; a root's parent is -1.
+    All arrays have shape (n,), int32; a root's parent is -1. ``z[v]`` is the layer, on machines that have several.
     """
 
     parent: npt.NDArray[np.int32]
     x: npt.NDArray[np.int32]
     y: npt.NDArray[np.int32]
     grid: Grid
+    z: npt.NDArray[np.int32] | None = None
 
     def _repr_html_(self) -> str:
         return f"<p>layout of {len(self.x)} vertices on a grid of {self.grid}</p>"

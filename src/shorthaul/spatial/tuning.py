@@ -31,6 +31,10 @@ SMALL_READS, MOST_DEFAULT_READS = 20e6, 40_000
 #: Reads per vertex where a limit is given: beyond them 10 times as many gain less than 1 %.
 MOST_READS = 200_000
 
+#: Vertices of a window in light-first order that are annealed one after the other on a machine with several vertices
+#: per processor: they stay in the cache.
+WINDOW = 8192
+
 # The deadline. Wall time of planning a Yule tree of 10^7 vertices.
 
 #: Cost, check, bound and figures of a layout take these seconds, and this many times what making it took: 0.1 and 1.8

@@ -51,16 +51,16 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
     centre(board, middles)
     began, remaining_s = time.monotonic(), search.remaining_s()
     reads = min(effort, remaining_s * search.workers) * tuning.READS_PER_EFFORT / n
-    temperatures = _temperatures(reads)
+    steps = temperatures(reads)
     best, (best_x, best_y) = edge_energy(stored.parent, *board.places())[0], board.places()
     tiles = [Tile(tuning.TILE) for _ in range(search.workers)]
     with ThreadPoolExecutor(search.workers) as pool:
-        for stage, temperature in enumerate(temperatures):
-            until = began + (stage + 1) / len(temperatures) * remaining_s
+        for stage, temperature in enumerate(steps):
+            until = began + (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
             turns = [
                 pool.submit(
-                    _anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(temperatures), until
+                    _anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(steps), until
                 )
                 for first, tile in enumerate(tiles)
             ]
@@ -83,12 +83,12 @@ def _anneal(
 ) -> int:
     """Anneal these tiles with so many reads per vertex, none that would begin after ``until``; return all reads."""
     total = 0
-    accepted = np.exp(-np.arange(tuning.MOST_WORSE) / temperature) * (2.0**64 - 2**12)
+    accepted = accepted_words(temperature)
     for seed, (left, top, width, height) in cut:
         if time.monotonic() >= until:
             break
         total += anneal_tile(
-            board, tile, (left, top), (width, height), Random(seed), accepted.astype(np.uint64), reads
+            board, tile, (left, top), (width, height), Random(seed), accepted, reads
         )  # fmt: skip
     return total
 
@@ -111,7 +111,13 @@ def _sides(length: int, generator: np.random.Generator) -> list[tuple[int, int]]
     return [(begin, end - begin) for begin, end in itertools.pairwise(marks)]
 
 
-def _temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
+def accepted_words(temperature: float) -> npt.NDArray[np.uint64]:
+    """Return the words below which a move that adds 0, 1, ... hops is done at this temperature."""
+    return (np.exp(-np.arange(tuning.MOST_WORSE) / temperature) * (2.0**64 - 2**12)).astype(np.uint64)
+
+
+def temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
+    """Return the temperature of every stage, falling geometrically, for so many reads per vertex in all."""
     hottest = tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER
     stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
     return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, stages)

@@ -1,0 +1,281 @@
+"""Layouts on the processors of a machine file: several vertices on each, around what is dead."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.compiled.random_kernels import Random
+from shorthaul.core.errors import Demand, InfeasibleError
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning
+from shorthaul.spatial.deadline import expect_time
+from shorthaul.spatial.layout import curves, orders
+from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, temperatures
+from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, fill
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, route, rounds
+from shorthaul.spatial.model import Fabric, Load, Tree
+from shorthaul.spatial.tree_kernels import sorted_by
+
+Index = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long the axes of a machine are: ``sides``, where coordinates lie ``at``, the way around a ``ring`` (or 0)."""
+
+    sides: Counts
+    at: Counts
+    ring: Counts
+
+    def apart(self, place: Index, other: Index) -> Counts:
+        """Return the hops between processors if nothing is dead."""
+        total = np.zeros(len(place), np.int64)
+        first = np.concatenate([[0], np.cumsum(self.sides)])
+        for axis in (2, 1, 0):
+            place, here = np.divmod(place, self.sides[axis])
+            other, there = np.divmod(other, self.sides[axis])
+            hops = np.abs(self.at[first[axis] + here] - self.at[first[axis] + there])
+            total += np.minimum(hops, self.ring[axis] - hops) if self.ring[axis] else hops
+        return total
+
+
+def lengths(fabric: Fabric) -> Lengths:
+    """Return the lengths of the axes, which are those of the links that are not dead."""
+    sides = np.array([fabric.layers, fabric.height, fabric.width], np.int64)
+    at, ring = [], []
+    for axis in range(3):
+        others = tuple(other for other in range(3) if other != axis)
+        onward = fabric.links[2 * axis].reshape(sides).max(axis=others).astype(np.int64)
+        ring.append(int(onward.sum()) if onward[-1] else 0)
+        at.append(np.concatenate([[0], np.cumsum(np.maximum(onward[:-1], 1))]))
+        if ring[-1]:
+            ring[-1] = int(at[-1][-1] + onward[-1])
+    return Lengths(sides, np.concatenate(at), np.array(ring, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """One message from every parent to each child: their ``hops`` by vertex (0 for roots), and the ``loads``.
+
+    ``loads`` of shape (6, cells) are the sizes over each link, ways as in :class:`Fabric`. If asked for, the message to
+    vertex v takes the links ``trail[starts[v]:starts[v + 1]]``, each way * cells + the processor that it leaves, in
+    round ``round[v]``.
+    """
+
+    hops: Index
+    loads: Counts
+    starts: Counts
+    trail: Index
+    round: Index
+
+    def energy(self, weight: Index) -> int:
+        """Return the hops of all messages, each times its size."""
+        return int((self.hops.astype(np.int64) * weight).sum())
+
+
+def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: bool = False) -> Traffic:
+    """Return the traffic of one message from every parent to each child, on shortest ways that are not dead.
+
+    Raises :class:`InfeasibleError` if there is no way.
+    """
+    found = lengths(fabric)
+    net = Net(fabric.links, found.sides, found.at, found.ring)
+    n, cells = len(parent), fabric.cells
+    source = np.where(parent >= 0, place[parent], place).astype(np.int32)
+    order = sorted_by(source, cells - 1)
+    loads = np.zeros((6, cells), np.int64)
+    none, nothing = np.zeros(n + 1, np.int64), np.empty(0, np.int32)
+    messages = Messages((source, place), weight, loads, none, nothing)
+    route(net, messages, order)
+    hops = np.asarray(messages.hops)
+    lost = np.flatnonzero(hops < 0)
+    if len(lost):
+        v = int(lost[0])
+        way = f"from vertex {parent[v]} on processor {source[v]} to vertex {v} on processor {place[v]}"
+        raise InfeasibleError("a way " + way, demand=1, limit=0, place=f"machine {fabric.name}")
+    if not trails:
+        return Traffic(hops, loads, none, nothing, nothing)
+    starts = np.concatenate([[0], np.cumsum(np.asarray(messages.steps), dtype=np.int64)])
+    again = Messages((source, place), weight, np.zeros_like(loads), starts, np.zeros(max(1, starts[-1]), np.int32))
+    route(net, again, order)
+    longest_first = np.argsort(-np.asarray(messages.steps), kind="stable").astype(np.int32)
+    return Traffic(hops, loads, starts, np.asarray(again.trail)[: starts[-1]], rounds(again, longest_first, cells))
+
+
+def usable(fabric: Fabric) -> npt.NDArray[np.bool_]:
+    """Return which living processors can reach one another: the largest part of the machine, shape (cells,)."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    numbers = np.arange(fabric.cells).reshape(fabric.layers, fabric.height, fabric.width)
+    ends = [(numbers.ravel(), np.roll(numbers, -1, axis).ravel(), fabric.links[2 * axis] > 0) for axis in range(3)]
+    rows, columns = (np.concatenate([end[side][end[2]] for end in ends]) for side in (0, 1))
+    graph = coo_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(fabric.cells, fabric.cells))
+    _, part = connected_components(graph, directed=False)
+    largest = int(np.bincount(part[fabric.living]).argmax())
+    return np.asarray(fabric.living & (part == largest))
+
+
+def along_curve(fabric: Fabric, among: npt.NDArray[np.bool_]) -> Index:
+    """Return the processors of ``among`` along the curve: over the floor, up and down through the layers in turn."""
+    x, y = curves.cells("auto", fabric.grid)
+    floor = y.astype(np.int64) * fabric.width + x
+    layer = np.arange(fabric.layers) * (fabric.width * fabric.height)
+    stacks = floor[:, None] + layer
+    stacks[1::2] = stacks[1::2, ::-1]
+    sequence = stacks.ravel().astype(np.int32)
+    return sequence[among[sequence]]
+
+
+def most_each(load: Load, fabric: Fabric, among: int) -> int:
+    """Return the fewest vertices per processor that all fit with, filling ``among`` processors in turn.
+
+    Raises :class:`InfeasibleError` with what is missing if memory does not suffice.
+    """
+    n = len(load.bytes)
+    largest = int(load.bytes.argmax())
+    if load.bytes[largest] > fabric.memory_bytes:
+        who = [Demand(f"vertex {largest}", int(load.bytes[largest]))]
+        raise InfeasibleError(
+            "memory of a processor in bytes", demand=int(load.bytes[largest]), limit=fabric.memory_bytes,
+            contributors=who, cure="give fewer bytes per vertex, or a machine with more memory_bytes",
+        )  # fmt: skip
+    _, placed = fill(load.bytes, fabric.memory_bytes, n, among)
+    if placed < n:
+        total, held = int(load.bytes.sum(dtype=np.int64)), int(load.bytes[:placed].sum(dtype=np.int64))
+        cure = (
+            f"{total - held} bytes too many in this order of the vertices: {placed} of {n} vertices fit, or all with "
+            f"{fabric.memory_bytes * among // n} bytes each; give fewer bytes per vertex, or a larger machine"
+        )
+        raise InfeasibleError(
+            "memory of the living processors in bytes", demand=total, limit=held, place=f"machine {fabric.name}",
+            cure=cure,
+        )  # fmt: skip
+    low, high = -(-n // among), n
+    while low < high:  # more vertices per processor never need more processors
+        middle = (low + high) // 2
+        if fill(load.bytes, fabric.memory_bytes, middle, among)[1] == n:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def place_on_fabric(
+    tree: Tree, load: Load, fabric: Fabric, order: str, per_processor: int | None, search: Search
+) -> list[tuple[str, int, Index]]:
+    """Return layouts, the best first: the order, the most vertices per processor, the processor of every vertex.
+
+    ``order`` auto tries several. Consecutive vertices of an order share a processor; the processors follow a curve.
+    """
+    sequence = along_curve(fabric, usable(fabric))
+    reach, child = lengths(fabric), np.flatnonzero(tree.parent >= 0)
+    found: list[tuple[int, str, int, Index]] = []
+    for name in ("centred", "dfs", "light-first") if order == "auto" else (order,):
+        position = orders.positions(tree, name, generator=search.generator())
+        expect_time(search)
+        vertex = np.empty(tree.n, np.int32)
+        vertex[position] = np.arange(tree.n, dtype=np.int32)
+        ordered = Load(load.bytes[vertex], load.weight)
+        most = per_processor or most_each(ordered, fabric, len(sequence))
+        at, placed = fill(ordered.bytes, fabric.memory_bytes, most, len(sequence))
+        if placed < tree.n:
+            cure = f"give at least --per-processor {most_each(ordered, fabric, len(sequence))}"
+            raise InfeasibleError(
+                f"vertices on {len(sequence)} processors, {most} each", demand=tree.n, limit=placed, cure=cure
+            )
+        place = sequence[at][position]
+        hops = reach.apart(place[child], place[tree.parent[child]]) * load.weight[child]
+        found.append((int(hops.sum()), name, most, place))
+    found.sort(key=lambda one: one[0])
+    return [one[1:] for one in found]
+
+
+def refine_on_fabric(
+    tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, effort: float | None, search: Search
+) -> Index:
+    """Return places that annealing with so much effort finds (None: as long as it pays), as if nothing were dead.
+
+    The temperature falls geometrically, stage by stage; each goes over the vertices in windows of light-first order.
+    """
+    n = tree.n
+    effort = effort_that_pays(n, search) if effort is None else effort
+    if search.effort is not None:
+        effort = min(effort, search.left())
+    if n < 2 or effort <= 0 or search.expired():
+        return place
+    position = orders.positions(tree, "light-first")
+    crowd = _crowd(tree, load, fabric, place, most, position)
+    best, best_place = 0, place
+    reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
+    steps = temperatures(reads)
+    began, remaining_s, generator = time.monotonic(), search.remaining_s(), search.generator()
+    for stage, temperature in enumerate(steps):
+        accepted = accepted_words(temperature)
+        first = int(generator.integers(-tuning.WINDOW, 0))
+        for begin in range(first, n, tuning.WINDOW):
+            if time.monotonic() >= began + (stage + 1) / len(steps) * remaining_s or search.interrupted:
+                break
+            window = (max(begin, 0), min(begin + tuning.WINDOW, n))
+            if window[0] < window[1]:
+                random = Random(int(generator.integers(0, 2**63)))
+                done = anneal_crowd(crowd, random, accepted, window, reads / len(steps))
+                search.spend(done / tuning.READS_PER_EFFORT)
+        if crowd.grown < best:
+            best, best_place = crowd.grown, np.array(crowd.place)[position]
+        search.report(best=best, bound=None, what="refine: hops added")
+        if search.expired():
+            break
+    return best_place
+
+
+def _crowd(tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, position: Index) -> Crowd:
+    """Return the vertices on their processors, numbered by light-first position."""
+    n = tree.n
+    vertex = np.empty(n, np.int32)
+    vertex[position] = np.arange(n, dtype=np.int32)
+    child = np.flatnonzero(tree.parent >= 0)
+    below, above = position[child], position[tree.parent[child]]
+    end, other = np.concatenate([below, above]), np.concatenate([above, below])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(end, minlength=n))]).astype(np.int32)
+    order = sorted_by(end, n - 1)
+    weight = np.concatenate([load.weight[child]] * 2)[order]
+    found = lengths(fabric)
+    return Crowd(
+        (starts, other[order], weight, load.bytes[vertex]),
+        usable(fabric).view(np.uint8),
+        (found.sides, found.at, found.ring),
+        (fabric.memory_bytes, most),
+        place[vertex],
+    )
+
+
+def processor_table(fabric: Fabric, parent: Index, place: Index, load: Load, traffic: Traffic) -> dict[str, Any]:
+    """Return columns by processor: where it is, whether it lives, what it holds, sends, receives and passes on.
+
+    ``held`` from ``starts[p]`` to ``starts[p + 1]`` are the vertices of processor p.
+    """
+    cells = fabric.cells
+    number = np.arange(cells, dtype=np.int32)
+    held = sorted_by(place, cells - 1)
+    count = np.bincount(place, minlength=cells)
+    moved = np.flatnonzero((parent >= 0) & (traffic.hops > 0))
+    return {
+        "x": number % fabric.width,
+        "y": number // fabric.width % fabric.height,
+        "z": number // (fabric.width * fabric.height),
+        "living": fabric.living,
+        "vertices": count,
+        "bytes": np.bincount(place, weights=load.bytes, minlength=cells).astype(np.int64),
+        "sent": np.bincount(place[parent[moved]], minlength=cells),
+        "received": np.bincount(place[moved], minlength=cells),
+        "link_load": traffic.loads.max(axis=0),
+        "starts": np.concatenate([[0], np.cumsum(count)]),
+        "held": held,
+    }

@@ -1,0 +1,300 @@
+"""Kernels of messages on the links of a machine: shortest ways around what is dead, loads, rounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cython
+import numpy as np
+import numpy.typing as npt
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
+
+FAR = cython.declare(cython.longlong, 1 << 60)
+
+
+@cython.final
+@cython.cclass
+class Net:
+    """Processors and links as in :class:`shorthaul.spatial.model.Fabric`; ``sides`` are layers, height, width.
+
+    ``at`` is where the coordinates of an axis lie, in hops, if nothing is dead, one axis after the other from
+    ``first`` on; ``ring`` is the way around, 0 where the axis is no ring. ``away`` is scratch space: the hops from
+    where a search began, of those it ``reached``.
+    """
+
+    links: cython.const_int[:, ::1]
+    sides: cython.const_longlong[::1]
+    strides: cython.const_longlong[::1]
+    at: cython.const_longlong[::1]
+    first: cython.const_longlong[::1]
+    ring: cython.const_longlong[::1]
+    away: cython.longlong[::1]
+    reached: cython.int[::1]
+    count: cython.Py_ssize_t
+    heap: Heap
+
+    def __init__(
+        self,
+        links: cython.const_int[:, ::1],
+        sides: cython.const_longlong[::1],
+        at: cython.const_longlong[::1],
+        ring: cython.const_longlong[::1],
+    ) -> None:
+        self.links = links
+        self.sides = sides
+        self.strides = np.array([sides[1] * sides[2], sides[2], 1], np.int64)
+        self.at = at
+        self.first = np.array([0, sides[0], sides[0] + sides[1]], np.int64)
+        self.ring = ring
+        self.away = np.full(links.shape[1], FAR, np.int64)
+        self.reached = np.zeros(links.shape[1], np.int32)
+        self.count = 0
+        self.heap = Heap()
+
+
+@cython.final
+@cython.cclass
+class Messages:
+    """Messages of size ``weight`` between processors, and what becomes of them.
+
+    ``hops`` is the length of the way from ``source[i]`` to ``target[i]``, -1 where there is none, ``steps`` its links.
+    ``loads`` of shape (6, cells) takes the sizes that cross each link, numbered way * cells + the processor that it
+    leaves. Where ``trail`` is not empty, the links of message i are written to it from ``starts[i]`` on.
+    """
+
+    source: cython.const_int[::1]
+    target: cython.const_int[::1]
+    weight: cython.const_int[::1]
+    hops = cython.declare(cython.int[::1], visibility="readonly")
+    steps = cython.declare(cython.int[::1], visibility="readonly")
+    loads: cython.longlong[:, ::1]
+    starts: cython.const_longlong[::1]
+    trail = cython.declare(cython.int[::1], visibility="readonly")
+
+    def __init__(
+        self,
+        ends: tuple[Any, Any],
+        weight: cython.const_int[::1],
+        loads: cython.longlong[:, ::1],
+        starts: cython.const_longlong[::1],
+        trail: cython.int[::1],
+    ) -> None:
+        self.source, self.target = ends
+        self.weight = weight
+        self.hops = np.zeros(weight.shape[0], np.int32)
+        self.steps = np.zeros(weight.shape[0], np.int32)
+        self.loads = loads
+        self.starts = starts
+        self.trail = trail
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _beyond(net: Net, cell: cython.longlong, way: cython.Py_ssize_t) -> cython.longlong:
+    """Return the processor that the link in this direction leads to."""
+    axis: cython.Py_ssize_t = way >> 1
+    stride = net.strides[axis]
+    side = net.sides[axis]
+    place = cell // stride % side
+    if way & 1 == 0:
+        return cell + stride if place + 1 < side else cell - stride * (side - 1)
+    return cell - stride if place > 0 else cell + stride * (side - 1)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _way_along(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.longlong:
+    """Return the first direction in which a processor comes nearer to another one if nothing is dead."""
+    axis: cython.Py_ssize_t
+    for axis in range(3):
+        here = cell // net.strides[axis] % net.sides[axis]
+        there = goal // net.strides[axis] % net.sides[axis]
+        if here != there:
+            onward = net.at[net.first[axis] + there] - net.at[net.first[axis] + here]
+            if net.ring[axis] > 0:
+                if onward < 0:
+                    onward += net.ring[axis]
+                return 2 * axis if 2 * onward <= net.ring[axis] else 2 * axis + 1
+            return 2 * axis if onward > 0 else 2 * axis + 1
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _way_back(net: Net, cell: cython.longlong) -> cython.longlong:
+    """Return the first direction that leads nearer to where the search began."""
+    way: cython.Py_ssize_t
+    for way in range(6):
+        length = net.links[way, cell]
+        if length > 0 and net.away[_beyond(net, cell, way)] + length == net.away[cell]:
+            return way
+    return -1
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _is_free(net: Net, cell: cython.longlong, goal: cython.longlong) -> cython.bint:
+    """Whether nothing is dead on the way from a processor to another, axis by axis."""
+    way: cython.Py_ssize_t
+    while cell != goal:
+        way = _way_along(net, cell, goal)
+        if net.links[way, cell] == 0:
+            return False
+        cell = _beyond(net, cell, way)
+    return True
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _send(net: Net, messages: Messages, i: cython.Py_ssize_t, searched: cython.bint) -> cython.void:
+    """Follow the way of a message backwards, from its target to its source, and note its links."""
+    cells: cython.longlong = net.links.shape[1]
+    cell: cython.longlong = messages.target[i]
+    source: cython.longlong = messages.source[i]
+    end: cython.longlong = messages.starts[i + 1] if messages.trail.shape[0] > 0 else 0
+    way: cython.Py_ssize_t
+    messages.hops[i] = 0
+    messages.steps[i] = 0
+    while cell != source:
+        way = _way_back(net, cell) if searched else _way_along(net, cell, source)
+        messages.hops[i] += net.links[way, cell]
+        messages.steps[i] += 1
+        cell = _beyond(net, cell, way)
+        messages.loads[way ^ 1, cell] += messages.weight[i]
+        if messages.trail.shape[0] > 0:
+            messages.trail[end - messages.steps[i]] = (way ^ 1) * cells + cell
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _clear(net: Net) -> cython.void:
+    for k in range(net.count):
+        net.away[net.reached[k]] = FAR
+    net.count = 0
+    net.heap.size = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _search(net: Net, source: cython.longlong, wanted: cython.uchar[::1], missing: cython.longlong) -> cython.void:
+    """Find the hops from ``source`` to those marked as wanted, ``missing`` in number, and to all that are nearer."""
+    way: cython.Py_ssize_t
+    cell: cython.longlong
+    key: cython.double
+    _clear(net)
+    net.away[source] = 0
+    net.reached[0] = source
+    net.count = 1
+    net.heap.push(0.0, source)
+    while net.heap.size > 0 and missing > 0:
+        key = net.heap.keys[0]
+        cell = net.heap.items[0]
+        net.heap.pop()
+        if key > net.away[cell]:
+            continue
+        if wanted[cell]:
+            wanted[cell] = 0
+            missing -= 1
+        for way in range(6):
+            length = net.links[way, cell]
+            if length > 0:
+                there = _beyond(net, cell, way)
+                away = net.away[cell] + length
+                if away < net.away[there]:
+                    if net.away[there] == FAR:
+                        net.reached[net.count] = there
+                        net.count += 1
+                    net.away[there] = away
+                    net.heap.push(away, there)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _route(net: Net, messages: Messages, order: cython.const_int[::1], wanted: cython.uchar[::1]) -> cython.void:
+    k: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    end: cython.Py_ssize_t
+    source: cython.longlong
+    missing: cython.longlong
+    end = 0
+    while end < order.shape[0]:
+        k = end
+        source = messages.source[order[k]]
+        missing = 0
+        while end < order.shape[0] and messages.source[order[end]] == source:
+            i = order[end]
+            if _is_free(net, messages.target[i], source):
+                _send(net, messages, i, False)
+            else:
+                messages.hops[i] = -1
+                if wanted[messages.target[i]] == 0:
+                    wanted[messages.target[i]] = 1
+                    missing += 1
+            end += 1
+        if missing > 0:
+            _search(net, source, wanted, missing)
+            for j in range(k, end):
+                i = order[j]
+                wanted[messages.target[i]] = 0
+                if messages.hops[i] < 0 and net.away[messages.target[i]] < FAR:
+                    _send(net, messages, i, True)
+    _clear(net)
+
+
+def route(net: Net, messages: Messages, order: cython.const_int[::1]) -> None:
+    """Send all messages; ``order`` names them source by source.
+
+    Every message takes the shortest way on which, seen from its target, every step is the first of up, down, south,
+    north, east, west that keeps it shortest.
+    """
+    wanted: cython.uchar[::1] = np.zeros(net.links.shape[1], np.uint8)
+    with cython.nogil:
+        _route(net, messages, order, wanted)
+
+
+def rounds(messages: Messages, order: cython.const_int[::1], cells: cython.Py_ssize_t) -> npt.NDArray[np.int32]:
+    """Return a round per message: in no round does a link carry two of them, a processor send two or receive two.
+
+    In this ``order``, each takes the first round after those of all that it meets. Messages within a processor have
+    round -1.
+    """
+    found: cython.int[::1] = np.full(messages.weight.shape[0], -1, np.int32)
+    free: cython.int[::1] = np.zeros(8 * cells, np.int32)
+    with cython.nogil:
+        _schedule(messages, order, cells, found, free)
+    return np.asarray(found)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _schedule(
+    messages: Messages,
+    order: cython.const_int[::1],
+    cells: cython.Py_ssize_t,
+    found: cython.int[::1],
+    free: cython.int[::1],
+) -> cython.void:
+    turn: cython.int
+    for k in range(order.shape[0]):
+        i = order[k]
+        if messages.starts[i] == messages.starts[i + 1]:
+            continue
+        sends = 6 * cells + messages.source[i]
+        receives = 7 * cells + messages.target[i]
+        turn = max(free[sends], free[receives])
+        for j in range(messages.starts[i], messages.starts[i + 1]):
+            turn = max(turn, free[messages.trail[j]])
+        found[i] = turn
+        free[sends] = turn + 1
+        free[receives] = turn + 1
+        for j in range(messages.starts[i], messages.starts[i + 1]):
+            free[messages.trail[j]] = turn + 1
