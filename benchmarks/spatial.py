@@ -26,6 +26,7 @@ from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.formats import machines
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree
@@ -196,6 +197,26 @@ def refinement() -> list[dict[str, Any]]:
     return rows
 
 
+def wafer() -> list[dict[str, Any]]:
+    """Trees larger than the grid: several vertices on each of the wafer's processors, one in a hundred of them dead."""
+    text = (Path(machines.__file__).parent / "data" / "wafer-750x994.yaml").read_text()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "wafer.yaml"
+        file.write_text(text.replace("processor:", "processor:\n  dead_share: 0.01\n  dead_seed: 1"))
+        for name in ("yule", "uniform_binary", "random_recursive", "preferential_attachment"):
+            tree = getattr(generators, name)(2_600_000 // (16 if QUICK else 1), 1)
+            row: dict[str, Any] = {"tree": name.replace("_", "-"), "n": tree.n}
+            for effort in (0.0, None):
+                began = time.process_time()
+                made = engine.plan(tree, machine=file, refine=effort, baselines=False)
+                what = "default" if effort is None else "without refining"
+                row |= {what: made.extra["energy_per_vertex"], f"{what}, CPU s": time.process_time() - began}
+            row |= {"bound": made.bound.value / tree.n, "per processor": made.extra["machine"]["per_processor"]}
+            rows.append(row)
+    return rows
+
+
 def speeds() -> list[dict[str, Any]]:
     rows = []
     yule = generators.yule(N, 1)
@@ -259,6 +280,7 @@ def main() -> None:
         f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,
         "Refinement, energy per vertex": refinement,
+        "Trees on a wafer of 750 x 994 with 1 % dead processors, energy per vertex": wafer,
         "Speed": speeds,
     }
     document: dict[str, Any] = json.loads(RESULTS.read_text()) if ONLY else {}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable, Iterator, Sequence
 
+import networkx as nx
 import numpy as np
 
-from shorthaul.spatial.model import Tree, tree_from_parents
+from shorthaul.spatial.formats.machines import machine_from_text
+from shorthaul.spatial.model import Fabric, Tree, tree_from_parents
 
 
 def children_lists(parent: Sequence[int]) -> list[list[int]]:
@@ -146,3 +149,44 @@ def light_first_forests(n: int, least: int = 1) -> Iterator[tuple[tuple[int, ...
         for tree in light_first_trees(size):
             for rest in light_first_forests(n - size, size):
                 yield (tree, *rest)
+
+
+def some_machine(rng: np.random.Generator, largest: int = 5) -> Fabric:
+    """A small machine: mesh or torus, layers, dies, dead processors and links at random."""
+    width, height = (int(side) for side in rng.integers(1, largest + 1, 2))
+    layers = int(rng.integers(1, 3))
+    places = [[x, y, z] for z in range(layers) for y in range(height) for x in range(width)]
+    dead = [places[int(p)] for p in rng.permutation(len(places))[: len(places) // 5]]
+    file = {
+        "name": "some",
+        "grid": {"width": width, "height": height, "layers": layers},
+        "processor": {"memory_bytes": int(rng.integers(4, 40)), "dead": dead},
+        "network": {
+            "topology": str(rng.choice(["mesh", "torus"])),
+            "forwards_through_dead": bool(rng.random() < 0.5),
+        },
+    }
+    if rng.random() < 0.5:
+        file["dies"] = {"width": 2, "height": 2, "crossing_hops": int(rng.integers(1, 4))}
+    pairs = [
+        [a, b] for a in places for b in places if a < b and sum(abs(i - j) for i, j in zip(a, b, strict=True)) == 1
+    ]
+    file["network"]["dead_links"] = [pairs[int(i)] for i in rng.permutation(len(pairs))[: len(pairs) // 8]]
+    return machine_from_text(json.dumps(file))
+
+
+def ways(fabric: Fabric) -> nx.DiGraph:
+    """The processors and links of a machine as a graph, the slow way."""
+    graph = nx.DiGraph()
+    sides = (fabric.width, fabric.height, fabric.layers)
+    steps = ((2, 1), (2, -1), (1, 1), (1, -1), (0, 1), (0, -1))
+    for p in range(fabric.cells):
+        graph.add_node(p)
+        place = [p % sides[0], p // sides[0] % sides[1], p // (sides[0] * sides[1])]
+        for way, (axis, step) in enumerate(steps):
+            other = list(place)
+            other[axis] = (place[axis] + step) % sides[axis]
+            if fabric.links[way, p] > 0:
+                q = (other[2] * sides[1] + other[1]) * sides[0] + other[0]
+                graph.add_edge(p, q, hops=int(fabric.links[way, p]), way=way)
+    return graph

@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.reference.spatial_twins import random_tree
+from tests.reference.spatial_twins import random_tree, some_machine
 from tests.twins import Case, assert_agree
+
+from shorthaul.spatial.bounds.energy import parents_before
+from shorthaul.spatial.check.machine_replay import neighbours
+from shorthaul.spatial.layout.fabric import crowd_of, lengths
+from shorthaul.spatial.model import Load, tree_from_parents
 
 NONE = np.empty(0, np.int32)
 
@@ -238,6 +243,61 @@ def queries(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.batches(first, second, 40, 3)
 
 
+def some_fabric(rng: np.random.Generator) -> tuple[Any, list[np.ndarray]]:
+    """A small machine, and messages on it by source: sources, targets, sizes, an order."""
+    fabric = some_machine(rng)
+    n = 15
+    source, target = rng.integers(0, fabric.cells, (2, n)).astype(np.int32)
+    source.sort()
+    return fabric, [source, target, rng.integers(1, 4, n).astype(np.int32), np.arange(n, dtype=np.int32)]
+
+
+def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    fabric, (source, target, weight, order) = some_fabric(rng)
+    reach = lengths(fabric)
+    net = kernels.Net(fabric.links, reach.sides, reach.at, reach.ring)
+    loads = np.zeros((6, fabric.cells), np.int64)
+    first = kernels.Messages((source, target), weight, loads, np.zeros(16, np.int64), NONE)
+    kernels.route(net, first, order)
+    starts = np.concatenate([[0], np.cumsum(first.steps, dtype=np.int64)])
+    again = kernels.Messages((source, target), weight, loads, starts, np.zeros(max(1, starts[-1]), np.int32))
+    kernels.route(net, again, order)
+    return first.hops, again.steps, loads, again.trail, kernels.rounds(again, order, fabric.cells)
+
+
+def routed_again(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    fabric, (source, target, weight, _) = some_fabric(rng)
+    loads = np.zeros((6, fabric.cells), np.int64)
+    machine = kernels.Machine(fabric.links, neighbours(fabric), loads)
+    kernels.replay(machine, source, target, weight, 4 * fabric.cells)
+    return machine.energy, machine.longest, machine.missing, loads
+
+
+def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    random = importlib.import_module(
+        kernels.__name__.replace("shorthaul.spatial.layout.crowd", "shorthaul.core.compiled.random")
+    )
+    parent, _ = some_tree(rng)
+    fabric, n = some_machine(rng), len(parent)
+    size = rng.integers(1, 5, n).astype(np.int32)
+    filled = kernels.fill(size, 6, 3, 12)
+    tree = tree_from_parents(parent)
+    place = rng.choice(np.flatnonzero(fabric.living), n).astype(np.int32)
+    crowd = crowd_of(
+        tree, Load(size, size), fabric, place, 3, rng.permutation(np.arange(n, dtype=np.int32)), kernels.Crowd
+    )
+    accepted = np.full(5, 2**62, np.uint64)
+    reads = kernels.anneal_crowd(crowd, random.Random(5), accepted, (0, n), 500.0)
+    return filled, reads, crowd.grown, crowd.place
+
+
+def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    tree = tree_from_parents(some_tree(rng)[0])
+    weight = rng.integers(1, 5, tree.n).astype(np.int32)
+    starts, kids, weight = parents_before(tree, weight)
+    return [kernels.fewest_cuts(starts, kids, weight, most) for most in (4, 6, 20)]
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.tree_kernels", trees),
     ("shorthaul.spatial.check.check_kernels", replays),
@@ -253,6 +313,10 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.computer.fold_kernels", program_folds),
     ("shorthaul.spatial.check.fold_kernels", check_folds),
     ("shorthaul.spatial.algorithms.query_kernels", queries),
+    ("shorthaul.spatial.layout.fabric_kernels", routed),
+    ("shorthaul.spatial.layout.crowd_kernels", crowded),
+    ("shorthaul.spatial.check.fabric_kernels", routed_again),
+    ("shorthaul.spatial.bounds.cut_kernels", cut),
 ]
 
 

@@ -26,6 +26,7 @@ REQUIRED = (
     "plotly",
     "jinja2",
     "msgspec",
+    "pyyaml",
     "moocore",
 )
 #: Packages that widen what can be read, each with the extra that installs it and what it is for.

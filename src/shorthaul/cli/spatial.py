@@ -12,7 +12,15 @@ from shorthaul.cli.endings import answering_by
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import group, verb
-from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
+from shorthaul.spatial.options import (
+    BoundOptions,
+    CheckOptions,
+    LcaOptions,
+    PlanOptions,
+    SweepOptions,
+    TreefixOptions,
+    TreeOptions,
+)
 
 if TYPE_CHECKING:
     from shorthaul.core.cases import Source
@@ -64,10 +72,15 @@ def _print_plan(result: Result[Layout, PlanExtra], output: Output) -> None:
 
     of_edges: dict[str, Any] = {**(result.cost or {}), "energy_per_vertex": extra["energy_per_vertex"]}
     here = {"placement": "this layout", **of_edges}
-    relayed = {"placement": "the same through the virtual tree", **extra["virtual_tree"]}
+    relayed = (
+        [{"placement": "the same through the virtual tree", **extra["virtual_tree"]}] if "virtual_tree" in extra else []
+    )
     columns = ("placement", "energy_hops", "bound", "energy_per_vertex", "distance_hops", "link_load")
-    rows = [{"bound": bound, **row} for row in (here, relayed, *extra["baselines"])]
+    rows = [{"bound": bound, **row} for row in (here, *relayed, *extra["baselines"])]
     _print(columns, entries(rows, columns), output)
+    if "machine" in extra:
+        body = [[name, value] for name, value in extra["machine"].items()]
+        _print(("machine", "amount"), body, output)
     if "creation" in extra:
         body = [[name, value] for name, value in extra["creation"].items()]
         _print(("creating the light-first order by messages", "amount"), body, output)
@@ -83,7 +96,7 @@ def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer
 
 
 @verb(app, "bound")
-def bound(tree: TreeArgument, read: TreeOptions, options: PlacingOptions, flags: SearchFlags, output: Answer) -> None:
+def bound(tree: TreeArgument, read: TreeOptions, options: BoundOptions, flags: SearchFlags, output: Answer) -> None:
     """Say how little energy any layout of a tree needs, and why."""
     search = flags.search()
     with answering_by(search.deadline):
@@ -99,10 +112,11 @@ def check(
     tree: TreeArgument,
     layout: Annotated[Path, typer.Argument(metavar="LAYOUT", help="Layout with arrays parent, x, y.")],
     read: TreeOptions,
+    options: CheckOptions,
     flags: SearchFlags,
     output: Output,
 ) -> None:
-    """Replay anybody's layout: distinct processors inside the grid, the right tree, the energy recounted."""
+    """Replay anybody's layout: who may be where, the right tree, the energy recounted."""
     search = flags.search()
     suffix = _suffix(output)
     from shorthaul.core.document import write_bytes
@@ -113,7 +127,7 @@ def check(
         from shorthaul.spatial.verbs.planning import check as replay
 
         found, path, given = load_layout(layout)
-        result = replay(source, found, search=search)
+        result = replay(source, found, options=options, search=search)
     data = layout_bytes(found, suffix)
     document = layout_document(found, from_result(path, output), given) if result.plan else None
     finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data))

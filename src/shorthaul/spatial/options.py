@@ -14,6 +14,15 @@ METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
 COINS = ("local-maximum", "random-mate")
 
 
+_MACHINE = "Machine file, or the name of a bundled one, as in wafer-750x994: several vertices on each processor."
+_PER_PROCESSOR = "Vertices on a processor of the machine, at most (default: the fewest that all fit with)."
+_VERTEX_BYTES = "Bytes of memory that a vertex takes on the machine."
+_SIZES = "Bytes of each vertex on the machine: NumPy file, or lines of text or CSV (default: --vertex-bytes for all)."
+_WEIGHTS = "Size of the message between each vertex and its parent on the machine: a file as --sizes (default: all 1)."
+_TABLE = "With --machine: write what every processor holds and sends, as .csv or .npz."
+_ROUTES = "With --machine: write the links and the round of every message, as .npz."
+
+
 @dataclass(frozen=True, slots=True)
 class TreeOptions:
     """How the tree is read."""
@@ -56,6 +65,39 @@ class PlanOptions(LayoutOptions):
 
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
+    machine: Path | None = option(None, _MACHINE)
+    per_processor: int | None = option(None, _PER_PROCESSOR, least=1, most=2**31 - 1)
+    vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
+    sizes: Path | None = option(None, _SIZES)
+    weights: Path | None = option(None, _WEIGHTS)
+    table: Path | None = option(None, _TABLE)
+    routes: Path | None = option(None, _ROUTES)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions(PlacingOptions):
+    """What limits a layout."""
+
+    machine: Path | None = option(None, _MACHINE)
+    per_processor: int | None = option(None, _PER_PROCESSOR, least=1, most=2**31 - 1)
+    vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
+    sizes: Path | None = option(None, _SIZES)
+    weights: Path | None = option(None, _WEIGHTS)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """The machine that a layout is for, and what to export."""
+
+    machine: Path | None = option(None, _MACHINE)
+    vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
+    sizes: Path | None = option(None, _SIZES)
+    weights: Path | None = option(None, _WEIGHTS)
+    table: Path | None = option(None, _TABLE)
+    routes: Path | None = option(None, _ROUTES)
+
+    def __post_init__(self) -> None:
+        validate(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,25 @@ class VertexTable:
     arrays: Mapping[str, npt.NDArray[Any]]
 
 
+class MachineExtra(TypedDict):
+    """What a layout makes of a machine: its name, its processors, how many it uses, what the fullest one holds."""
+
+    name: str
+    processors: int
+    living: int
+    used: int
+    per_processor: int
+    largest_bytes: int
+    memory_bytes: int
+    rounds: NotRequired[int]
+
+
 class BoundExtra(TypedDict):
     """What ``bound`` and ``check`` say beside the bound: vertices, width and height of the grid."""
 
     vertices: NotRequired[int]
     grid: NotRequired[list[int]]
+    machine: NotRequired[MachineExtra]
 
 
 class RelayedCost(TypedDict):
@@ -60,10 +74,11 @@ class PlanExtra(TypedDict):
     vertices: int
     grid: list[int]
     placement: str
-    curve: str
+    curve: NotRequired[str]
     energy_per_vertex: float
     energy_per_edge: float
-    virtual_tree: RelayedCost
+    virtual_tree: NotRequired[RelayedCost]
+    machine: NotRequired[MachineExtra]
     baselines: list[dict[str, float | str]]
     creation: NotRequired[dict[str, Any]]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
 from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
-from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.model import Fabric, Grid, Tree
 from shorthaul.spatial.tree_kernels import depths, sorted_by
 
 Index = npt.NDArray[np.int32]
@@ -33,6 +33,45 @@ def layout_figures(
         load_map(loads, "Link load: one message from every parent to each child"),
         comparison("Placements compared", rows),
     )
+
+
+def machine_figures(
+    tree: Tree, fabric: Fabric, place: Index, rows: Sequence[Mapping[str, float | str]], loads: Counts
+) -> tuple[Figure, ...]:
+    """Return the same for a machine, its layers side by side, and how many vertices its processors hold."""
+    width, height = fabric.width * fabric.layers, fabric.height
+    layer, across = np.divmod(place, fabric.grid.cells)
+    y, x = np.divmod(across, fabric.width)
+    x = (x + layer * fabric.width).astype(np.int32)
+    shape = (fabric.layers, height, fabric.width)
+    flat = np.moveaxis(loads.max(axis=0).reshape(shape), 0, 1).reshape(1, height, width)
+    living = np.moveaxis(fabric.living.reshape(shape), 0, 1).reshape(height, width)
+    return (
+        placement(tree, x, y.astype(np.int32), Grid(width, height)),
+        _crowds(x, y, living),
+        load_map(flat, "Link load: one message from every parent to each child, times its size"),
+        comparison("Placements compared", rows),
+    )
+
+
+def _crowds(x: Index, y: Index, living: npt.NDArray[np.bool_]) -> GridFigure:
+    """Return the vertices on every processor; dead ones are empty and crossed out, or counted in the note."""
+    height, width = living.shape
+    block = _block(Grid(width, height))
+    shape = (-(-height // block), -(-width // block))
+    row, column = np.nonzero(living)
+    alive = np.bincount((row // block) * shape[1] + column // block, minlength=shape[0] * shape[1])
+    count = np.bincount((y // block) * shape[1] + x // block, minlength=shape[0] * shape[1])
+    mean = np.divide(count, alive, out=np.full(len(count), np.nan), where=alive > 0).reshape(shape)
+    rows, columns = np.nonzero(~living)
+    note = f"{len(rows)} of {living.size} processors are dead"
+    crosses: list[tuple[tuple[float, float], ...]] = []
+    if block == 1:
+        for r, c in zip(rows.tolist(), columns.tolist(), strict=True):
+            crosses += [((c - 0.3, r - 0.3), (c + 0.3, r + 0.3)), ((c - 0.3, r + 0.3), (c + 0.3, r - 0.3))]
+    else:
+        note += f"; each square is {block} x {block} processors, coloured by the mean of those that live"
+    return GridFigure("Vertices on each processor", _cells(mean), "vertices", tuple(crosses), note)
 
 
 def placement(tree: Tree, x: Index, y: Index, grid: Grid) -> GridFigure:

@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
+from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.layout.orders import sizes
-from shorthaul.spatial.model import Grid, Tree
-from shorthaul.spatial.tree_kernels import depths
+from shorthaul.spatial.model import Fabric, Grid, Load, Tree
+from shorthaul.spatial.tree_kernels import children, depths
 
+Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 
 
@@ -47,28 +49,74 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     )
 
 
-def _star_sum(leaves: Counts) -> int:
-    """Return the least distance of a star's leaves to its centre, of which 4k lie k away; summed over stars."""
+def _star_sum(leaves: Counts, most: int, layers: int) -> int:
+    """Return the least distance of a star's leaves to its centre, ``most`` on a processor; summed over stars.
+
+    Of the processors, 4k lie k away, or on a machine of several layers 4k^2 + 2.
+    """
     number = np.bincount(leaves)
     leaves = np.flatnonzero(number)
-    shells = ((np.sqrt(2.0 * leaves + 1) - 1) / 2).astype(np.int64)
-    shells += 2 * (shells + 1) * (shells + 2) <= leaves
-    shells -= 2 * shells * (shells + 1) > leaves
-    inside = 2 * shells * (shells + 1)
-    full = 2 * shells * (shells + 1) * (2 * shells + 1) // 3
-    return int(((full + (leaves - inside) * (shells + 1)) * number[leaves]).sum())
+    radius = np.arange(1, math.isqrt(int(leaves[-1]) // most) + 2, dtype=np.int64)
+    room = most * (4 * radius if layers == 1 else 4 * radius**2 + 2)
+    inside = np.concatenate([[most - 1], most - 1 + np.cumsum(room)])
+    full = np.concatenate([[0], np.cumsum(room * radius)])
+    shell = np.searchsorted(inside, leaves)  # the first within which all leaves fit
+    below = np.maximum(shell - 1, 0)
+    sums = np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0)
+    return int((sums * number[leaves]).sum())
 
 
-def _star_bound(tree: Tree) -> int:
-    children = tree.degrees()
-    below = _star_sum(children)
+def _star_bound(tree: Tree, most: int = 1, layers: int = 1) -> int:
+    degrees = tree.degrees()
+    below = _star_sum(degrees, most, layers)
     if tree.n == 1:
         return below
     # Every edge has one end at an even depth and one at an odd depth, so either half's full stars share no edge.
     depth, _ = depths(tree.parent)
     even = depth % 2 == 0
-    near = children + (tree.parent >= 0)
-    return max(below, _star_sum(near[even]), _star_sum(near[~even]))
+    near = degrees + (tree.parent >= 0)
+    return max(below, _star_sum(near[even], most, layers), _star_sum(near[~even], most, layers))
+
+
+def parents_before(tree: Tree, weight: Index) -> tuple[Index, Index, Index]:
+    """Return children and weights of the vertices, numbered so that parents precede their children."""
+    if not len(tree.parents_first):
+        return *children(tree.parent, np.empty(0, np.int32)), weight
+    rank = np.empty(tree.n, np.int32)
+    rank[tree.parents_first] = np.arange(tree.n, dtype=np.int32)
+    above = tree.parent[tree.parents_first]
+    parent = np.where(above >= 0, rank[above], np.int32(-1)).astype(np.int32)
+    return *children(parent, np.empty(0, np.int32)), weight[tree.parents_first]
+
+
+def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
+    """Return a lower bound on the energy of one message per edge with up to ``most`` vertices on each processor.
+
+    Two arguments are tried: parts of the tree on one processor are limited, which takes cuts; and the neighbours of a
+    vertex need room.
+    """
+    lightest = np.sort(load.weight[tree.parent >= 0])
+    starts, kids, size = parents_before(tree, load.bytes)
+    cuts = max(
+        fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most),
+        fewest_cuts(starts, kids, size, fabric.memory_bytes),
+    )
+    least = int(lightest[0]) if len(lightest) else 0
+    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * _star_bound(tree, most, fabric.layers)}
+    method = max(values, key=lambda name: (values[name], name == "cuts"))
+    proofs = {
+        "cuts": (
+            f"Vertices joined by edges of no hops share a processor, which holds at most {most} of them and "
+            f"{fabric.memory_bytes} bytes; at least {cuts} edges have to go until no part of the tree is larger. Each "
+            "of them takes at least one hop, times the sizes of the smallest messages."
+        ),
+        "stars": (
+            "Every edge belongs to one vertex's star; its leaves sit on processors with room for "
+            f"{most} vertices each, of which only {'4k' if fabric.layers == 1 else '4k^2 + 2'} lie k hops away, and "
+            f"their messages are of size {least} or more; summed over all stars."
+        ),
+    }
+    return Bound("energy_hops", values[method], method, proofs[method], {"values": values, "per_processor": most})
 
 
 def _cut_bound(tree: Tree, grid: Grid) -> int:

@@ -35,19 +35,11 @@ def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
     Rules: ``wrong-size``, ``wrong-parent``, ``outside-grid``, ``processor-shared``. At most fifty violations of each
     rule are listed.
     """
-    violations: list[Violation] = []
-    n = len(layout.x)
-    if tree is not None and tree.n != n:
-        message = f"the layout has {n} vertices, the tree {tree.n}"
-        return CheckReport((Violation("wrong-size", "x, y", message, tree.n, n),))
+    violations = [] if tree is None else differing_parents(layout, tree)
+    if violations and violations[0].rule == "wrong-size":
+        return CheckReport(tuple(violations))
     parent, x, y = layout.parent, layout.x, layout.y
-    own = np.arange(n, dtype=np.int32)
-    if tree is not None:
-        differ = np.flatnonzero(np.where(parent == own, -1, parent) != tree.parent)
-        violations += [
-            Violation("wrong-parent", f"vertex {v}", f"parent {parent[v]} in the layout, {tree.parent[v]} in the tree")
-            for v in differ[:_MOST].tolist()
-        ]
+    own = np.arange(len(x), dtype=np.int32)
     outside = (x < 0) | (y < 0) | (x >= layout.grid.width) | (y >= layout.grid.height)
     violations += [
         Violation("outside-grid", f"vertex {v}", f"({x[v]}, {y[v]}) lies outside the grid {layout.grid}")
@@ -61,6 +53,20 @@ def check_layout(layout: Layout, tree: Tree | None = None) -> CheckReport:
     replay = Replay(x, y, layout.grid)
     replay.round(parent[child], child)
     return CheckReport(cost=replay.cost())
+
+
+def differing_parents(layout: Layout, tree: Tree) -> list[Violation]:
+    """Return where the layout is not one of ``tree``: another size, or other parents."""
+    n = len(layout.x)
+    if tree.n != n:
+        message = f"the layout has {n} vertices, the tree {tree.n}"
+        return [Violation("wrong-size", "x, y", message, tree.n, n)]
+    parent = layout.parent
+    differ = np.flatnonzero(np.where(parent == np.arange(n), -1, parent) != tree.parent)
+    return [
+        Violation("wrong-parent", f"vertex {v}", f"parent {parent[v]} in the layout, {tree.parent[v]} in the tree")
+        for v in differ[:_MOST].tolist()
+    ]
 
 
 def _shared(x: Index, y: Index, grid: Grid) -> list[Violation]:

@@ -198,8 +198,10 @@ def archive(**arrays: npt.ArrayLike) -> bytes:
 
 def layout_bytes(layout: Layout, suffix: str = ".npz") -> bytes:
     """Return the layout as the bytes of its file: arrays ``parent``, ``x``, ``y`` by vertex, and ``grid``."""
-    grid = np.array([layout.grid.width, layout.grid.height])
-    return table_bytes({"parent": layout.parent, "x": layout.x, "y": layout.y, "grid": grid}, suffix)
+    arrays = {"parent": layout.parent, "x": layout.x, "y": layout.y}
+    if layout.z is not None:
+        arrays["z"] = layout.z
+    return table_bytes({**arrays, "grid": np.array([layout.grid.width, layout.grid.height])}, suffix)
 
 
 def table_bytes(arrays: Mapping[str, npt.NDArray[Any]], suffix: str = ".npz") -> bytes:
@@ -234,7 +236,8 @@ def layout_document(layout: Layout, file: str | None, data: bytes | None) -> dic
     """Return the layout as JSON: the table itself, or for a large one the file it is in and that file's digest."""
     head: dict[str, Any] = {"grid": [layout.grid.width, layout.grid.height], "n": len(layout.x)}
     if 3 * len(layout.x) <= MOST_JSON_ENTRIES:
-        return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist()}
+        layers = {} if layout.z is None else {"z": layout.z.tolist()}
+        return {**head, "parent": layout.parent.tolist(), "x": layout.x.tolist(), "y": layout.y.tolist(), **layers}
     if file is None or data is None:
         return {**head, "file": None, "note": "too large for the document; write it with -o layout.npz"}
     return {**head, "file": file, "digest": digest(data)}
@@ -289,15 +292,16 @@ def layout_from_bytes(data: bytes, *, file: Path | None = None) -> Layout:
     try:
         whole = Column(shape=None)
         three = dict.fromkeys(("parent", "x", "y"), whole)
-        arrays = read_archive(data, three, {"grid": whole}) if is_archive(data) else _json_arrays(data)
+        arrays = read_archive(data, three, {"grid": whole, "z": whole}) if is_archive(data) else _json_arrays(data)
         for name in ("parent", "x", "y"):
             if name not in arrays:
                 raise InputError(f"has no array {name!r}", value=", ".join(arrays), allowed="parent, x, y (and grid)")
         parent, x, y = (_column(name, arrays[name]) for name in ("parent", "x", "y"))
-        if not len(parent) == len(x) == len(y):
-            lengths = f"lengths {len(parent)}, {len(x)}, {len(y)}"
+        z = _column("z", arrays["z"]) if arrays.get("z") is not None else None
+        if not len(parent) == len(x) == len(y) == len(parent if z is None else z):
+            lengths = f"lengths {len(parent)}, {len(x)}, {len(y)}" + ("" if z is None else f", {len(z)}")
             raise InputError("arrays differ in length", place="parent, x, y", value=lengths, allowed="one per vertex")
-        return Layout(parent, x, y, _grid(arrays.get("grid"), x, y))
+        return Layout(parent, x, y, _grid(arrays.get("grid"), x, y), z)
     except InputError as error:
         raise (error if file is None else error.in_file(file)) from None
 

@@ -38,7 +38,7 @@ class ProcessorSection(Struct, forbid_unknown_fields=True, frozen=True):
 
     memory_bytes: Annotated[int, Meta(ge=1, le=2**40, description="Bytes of memory of each processor.")]
     reserved_bytes: Annotated[int, Meta(ge=0, description="Bytes of them that hold no vertices, such as code.")] = 0
-    dead: Annotated[list[Place], Meta(description="The processors that hold nothing.")] = []  # noqa: RUF012
+    dead: Annotated[list[Place], Meta(description="The processors that hold nothing.")] = []
     dead_share: Annotated[
         float, Meta(ge=0, lt=1, description="Share of further dead processors, drawn at random, for studies.")
     ] = 0.0
@@ -54,7 +54,7 @@ class NetworkSection(Struct, forbid_unknown_fields=True, frozen=True):
     dead_links: Annotated[
         list[Annotated[list[Place], Meta(min_length=2, max_length=2)]],
         Meta(description="Pairs of neighbouring processors whose link is dead, both ways."),
-    ] = []  # noqa: RUF012
+    ] = []
     forwards_through_dead: Annotated[
         bool, Meta(description="Whether the router of a dead processor still passes messages on.")
     ] = False

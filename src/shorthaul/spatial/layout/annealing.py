@@ -59,9 +59,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
             until = began + (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
             turns = [
-                pool.submit(
-                    _anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(steps), until
-                )
+                pool.submit(_anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(steps), until)
                 for first, tile in enumerate(tiles)
             ]
             search.spend(sum(turn.result() for turn in turns) / tuning.READS_PER_EFFORT)

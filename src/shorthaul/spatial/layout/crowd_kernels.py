@@ -170,9 +170,7 @@ def _hops(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _change(
-    crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, other: cython.Py_ssize_t
-) -> cython.longlong:
+def _change(crowd: Crowd, v: cython.Py_ssize_t, cell: cython.longlong, other: cython.Py_ssize_t) -> cython.longlong:
     """Return by how much the edges of v grow when it moves to ``cell``; its edge to ``other`` keeps its length."""
     total: cython.longlong = 0
     u: cython.Py_ssize_t
@@ -185,8 +183,7 @@ def _change(
         u = crowd.near[k]
         if u != other:
             total += crowd.weight[k] * (
-                _hops(crowd, z, y, x, u)
-                - _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
+                _hops(crowd, z, y, x, u) - _hops(crowd, crowd.where[v, 0], crowd.where[v, 1], crowd.where[v, 2], u)
             )
     return total
 
@@ -224,7 +221,6 @@ def _anneal(
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
-    k: cython.longlong
     bits: cython.ulonglong
     degree: cython.longlong
     cell: cython.longlong
@@ -248,7 +244,7 @@ def _anneal(
         w = -1
         if crowd.count[cell] >= crowd.most or crowd.used[cell] + crowd.size[v] > crowd.room:
             w = crowd.head[cell]
-            for k in range(cython.cast(cython.longlong, bits >> 5 & 3)):
+            for _ in range(cython.cast(cython.longlong, bits >> 5 & 3)):
                 w = crowd.after[w]
             if (
                 w < 0

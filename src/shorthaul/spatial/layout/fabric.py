@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
-from shorthaul.core.errors import Demand, InfeasibleError
+from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, fill
-from shorthaul.spatial.layout.fabric_kernels import Messages, Net, route, rounds
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, rounds, route
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.tree_kernels import sorted_by
 
@@ -32,17 +32,6 @@ class Lengths:
     sides: Counts
     at: Counts
     ring: Counts
-
-    def apart(self, place: Index, other: Index) -> Counts:
-        """Return the hops between processors if nothing is dead."""
-        total = np.zeros(len(place), np.int64)
-        first = np.concatenate([[0], np.cumsum(self.sides)])
-        for axis in (2, 1, 0):
-            place, here = np.divmod(place, self.sides[axis])
-            other, there = np.divmod(other, self.sides[axis])
-            hops = np.abs(self.at[first[axis] + here] - self.at[first[axis] + there])
-            total += np.minimum(hops, self.ring[axis] - hops) if self.ring[axis] else hops
-        return total
 
 
 def lengths(fabric: Fabric) -> Lengths:
@@ -133,68 +122,84 @@ def along_curve(fabric: Fabric, among: npt.NDArray[np.bool_]) -> Index:
     return sequence[among[sequence]]
 
 
-def most_each(load: Load, fabric: Fabric, among: int) -> int:
-    """Return the fewest vertices per processor that all fit with, filling ``among`` processors in turn.
-
-    Raises :class:`InfeasibleError` with what is missing if memory does not suffice.
-    """
-    n = len(load.bytes)
-    largest = int(load.bytes.argmax())
-    if load.bytes[largest] > fabric.memory_bytes:
-        who = [Demand(f"vertex {largest}", int(load.bytes[largest]))]
+def expect_room(size: Index, fabric: Fabric, among: int) -> None:
+    """Raise :class:`InfeasibleError` if vertices of these sizes cannot all be on ``among`` processors: by how much."""
+    n, memory = len(size), fabric.memory_bytes
+    largest, smallest, total = int(size.max()), int(size.min()), int(size.sum(dtype=np.int64))
+    cure = f"give at most {memory // -(-n // among)} bytes per vertex, or a larger machine"
+    if largest > memory:
+        raise InfeasibleError("memory of a processor in bytes", demand=largest, limit=memory, cure=cure)
+    if total > memory * among:
+        cure = f"{total - memory * among} bytes are too many; {cure}"
+        raise InfeasibleError(f"memory of {among} processors in bytes", demand=total, limit=memory * among, cure=cure)
+    if n > among * (memory // smallest):
+        cure = f"{memory} bytes hold {memory // smallest} vertices of {smallest}; {cure}"
         raise InfeasibleError(
-            "memory of a processor in bytes", demand=int(load.bytes[largest]), limit=fabric.memory_bytes,
-            contributors=who, cure="give fewer bytes per vertex, or a machine with more memory_bytes",
-        )  # fmt: skip
-    _, placed = fill(load.bytes, fabric.memory_bytes, n, among)
-    if placed < n:
-        total, held = int(load.bytes.sum(dtype=np.int64)), int(load.bytes[:placed].sum(dtype=np.int64))
-        cure = (
-            f"{total - held} bytes too many in this order of the vertices: {placed} of {n} vertices fit, or all with "
-            f"{fabric.memory_bytes * among // n} bytes each; give fewer bytes per vertex, or a larger machine"
+            f"vertices on {among} processors", demand=n, limit=among * (memory // smallest), cure=cure
         )
-        raise InfeasibleError(
-            "memory of the living processors in bytes", demand=total, limit=held, place=f"machine {fabric.name}",
-            cure=cure,
-        )  # fmt: skip
+
+
+def _most_each(size: Index, fabric: Fabric, among: int) -> int | None:
+    """Return the fewest vertices per processor that all fit with, filling ``among`` processors in turn; or None."""
+    n = len(size)
+    if fill(size, fabric.memory_bytes, n, among)[1] < n:
+        return None
     low, high = -(-n // among), n
     while low < high:  # more vertices per processor never need more processors
         middle = (low + high) // 2
-        if fill(load.bytes, fabric.memory_bytes, middle, among)[1] == n:
+        if fill(size, fabric.memory_bytes, middle, among)[1] == n:
             high = middle
         else:
             low = middle + 1
     return low
 
 
-def place_on_fabric(
-    tree: Tree, load: Load, fabric: Fabric, order: str, per_processor: int | None, search: Search
-) -> list[tuple[str, int, Index]]:
-    """Return layouts, the best first: the order, the most vertices per processor, the processor of every vertex.
+def ordered(tree: Tree, order: str, search: Search) -> dict[str, Index]:
+    """Return the positions of the vertices in ``order``; several orders for auto."""
+    names = ("centred", "dfs", "light-first") if order == "auto" else (order,)
+    found = {}
+    for name in names:
+        found[name] = orders.positions(tree, name, generator=search.generator())
+        expect_time(search)
+    return found
 
-    ``order`` auto tries several. Consecutive vertices of an order share a processor; the processors follow a curve.
+
+def most_vertices(load: Load, fabric: Fabric, positions: dict[str, Index]) -> int:
+    """Return the fewest vertices per processor with which every order fits that fits at all.
+
+    Raises :class:`InfeasibleError` if memory does not suffice, :class:`NoPlanError` if it is too fragmented.
+    """
+    among = int(usable(fabric).sum())
+    expect_room(load.bytes, fabric, among)
+    found = [_most_each(load.bytes[np.argsort(position)], fabric, among) for position in positions.values()]
+    fits = [most for most in found if most is not None]
+    if not fits:
+        total, room = int(load.bytes.sum(dtype=np.int64)), fabric.memory_bytes * among
+        raise NoPlanError(
+            f"vertices of {total} bytes do not fit on processors of {fabric.memory_bytes}, {room} in all, one after "
+            "the other\n  do:      give fewer bytes per vertex, a larger machine, or another --order"
+        )
+    return max(fits)
+
+
+def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], most: int) -> dict[str, Index]:
+    """Return a layout for every order that fits: the processor of every vertex.
+
+    Up to ``most`` consecutive vertices of an order share a processor; the processors follow a curve. Raises
+    :class:`NoPlanError` if none fits.
     """
     sequence = along_curve(fabric, usable(fabric))
-    reach, child = lengths(fabric), np.flatnonzero(tree.parent >= 0)
-    found: list[tuple[int, str, int, Index]] = []
-    for name in ("centred", "dfs", "light-first") if order == "auto" else (order,):
-        position = orders.positions(tree, name, generator=search.generator())
-        expect_time(search)
-        vertex = np.empty(tree.n, np.int32)
-        vertex[position] = np.arange(tree.n, dtype=np.int32)
-        ordered = Load(load.bytes[vertex], load.weight)
-        most = per_processor or most_each(ordered, fabric, len(sequence))
-        at, placed = fill(ordered.bytes, fabric.memory_bytes, most, len(sequence))
-        if placed < tree.n:
-            cure = f"give at least --per-processor {most_each(ordered, fabric, len(sequence))}"
-            raise InfeasibleError(
-                f"vertices on {len(sequence)} processors, {most} each", demand=tree.n, limit=placed, cure=cure
-            )
-        place = sequence[at][position]
-        hops = reach.apart(place[child], place[tree.parent[child]]) * load.weight[child]
-        found.append((int(hops.sum()), name, most, place))
-    found.sort(key=lambda one: one[0])
-    return [one[1:] for one in found]
+    found = {}
+    for name, position in positions.items():
+        at, placed = fill(load.bytes[np.argsort(position)], fabric.memory_bytes, most, len(sequence))
+        if placed == len(position):
+            found[name] = sequence[at][position]
+    if not found:
+        cure = f"give at least --per-processor {most_vertices(load, fabric, positions)}"
+        raise NoPlanError(
+            f"{most} vertices per processor, on {len(sequence)} processors, are too few\n  do:      {cure}"
+        )
+    return found
 
 
 def refine_on_fabric(
@@ -211,7 +216,7 @@ def refine_on_fabric(
     if n < 2 or effort <= 0 or search.expired():
         return place
     position = orders.positions(tree, "light-first")
-    crowd = _crowd(tree, load, fabric, place, most, position)
+    crowd = crowd_of(tree, load, fabric, place, most, position)
     best, best_place = 0, place
     reads = min(effort, search.remaining_s()) * tuning.READS_PER_EFFORT / n
     steps = temperatures(reads)
@@ -235,8 +240,10 @@ def refine_on_fabric(
     return best_place
 
 
-def _crowd(tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, position: Index) -> Crowd:
-    """Return the vertices on their processors, numbered by light-first position."""
+def crowd_of(
+    tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, position: Index, kind: type[Crowd] = Crowd
+) -> Crowd:
+    """Return the vertices on their processors, numbered by ``position``; ``kind`` is the class or its plain twin."""
     n = tree.n
     vertex = np.empty(n, np.int32)
     vertex[position] = np.arange(n, dtype=np.int32)
@@ -247,7 +254,7 @@ def _crowd(tree: Tree, load: Load, fabric: Fabric, place: Index, most: int, posi
     order = sorted_by(end, n - 1)
     weight = np.concatenate([load.weight[child]] * 2)[order]
     found = lengths(fabric)
-    return Crowd(
+    return kind(
         (starts, other[order], weight, load.bytes[vertex]),
         usable(fabric).view(np.uint8),
         (found.sides, found.at, found.ring),

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
-from shorthaul.spatial.options import LcaOptions, PlacingOptions, PlanOptions, SweepOptions, TreefixOptions, TreeOptions
+from shorthaul.spatial.options import BoundOptions, CheckOptions, LcaOptions, PlanOptions, SweepOptions, TreefixOptions
 
 
 class BoundKeywords(TypedDict, total=False):
@@ -16,25 +16,36 @@ class BoundKeywords(TypedDict, total=False):
     order: Literal["auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random"]
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
+    machine: str | PathLike[str] | None
+    per_processor: int | None
+    vertex_bytes: int
+    sizes: str | PathLike[str] | None
+    weights: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None
     seed: int
     memory_limit: str | None
     search: Search | None
-    options: PlacingOptions | None
+    options: BoundOptions | None
 
 
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
+    machine: str | PathLike[str] | None
+    vertex_bytes: int
+    sizes: str | PathLike[str] | None
+    weights: str | PathLike[str] | None
+    table: str | PathLike[str] | None
+    routes: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None
     seed: int
     memory_limit: str | None
     search: Search | None
-    options: TreeOptions | None
+    options: CheckOptions | None
 
 
 class LcaKeywords(TypedDict, total=False):
@@ -70,6 +81,13 @@ class PlanKeywords(TypedDict, total=False):
     refine: float | None
     baselines: bool
     create: bool
+    machine: str | PathLike[str] | None
+    per_processor: int | None
+    vertex_bytes: int
+    sizes: str | PathLike[str] | None
+    weights: str | PathLike[str] | None
+    table: str | PathLike[str] | None
+    routes: str | PathLike[str] | None
     forest: bool
     effort: float | None
     time_limit: float | None

@@ -18,7 +18,7 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
-from shorthaul.spatial.bounds.energy import energy_bound
+from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import load_layout, tree_from_file
@@ -27,9 +27,22 @@ from shorthaul.spatial.layout.cost import local_messaging
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
-from shorthaul.spatial.options import MachineOptions, PlacingOptions, PlanOptions, TreeOptions
+from shorthaul.spatial.options import (
+    BoundOptions,
+    CheckOptions,
+    MachineOptions,
+    PlacingOptions,
+    PlanOptions,
+    TreeOptions,
+)
 from shorthaul.spatial.plan import BoundExtra, Layout, PlanExtra, RelayedCost
 from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
+from shorthaul.spatial.verbs.machines import (
+    bound_on_machine,
+    check_layout_on_machine,
+    expect_machine,
+    plan_on_machine,
+)
 from shorthaul.spatial.workloads.cases import CASES
 
 if TYPE_CHECKING:
@@ -145,7 +158,8 @@ def _of_journal(tree: Tree, layout: Layout, options: PlanOptions) -> CheckReport
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout, PlanExtra]:
     """Return a layout of a tree on a grid: an order along a space-filling curve, then local search.
 
-    The cost is that of one message from every parent to each of its children.
+    The cost is that of one message from every parent to each of its children. With ``machine`` every processor holds
+    several vertices, as its memory allows.
 
     Returns
     -------
@@ -157,7 +171,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     InputError
         If the tree or a keyword is wrong.
     InfeasibleError
-        If the grid is too small.
+        If the grid, or the memory of the machine, is too small.
     NoPlanError
         If the time limit passes first.
 
@@ -168,6 +182,8 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     (3, 3)
     """
     tree, options, search, source = asked(workload, TREES, PlanOptions, keywords)
+    if expect_machine(options):
+        return plan_on_machine(tree, options, search, source)
     write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
     search.keep_back(write_s)
     began = time.monotonic()
@@ -283,11 +299,11 @@ def _virtual(stored: StoredTree) -> RelayedCost:
     }
 
 
-@verb(PlacingOptions, TREES, LAYOUTS, reading=TreeOptions)
+@verb(BoundOptions, TREES, LAYOUTS, reading=TreeOptions)
 def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layout, BoundExtra]:
     """Return the lower bound on the energy of any layout of a tree on the grid.
 
-    Of the placement only the grid matters.
+    Of the placement only the grid matters, or the machine and how many vertices its processors hold.
 
     Returns
     -------
@@ -306,7 +322,11 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
     >>> bound([-1, *[0] * 12]).bound.value
     20
     """
-    tree, options, search, source = asked(workload, TREES, PlacingOptions, keywords)
+    tree, options, search, source = asked(workload, TREES, BoundOptions, keywords)
+    if expect_machine(options):
+        found, extra = bound_on_machine(tree, options, search)
+        made = provenance("spatial bound", options=options, source=source, search=search)
+        return Result(KIND, None, bound=found, provenance=made, extra=extra)
     grid = None if options.grid is None else grid_from_text(options.grid)
     _, chosen = curves.choose(options.curve, tree.n, grid)
     return Result(
@@ -318,7 +338,13 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
     )
 
 
-@verb(TreeOptions, TREES, LAYOUTS, workload="The tree as the other verbs take it; None: the one of the layout itself.")
+@verb(
+    CheckOptions,
+    TREES,
+    LAYOUTS,
+    reading=TreeOptions,
+    workload="The tree as the other verbs take it; None: the one of the layout itself.",
+)
 def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckKeywords]) -> Result[Layout, BoundExtra]:
     """Return what a replay of a layout finds: every violation, and the cost as recounted.
 
@@ -346,15 +372,26 @@ def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckK
     assert isinstance(layout, Layout)
     if workload is None:
         workload = Source(tree_from_parents(layout.parent, forest=True), "", "")
-    tree, _, search, source = asked(workload, TREES, TreeOptions, keywords)
-    report = check_layout(layout, tree)
-    if not report.ok:
-        return Result(KIND, Status.INVALID, check=report, provenance=_checked(source, search))
-    found = energy_bound(tree, layout.grid)
+    tree, options, search, source = asked(workload, TREES, CheckOptions, keywords)
+    extra: BoundExtra = {"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]}
+    if expect_machine(options):
+        report, put = check_layout_on_machine(layout, tree, options, search)
+    else:
+        report, put = check_layout(layout, tree), None
+    made = provenance("spatial check", options=options, source=source, search=search)
     cost = report.cost
-    status = Status.OPTIMAL if cost is not None and found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
-    _, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
-    rows = [] if cost is None else [_row("given", cost, tree.n)]
+    if not report.ok or cost is None:
+        return Result(KIND, Status.INVALID, check=report, provenance=made)
+    rows = [_row("given", cost, tree.n)]
+    if put is not None:
+        extra["machine"] = put.figures()
+        found = machine_bound(tree, put.load, put.fabric, extra["machine"]["per_processor"])
+        figures = views.machine_figures(tree, put.fabric, put.place, rows, put.traffic.loads)
+    else:
+        found = energy_bound(tree, layout.grid)
+        _, loads = local_messaging(tree.parent, layout.x, layout.y, layout.grid)
+        figures = views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads)
+    status = Status.OPTIMAL if found.is_met_by(cost["energy_hops"]) else Status.FEASIBLE
     return Result(
         KIND,
         status,
@@ -362,11 +399,7 @@ def check(workload: Workload | None, plan: LayoutLike, **keywords: Unpack[CheckK
         bound=found,
         check=report,
         plan=layout,
-        provenance=_checked(source, search),
-        extra={"vertices": tree.n, "grid": [layout.grid.width, layout.grid.height]},
-        figures=views.layout_figures(tree, layout.x, layout.y, layout.grid, rows, loads),
+        provenance=made,
+        extra=extra,
+        figures=figures,
     )
-
-
-def _checked(source: Source[Tree] | None, search: Search) -> Any:
-    return provenance("spatial check", options=PlacingOptions(), source=source, search=search)

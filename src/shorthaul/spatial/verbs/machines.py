@@ -1,0 +1,248 @@
+"""Layouts on the machine of a machine file: the verbs with ``--machine``, and what is exported."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.cases import Source
+from shorthaul.core.check import CheckReport
+from shorthaul.core.document import expect_writable, write_bytes
+from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Search
+from shorthaul.spatial import tuning, views
+from shorthaul.spatial.bounds.energy import machine_bound
+from shorthaul.spatial.check.machine_replay import check_on_machine
+from shorthaul.spatial.deadline import expect_time
+from shorthaul.spatial.formats.files import archive
+from shorthaul.spatial.formats.machines import load_machine
+from shorthaul.spatial.formats.values import read_values
+from shorthaul.spatial.layout.fabric import (
+    Traffic,
+    most_vertices,
+    ordered,
+    place_on_fabric,
+    processor_table,
+    refine_on_fabric,
+    send,
+)
+from shorthaul.spatial.model import Fabric, Load, Tree
+from shorthaul.spatial.options import BoundOptions, CheckOptions, PlanOptions
+from shorthaul.spatial.plan import BoundExtra, Layout, MachineExtra, PlanExtra
+
+Index = npt.NDArray[np.int32]
+Machined = PlanOptions | BoundOptions | CheckOptions
+
+#: The bytes of a vertex and the size of a message are at most this.
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """A tree on a machine: where its vertices are, what that costs, and what was given."""
+
+    tree: Tree
+    fabric: Fabric
+    load: Load
+    place: Index
+    traffic: Traffic
+
+    def cost(self) -> Cost:
+        """Return the cost of one message from every parent to each child."""
+        return Cost(
+            energy_hops=self.traffic.energy(self.load.weight),
+            depth=int(self.tree.n > len(self.tree.roots())),
+            distance_hops=int(self.traffic.hops.max()),
+            link_load=int(self.traffic.loads.max()),
+        )
+
+    def layout(self) -> Layout:
+        """Return the layout as coordinates."""
+        across, z = self.place % self.fabric.grid.cells, self.place // self.fabric.grid.cells
+        x, y = across % self.fabric.width, across // self.fabric.width
+        return Layout(self.tree.parent, x, y, self.fabric.grid, z if self.fabric.layers > 1 else None)
+
+    def figures(self) -> MachineExtra:
+        """Return what the result says of the machine."""
+        count = np.bincount(self.place, minlength=self.fabric.cells)
+        used = np.bincount(self.place, weights=self.load.bytes, minlength=self.fabric.cells)
+        found: MachineExtra = {
+            "name": self.fabric.name,
+            "processors": self.fabric.cells,
+            "living": int(self.fabric.living.sum()),
+            "used": int((count > 0).sum()),
+            "per_processor": int(count.max()),
+            "largest_bytes": int(used.max()),
+            "memory_bytes": self.fabric.memory_bytes,
+        }
+        if len(self.traffic.round):
+            found["rounds"] = int(self.traffic.round.max()) + 1
+        return found
+
+
+def expect_machine(options: Machined) -> bool:
+    """Return whether the options name a machine; raises :class:`InputError` for those that go only with, or without."""
+    only_with = ("per_processor", "sizes", "weights", "table", "routes")
+    if options.machine is None:
+        for name in only_with:
+            if getattr(options, name, None) is not None:
+                raise InputError("is for machines", place=f"--{name.replace('_', '-')}", cure="give --machine as well")
+        return False
+    for name, default in (("grid", None), ("curve", "auto"), ("create", False)):
+        given = getattr(options, name, default)
+        if given != default:
+            raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
+    for file, suffixes in ((getattr(options, "table", None), (".csv", ".npz")), (_routes(options), (".npz",))):
+        if file is not None:
+            if file.suffix.lower() not in suffixes:
+                raise InputError("has an unknown suffix", file=file, value=file.suffix, allowed=" or ".join(suffixes))
+            expect_writable(file)
+    return True
+
+
+def _routes(options: Machined) -> Path | None:
+    return getattr(options, "routes", None)
+
+
+def machine_and_load(tree: Tree, options: Machined, search: Search) -> tuple[Fabric, Load]:
+    """Return the machine that the options name, and what the tree puts on it; raises :class:`InputError`."""
+    assert options.machine is not None
+    fabric = load_machine(options.machine)
+    expect_time(search)
+    size = np.full(tree.n, options.vertex_bytes, np.int32)
+    if options.sizes is not None:
+        size = _numbers(options.sizes, tree, search)
+    weight = np.ones(tree.n, np.int32) if options.weights is None else _numbers(options.weights, tree, search)
+    return fabric, Load(size, weight)
+
+
+def _numbers(file: Path, tree: Tree, search: Search) -> Index:
+    values = read_values(None, file, tree, None, 1, search)
+    if values.dtype.kind not in "iu":
+        raise InputError("are not integers", file=file, value=f"array of {values.dtype}", allowed="integers from 1")
+    wrong = np.flatnonzero((values < 1) | (values > _MOST))
+    if len(wrong):
+        v = int(wrong[0])
+        raise InputError(
+            "is out of range", file=file, place=f"vertex {v}", value=int(values[v]), allowed=f"1 to {_MOST}"
+        )
+    return values.astype(np.int32)
+
+
+def plan_on_machine(
+    tree: Tree, options: PlanOptions, search: Search, source: Source[Tree]
+) -> Result[Layout, PlanExtra]:
+    """Return a layout of a tree on a machine: see :func:`shorthaul.spatial.plan`."""
+    write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
+    search.keep_back(write_s)
+    with search:
+        fabric, load = machine_and_load(tree, options, search)
+        positions = ordered(tree, options.order, search)
+        most = options.per_processor or most_vertices(load, fabric, positions)
+        puts: list[tuple[str, Put]] = []
+        for name, place in place_on_fabric(load, fabric, positions, most).items():
+            if not (puts and search.expired()):
+                puts.append((name, _put(tree, fabric, load, place)))
+        puts.sort(key=lambda one: one[1].cost()["energy_hops"])
+        expect_time(search)
+        search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
+        name, put = puts[0]
+        refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, search)
+        search.keep_back(write_s)
+        if refined is not put.place:
+            better = _put(tree, fabric, load, refined)
+            if better.cost()["energy_hops"] < put.cost()["energy_hops"]:
+                name, put = f"{name} + refine", better
+    layout = put.layout()
+    with ThreadPoolExecutor(1) as beside:
+        checking = beside.submit(check_on_machine, layout, tree, fabric, load)
+        rows = [_row(name, put), *(_row(other, one) for other, one in puts if options.baselines and one is not put)]
+        bound = machine_bound(tree, load, fabric, most)
+    report, cost = checking.result(), put.cost()
+    if report.cost is None or dict(report.cost) != dict(cost):
+        raise DefectError(f"the replay counts {report.cost or report.violations[:3]}, the search {cost}")
+    put = export(put, options)
+    extra: PlanExtra = {
+        "vertices": tree.n,
+        "grid": [fabric.width, fabric.height],
+        "placement": name,
+        "energy_per_vertex": cost["energy_hops"] / tree.n,
+        "energy_per_edge": cost["energy_hops"] / max(1, tree.n - len(tree.roots())),
+        "machine": put.figures(),
+        "baselines": rows[1:],
+    }
+    return Result(
+        "shorthaul/spatial-result",
+        Status.OPTIMAL if bound.is_met_by(cost["energy_hops"]) else Status.FEASIBLE,
+        cost=cost,
+        bound=bound,
+        check=report,
+        plan=layout,
+        provenance=provenance("spatial plan", options=options, source=source, search=search),
+        extra=extra,
+        figures=views.machine_figures(tree, fabric, put.place, rows, put.traffic.loads),
+    )
+
+
+def _put(tree: Tree, fabric: Fabric, load: Load, place: Index) -> Put:
+    return Put(tree, fabric, load, place, send(fabric, tree.parent, place, load.weight))
+
+
+def _row(name: str, put: Put) -> dict[str, float | str]:
+    cost = put.cost()
+    return {"placement": name, **cost, "energy_per_vertex": cost["energy_hops"] / put.tree.n}
+
+
+def bound_on_machine(tree: Tree, options: BoundOptions, search: Search) -> tuple[Bound, BoundExtra]:
+    """Return the lower bound on the energy of any layout on a machine with so many vertices per processor."""
+    fabric, load = machine_and_load(tree, options, search)
+    most = options.per_processor or most_vertices(load, fabric, ordered(tree, options.order, search))
+    return machine_bound(tree, load, fabric, most), {"vertices": tree.n, "grid": [fabric.width, fabric.height]}
+
+
+def check_layout_on_machine(
+    layout: Layout, tree: Tree, options: CheckOptions, search: Search
+) -> tuple[CheckReport, Put | None]:
+    """Return what a replay of a layout on a machine finds, and if all is right, the layout as it is there."""
+    fabric, load = machine_and_load(tree, options, search)
+    report = check_on_machine(layout, tree, fabric, load)
+    if not report.ok:
+        return report, None
+    place = fabric.numbers(layout.x, layout.y, layout.z)
+    return report, export(_put(tree, fabric, load, place), options)
+
+
+def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
+    """Write the table and the routes that the options ask for; return ``put`` with what that took."""
+    tree, fabric = put.tree, put.fabric
+    if options.table is not None:
+        columns = processor_table(fabric, tree.parent, put.place, put.load, put.traffic)
+        is_text = options.table.suffix.lower() == ".csv"
+        write_bytes(options.table, _csv(columns) if is_text else archive(**columns))
+    if options.routes is None:
+        return put
+    traffic = send(fabric, tree.parent, put.place, put.load.weight, trails=True)
+    starts, link, turn = traffic.starts, traffic.trail, traffic.round
+    sides = np.array([fabric.width, fabric.height, fabric.layers])
+    write_bytes(options.routes, archive(parent=tree.parent, starts=starts, link=link, round=turn, machine=sides))
+    return Put(tree, fabric, put.load, put.place, traffic)
+
+
+def _csv(columns: dict[str, Any]) -> bytes:
+    starts, held = columns["starts"].tolist(), columns["held"].tolist()
+    names = [name for name in columns if name not in {"starts", "held"}]
+    cells = zip(*(columns[name].astype(np.int64).tolist() for name in names), strict=True)
+    lines = [",".join([*names, "held"])]
+    lines += [
+        f"{','.join(map(str, row))},{' '.join(map(str, held[starts[p] : starts[p + 1]]))}"
+        for p, row in enumerate(cells)
+    ]
+    return ("\n".join(lines) + "\n").encode()

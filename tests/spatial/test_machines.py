@@ -1,0 +1,289 @@
+"""Machine files, and layouts of several vertices per processor around what is dead."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import msgspec
+import networkx as nx
+import numpy as np
+import pytest
+from tests.commands import shorthaul_json
+from tests.reference.spatial_twins import random_tree, some_machine, ways
+
+import shorthaul.spatial as engine
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.spatial.bounds.energy import machine_bound
+from shorthaul.spatial.formats.machines import load_machine, machine_from_text, schema
+from shorthaul.spatial.layout.fabric import send, usable
+from shorthaul.spatial.model import Fabric, Load, Tree, tree_from_parents
+from shorthaul.spatial.workloads import generators
+
+DOCS = Path(__file__).parents[2] / "docs"
+SMALL = {"name": "small", "grid": {"width": 4, "height": 3}, "processor": {"memory_bytes": 100}}
+
+
+def changed(path: str, value: object) -> str:
+    document = json.loads(json.dumps(SMALL))
+    *sections, field = path.split(".")
+    section = document
+    for name in sections:
+        section = section.setdefault(name, {})
+    section[field] = value
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("name", 3, "name: expected 'str'"),
+        ("source", [], "source: expected 'str'"),
+        ("grid.width", 0, "grid.width: expected 'int' >= 1"),
+        ("grid.height", "3", "grid.height: expected 'int'"),
+        ("grid.layers", -1, "grid.layers"),
+        ("grid.layers", 2**24, "grid: has too many processors"),
+        ("grid.depth", 2, "unknown field 'depth'"),
+        ("processor.memory_bytes", 0, "processor.memory_bytes"),
+        ("processor.reserved_bytes", 100, "processor.reserved_bytes: leaves no memory"),
+        ("processor.dead", [[1, 1], [4, 0]], "processor.dead[1]: lies outside"),
+        ("processor.dead", [[1]], "processor.dead[0]"),
+        ("processor.dead", [[x, y] for x in range(4) for y in range(3)], "leaves no living processor"),
+        ("processor.dead_share", 1, "processor.dead_share"),
+        ("processor.dead_seed", -1, "processor.dead_seed"),
+        ("network.topology", "ring", "network.topology: invalid enum value"),
+        ("network.dead_links", [[[0, 0], [2, 0]]], "network.dead_links[0]: is no link"),
+        ("network.dead_links", [[[0, 0], [0, 3]]], "network.dead_links[0][1]: lies outside"),
+        ("network.dead_links", [[[0, 0], [3, 0]]], "network.dead_links[0]: is no link"),
+        ("network.dead_links", [[[0, 0], [1, 0]]] * 2, "network.dead_links[1]: is no link"),
+        ("network.forwards_through_dead", 1, "network.forwards_through_dead"),
+        ("dies.width", 2, "dies: object missing required field 'height'"),
+        ("dies", {"width": 2, "height": 2, "crossing_hops": 0}, "dies.crossing_hops"),
+        ("wires", {}, "unknown field 'wires'"),
+    ],
+)
+def test_a_wrong_field_is_named(path: str, value: object, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        machine_from_text(changed(path, value))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "a: [", "? ", "{1: 2}", "a: &x [*x]", "name: b\n\tgrid: 3", "\0"])
+def test_what_is_no_machine_file(text: str) -> None:
+    with pytest.raises(InputError):
+        machine_from_text(text)
+
+
+def test_the_schema_is_the_one_of_the_reader() -> None:
+    assert json.loads((DOCS / "machine.schema.json").read_text()) == msgspec.to_builtins(schema())
+
+
+def test_the_fields_are_documented() -> None:
+    page = (DOCS / "machines.md").read_text()
+    for section in schema()["$defs"].values():
+        for name in section["properties"]:
+            assert f"`{name}`" in page
+
+
+def test_links_of_a_torus_of_dies_counted_by_hand() -> None:
+    text = "{name: t, grid: {width: 4, height: 1}, processor: {memory_bytes: 9, dead: [[2, 0]]}, "
+    text += "network: {topology: torus, forwards_through_dead: true}, dies: {width: 2, height: 1, crossing_hops: 5}}"
+    fabric = machine_from_text(text)
+    assert fabric.living.tolist() == [True, True, False, True]
+    assert fabric.links[4:].tolist() == [[1, 5, 1, 5], [5, 1, 5, 1]]
+    assert not fabric.links[:4].any()
+
+
+def test_the_bundled_wafer() -> None:
+    fabric = load_machine(Path("wafer-750x994"))
+    assert (fabric.cells, fabric.memory_bytes, int((fabric.links > 0).sum())) == (
+        745500,
+        49152,
+        2 * fabric.grid.links // 2,
+    )
+    with pytest.raises(InputError, match="unknown machine"):
+        load_machine(Path("wafer-750x99"))
+
+
+def some_load(rng: np.random.Generator, n: int) -> Load:
+    return Load(rng.integers(1, 5, n).astype(np.int32), rng.integers(1, 4, n).astype(np.int32))
+
+
+def test_messages_take_shortest_ways_on_links_that_are_not_dead() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        fabric, tree = some_machine(rng), random_tree(rng)
+        load = some_load(rng, tree.n)
+        place = rng.choice(np.flatnonzero(usable(fabric)), tree.n).astype(np.int32)
+        traffic = send(fabric, tree.parent, place, load.weight, trails=True)
+        graph, loads = ways(fabric), np.zeros_like(traffic.loads)
+        busy: set[tuple[int, str, int]] = set()
+        for v in np.flatnonzero(tree.parent >= 0).tolist():
+            source, target = int(place[tree.parent[v]]), int(place[v])
+            assert traffic.hops[v] == nx.dijkstra_path_length(graph, source, target, "hops")
+            trail = traffic.trail[traffic.starts[v] : traffic.starts[v + 1]].tolist()
+            at, length, taken = source, 0, []
+            for link in trail:
+                way, cell = divmod(link, fabric.cells)
+                assert cell == at
+                at, length = next(
+                    (q, length + edge["hops"]) for _, q, edge in graph.out_edges(cell, data=True) if edge["way"] == way
+                )
+                loads[way, cell] += load.weight[v]
+                taken.append(("link", link))
+            assert (at, length) == (target, traffic.hops[v])
+            assert (traffic.round[v] < 0) == (not trail)
+            if trail:
+                for thing in [*taken, ("sends", source), ("receives", target)]:
+                    assert (traffic.round[v], *thing) not in busy
+                    busy.add((traffic.round[v], *thing))
+        np.testing.assert_array_equal(loads, traffic.loads)
+
+
+def written(path: Path, fabric_text: str) -> Path:
+    path.write_text(fabric_text)
+    return path
+
+
+def test_layouts_on_many_machines(tmp_path, monkeypatch) -> None:
+    rng, refused = np.random.default_rng(5), []
+    for turn in range(60):
+        tree, fabric = random_tree(rng), some_machine(rng)
+        monkeypatch.setattr("shorthaul.spatial.verbs.machines.load_machine", lambda _, fabric=fabric: fabric)
+        load = some_load(rng, tree.n)
+        np.save(tmp_path / "sizes.npy", load.bytes)
+        np.save(tmp_path / "weights.npy", load.weight)
+        given = {"machine": "some", "sizes": tmp_path / "sizes.npy", "weights": tmp_path / "weights.npy"}
+        room = fabric.memory_bytes * usable(fabric).sum()
+        try:
+            result = engine.plan(tree, refine=0.01, seed=turn, **given)
+        except (InfeasibleError, NoPlanError) as error:
+            fits = load.bytes.sum() <= room and load.bytes.max() <= fabric.memory_bytes
+            refused.append((isinstance(error, NoPlanError), bool(fits)))
+            continue
+        made = result.extra["machine"]
+        assert made["largest_bytes"] <= fabric.memory_bytes
+        again = engine.check(tree, result.plan, **given)
+        assert again.cost == result.cost
+        assert again.check.ok
+        assert again.bound.value <= result.cost["energy_hops"]
+        others = result.extra["baselines"]
+        assert all(row["energy_hops"] >= result.cost["energy_hops"] for row in others)
+    assert 5 < len(refused) < 30
+    assert all(without_proof == fits for without_proof, fits in refused)
+
+
+def test_what_the_check_refuses() -> None:
+    text = changed("processor.dead", [[1, 0]])
+    tree = tree_from_parents([-1, 0, 0])
+
+    def rules(tmp: str, **places: list[int]) -> set[str]:
+        x, y = (np.array(places[axis], np.int32) for axis in "xy")
+        layout = engine.Layout(tree.parent, x, y, engine.Grid(4, 3))
+        from shorthaul.spatial.check.machine_replay import check_on_machine
+
+        load = Load(np.array([40, 40, 40], np.int32), np.ones(3, np.int32))
+        return {violation.rule for violation in check_on_machine(layout, tree, machine_from_text(tmp), load).violations}
+
+    assert rules(text, x=[0, 2, 2], y=[0, 0, 0]) == set()
+    assert rules(text, x=[0, 1, 2], y=[0, 0, 0]) == {"dead-processor"}
+    assert rules(text, x=[0, 4, 2], y=[0, 0, 0]) == {"outside-grid"}
+    assert rules(text, x=[2, 2, 2], y=[0, 0, 0]) == {"memory-exceeded"}
+    walled = changed("processor.dead", [[1, 0], [1, 1], [1, 2]])
+    assert rules(walled, x=[0, 2, 2], y=[0, 0, 0]) == {"no-way"}
+
+
+def least_energy(tree: Tree, load: Load, fabric: Fabric, most: int) -> int | None:
+    """The least energy of all placements, the slow way."""
+    graph = ways(fabric)
+    hops = dict(nx.all_pairs_dijkstra_path_length(graph, weight="hops"))
+    best = None
+    for place in itertools.product(np.flatnonzero(usable(fabric)).tolist(), repeat=tree.n):
+        count, used = np.bincount(place), np.bincount(place, weights=load.bytes)
+        if count.max() <= most and used.max() <= fabric.memory_bytes:
+            energy = sum(
+                hops[place[p]][place[v]] * load.weight[v] for v, p in enumerate(tree.parent.tolist()) if p >= 0
+            )
+            best = energy if best is None else min(best, energy)
+    return best
+
+
+def test_no_placement_beats_the_bound() -> None:
+    rng = np.random.default_rng(8)
+    met = 0
+    for _ in range(40):
+        fabric, tree = some_machine(rng, 2), random_tree(rng, 5)
+        load, most = some_load(rng, tree.n), int(rng.integers(1, 4))
+        least = least_energy(tree, load, fabric, most)
+        if least is not None:
+            bound = machine_bound(tree, load, fabric, most).value
+            assert bound <= least
+            met += bound == least
+    assert met > 10
+
+
+def test_the_best_of_several_vertices_per_processor_counted_by_hand(tmp_path) -> None:
+    file = written(tmp_path / "small.yaml", json.dumps(SMALL))
+    whole = engine.plan(generators.path(6), machine=file)  # 16 bytes each, six of them on one processor
+    assert whole.cost["energy_hops"] == 5 - 0  # one each: they all fit
+    packed = engine.plan(generators.path(6), machine=file, per_processor=3)
+    assert (packed.cost["energy_hops"], packed.bound.value, packed.status) == (1, 1, "optimal")
+    star = engine.plan(generators.star(24), machine=file)
+    assert star.extra["machine"]["per_processor"] == 2
+    assert star.cost["energy_hops"] >= star.bound.value == 1 * 8 + 2 * 14
+
+
+def test_export(tmp_path) -> None:
+    file = written(tmp_path / "m.yaml", changed("processor.dead", [[1, 1]]))
+    tree = ["yule:n=41,seed=1", "--machine", file.name]
+    document = shorthaul_json(
+        "spatial",
+        "plan",
+        *tree,
+        "--refine",
+        "0.01",
+        "-o",
+        "layout.npz",
+        "--table",
+        "t.csv",
+        "--routes",
+        "r.npz",
+        cwd=tmp_path,
+    )
+    lines = (tmp_path / "t.csv").read_text().splitlines()
+    assert lines[0] == "x,y,z,living,vertices,bytes,sent,received,link_load,held"
+    held = [line.split(",")[-1].split() for line in lines[1:]]
+    assert sorted(int(v) for cell in held for v in cell) == list(range(41))
+    assert lines[6].startswith("1,1,0,0,0,0,0,0,0")
+    routes = np.load(tmp_path / "r.npz")
+    assert len(routes["link"]) == document["cost"]["energy_hops"]
+    assert document["machine"]["rounds"] == routes["round"].max() + 1 >= document["cost"]["link_load"]
+    again = shorthaul_json(
+        "spatial", "check", "yule:n=41,seed=1", "layout.npz", "--machine", "m.yaml", "--table", "t.npz", cwd=tmp_path
+    )
+    assert again["cost"] == document["cost"]
+    table = np.load(tmp_path / "t.npz")
+    assert (table["bytes"] == 16 * table["vertices"]).all()
+
+
+def test_errors(tmp_path) -> None:
+    written(tmp_path / "m.yaml", json.dumps(SMALL))
+    (tmp_path / "w.txt").write_text("0\n" * 41)
+    machine = {"machine": tmp_path / "m.yaml"}
+    for given, said in (
+        ({"per_processor": 2}, "--per-processor: is for machines"),
+        ({"weights": tmp_path / "w.txt"}, "--weights: is for machines"),
+        ({"machine": tmp_path / "no.yaml"}, "no such file"),
+        ({**machine, "grid": "4x4"}, "--grid: cannot be combined with --machine"),
+        ({**machine, "create": True}, "--create: cannot be combined"),
+        ({**machine, "curve": "snake"}, "--curve: cannot be combined"),
+        ({**machine, "table": tmp_path / "t.txt"}, ".csv or .npz"),
+        ({**machine, "per_processor": 2}, "at least --per-processor 4"),
+        ({**machine, "vertex_bytes": 101}, "memory of a processor in bytes needs 101, the limit is 100"),
+        ({**machine, "vertex_bytes": 30}, "at most 25 bytes per vertex"),
+        ({**machine, "weights": tmp_path / "w.txt"}, "1 to 2147483647"),
+    ):
+        with pytest.raises((InputError, InfeasibleError, NoPlanError)) as caught:
+            engine.plan("yule:n=41", **given)
+        assert said in str(caught.value)
