@@ -70,8 +70,8 @@ class PlanOptions(LayoutOptions):
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE)
-    routes: Path | None = option(None, _ROUTES)
+    table: Path | None = option(None, _TABLE, free=True)
+    routes: Path | None = option(None, _ROUTES, free=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class CheckOptions:
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)
-    table: Path | None = option(None, _TABLE)
-    routes: Path | None = option(None, _ROUTES)
+    table: Path | None = option(None, _TABLE, free=True)
+    routes: Path | None = option(None, _ROUTES, free=True)
 
     def __post_init__(self) -> None:
         validate(self)

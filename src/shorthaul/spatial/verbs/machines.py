@@ -151,16 +151,22 @@ def plan_on_machine(
         for name, place in place_on_fabric(load, fabric, positions, most).items():
             if not (puts and search.expired()):
                 puts.append((name, _put(tree, fabric, load, place)))
+        if search.start() is not None:
+            resumed = fabric.numbers(search.start().x, search.start().y, search.start().z)
+            if np.bincount(resumed).max() <= most:
+                puts.append(("resumed", _put(tree, fabric, load, resumed)))
         puts.sort(key=lambda one: one[1].cost()["energy_hops"])
         expect_time(search)
         search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
         name, put = puts[0]
+        search.keep(put.cost()["energy_hops"], put.layout)
         refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, search)
         search.keep_back(write_s)
         if refined is not put.place:
             better = _put(tree, fabric, load, refined)
             if better.cost()["energy_hops"] < put.cost()["energy_hops"]:
                 name, put = f"{name} + refine", better
+                search.keep(put.cost()["energy_hops"], put.layout)
     layout = put.layout()
     with ThreadPoolExecutor(1) as beside:
         checking = beside.submit(check_on_machine, layout, tree, fabric, load)

@@ -19,6 +19,7 @@ from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
+from shorthaul.spatial.check.machine_replay import check_on_machine
 from shorthaul.spatial.check.replay import check_layout
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.files import load_layout, tree_from_file
@@ -41,6 +42,7 @@ from shorthaul.spatial.verbs.machines import (
     bound_on_machine,
     check_layout_on_machine,
     expect_machine,
+    machine_and_load,
     plan_on_machine,
 )
 from shorthaul.spatial.workloads.cases import CASES
@@ -148,6 +150,8 @@ def _refined(stored: StoredTree, effort: float | None, search: Search) -> Stored
 
 def _of_journal(tree: Tree, layout: Layout, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the layout in a journal."""
+    if options.machine is not None:
+        return check_on_machine(layout, tree, *machine_and_load(tree, options, Search()))
     _, grid = curves.choose(options.curve, tree.n, None if options.grid is None else grid_from_text(options.grid))
     if layout.grid != grid:
         raise InputError("is a layout on another grid", value=str(layout.grid), allowed=str(grid))
