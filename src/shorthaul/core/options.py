@@ -125,6 +125,8 @@ NAMES = PythonForm("Sequence[str]", _listed)
 SIZES = PythonForm("Mapping[str, int]", _assigned)
 #: Text such as ``750x994``, given as a pair.
 EXTENT = PythonForm("tuple[int, int]", _crossed)
+#: A name or the path of a file, given as a path.
+FILE_OR_NAME = PythonForm("PathLike[str]", lambda value: str(value) if isinstance(value, os.PathLike) else None)
 
 
 def fixed(options: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shorthaul.core.options import EXTENT, INTEGERS, NAMES, option, validate
+from shorthaul.core.options import EXTENT, FILE_OR_NAME, INTEGERS, NAMES, option, validate
 
 ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random")
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
@@ -65,7 +65,7 @@ class PlanOptions(LayoutOptions):
 
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
-    machine: Path | None = option(None, _MACHINE)
+    machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     per_processor: int | None = option(None, _PER_PROCESSOR, least=1, most=2**31 - 1)
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
@@ -78,7 +78,7 @@ class PlanOptions(LayoutOptions):
 class BoundOptions(PlacingOptions):
     """What limits a layout."""
 
-    machine: Path | None = option(None, _MACHINE)
+    machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     per_processor: int | None = option(None, _PER_PROCESSOR, least=1, most=2**31 - 1)
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
@@ -89,7 +89,7 @@ class BoundOptions(PlacingOptions):
 class CheckOptions:
     """The machine that a layout is for, and what to export."""
 
-    machine: Path | None = option(None, _MACHINE)
+    machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
     vertex_bytes: int = option(16, _VERTEX_BYTES, least=1, most=2**31 - 1)
     sizes: Path | None = option(None, _SIZES)
     weights: Path | None = option(None, _WEIGHTS)

@@ -54,9 +54,9 @@ def _star_sum(leaves: Counts, most: int, layers: int) -> int:
 
     Of the processors, 4k lie k away, or on a machine of several layers 4k^2 + 2.
     """
-    number = np.bincount(leaves)
+    number = np.bincount(leaves, minlength=1)
     leaves = np.flatnonzero(number)
-    radius = np.arange(1, math.isqrt(int(leaves[-1]) // most) + 2, dtype=np.int64)
+    radius = np.arange(1, math.isqrt(len(number) // most) + 2, dtype=np.int64)
     room = most * (4 * radius if layers == 1 else 4 * radius**2 + 2)
     inside = np.concatenate([[most - 1], most - 1 + np.cumsum(room)])
     full = np.concatenate([[0], np.cumsum(room * radius)])

@@ -115,7 +115,7 @@ def _routes(options: Machined) -> Path | None:
 def machine_and_load(tree: Tree, options: Machined, search: Search) -> tuple[Fabric, Load]:
     """Return the machine that the options name, and what the tree puts on it; raises :class:`InputError`."""
     assert options.machine is not None
-    fabric = load_machine(options.machine)
+    fabric = load_machine(Path(options.machine))
     expect_time(search)
     size = np.full(tree.n, options.vertex_bytes, np.int32)
     if options.sizes is not None:
