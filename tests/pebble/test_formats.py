@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 from shorthaul.core.errors import InputError, ShorthaulError
 from shorthaul.pebble.formats import documents as formats
 from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag, load_plan, save_plan
-from shorthaul.pebble.formats.graphs import from_dependencies, read_dot, read_hyperdag, read_matrix_market
+from shorthaul.pebble.formats.dot import read_dot
+from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx, read_hyperdag
+from shorthaul.pebble.formats.matrices import read_matrix_market
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.plan import Plan, plan_of
 from shorthaul.pebble.structured import tree_recursion
 from shorthaul.pebble.workloads import kernels_as_graphs
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "pebble"
+
+
+def named_edges(cdag: Cdag) -> list[tuple[str, str]]:
+    starts, stops = cdag.edge_arrays()
+    return sorted((str(cdag.ids[a]), str(cdag.ids[b])) for a, b in zip(starts, stops, strict=True))
 
 
 def same(a: Cdag, b: Cdag) -> bool:
@@ -128,6 +135,17 @@ def test_dot_files(tmp_path: Path) -> None:
         ("digraph { a -> b", "its braces do not match"),
         ("digraph { a -- b }", "cannot be read"),
         ("digraph { a -> ; }", "cannot be read"),
+        ("digraph { a -> b } digraph { a -> b }", "cannot be read"),
+        ("digraph { a [label=<b] }", "is not closed"),
+        ("digraph " + "{" * 200 + "}" * 200, "nested too deeply"),
+        (
+            "digraph { {"
+            + " ".join(f"a{i}" for i in range(2500))
+            + "} -> {"
+            + " ".join(f"b{i}" for i in range(2500))
+            + "} }",
+            "is too large",
+        ),
         ("digraph { a [weight=2 -> b }", "an attribute list is not closed"),
         ("digraph { a [weight=1.5]; a -> b }", "must be a positive integer"),
         ("digraph { a -> b; b -> a }", "the graph has a cycle"),
@@ -171,13 +189,13 @@ def test_hyperdag_drops_isolated_vertices_and_keeps_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("%%MatrixMarket matrix array real general\n2 2\n", "is no sparse matrix"),
-        ("%%MatrixMarket matrix coordinate real general\n", "has no size line"),
+        ("%%MatrixMarket matrix array real general\n2 2\n1\n1\n1\n1\n", "is no sparse matrix"),
+        ("%%MatrixMarket matrix coordinate real general\n", "cannot be read"),
         ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "is no square matrix"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "has the wrong number of entries"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "names no entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "cannot be read: Truncated file"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "cannot be read: Line 4"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "has no diagonal entry"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "is no entry"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "cannot be read: Line 3"),
     ],
 )
 def test_broken_matrix_market(text: str, message: str) -> None:
@@ -243,3 +261,79 @@ def test_corrupted_plans_end_in_a_message(data: st.DataObject, tmp_path_factory:
     except ShorthaulError as error:
         message = str(error)
     assert message.startswith(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("strict digraph { a -> {b c} -> d }", ["ab", "ac", "bd", "cd"]),
+        ("digraph x { subgraph cluster_0 { label=<x<b>y</b>>; a; b } -> c }", ["ac", "bc"]),
+        (
+            'digraph "g" { rankdir=LR; node [shape=box]; edge [style=dotted]; a:n -> "b"; b -> c:s:e [len=2] }',
+            ["ab", "bc"],
+        ),
+        ('digraph { "a" + "" -> b; /* x */ b -> c // y\n# z\n }', ["ab", "bc"]),
+        ("DIGRAPH { a -> subgraph { b -> c } }", ["ab", "ac", "bc"]),
+    ],
+)
+def test_the_grammar_of_dot(text: str, edges: list[str]) -> None:
+    cdag = read_dot(text)
+    assert ["".join(pair) for pair in named_edges(cdag)] == edges
+
+
+def test_attributes_of_all_nodes_in_dot() -> None:
+    cdag = read_dot("digraph { a; node [weight=3]; subgraph { node [weight=5]; b }; c [weight=7]; {a b} -> c -> d }")
+    assert dict(zip(cdag.ids, cdag.weights.tolist(), strict=True)) == {"a": 1, "b": 5, "c": 7, "d": 3}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("how", ["graphml", "gml", "edgelist", "node-link"])
+def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> None:
+    import networkx as nx
+
+    rng = np.random.default_rng(seed)
+    graph = nx.DiGraph((f"n{a}", f"n{b}") for b in range(1, 30) for a in {int(rng.integers(b)), int(rng.integers(b))})
+    if how != "edgelist":
+        nx.set_node_attributes(graph, {node: int(rng.integers(1, 9)) for node in graph}, "weight")
+    path = tmp_path / f"graph.{how if how != 'node-link' else 'json'}"
+    if how == "node-link":
+        path.write_text(json.dumps(nx.node_link_data(graph, edges="links" if seed else "edges")))
+    elif how == "edgelist":
+        nx.write_edgelist(graph, path, data=False)
+    else:
+        {"graphml": nx.write_graphml, "gml": nx.write_gml}[how](graph, path)
+    read, made = load_cdag(path), from_networkx(graph)
+    assert sorted(read.ids) == sorted(made.ids)
+    for cdag in (read, made):
+        assert named_edges(cdag) == sorted(graph.edges)
+        assert {v: int(w) for v, w in zip(cdag.ids, cdag.weights, strict=True)} == {
+            v: graph.nodes[v].get("weight", 1) for v in graph
+        }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.graphml", "<graphml><graph", "cannot be read"),
+        ("a.graphml", "nothing", "cannot be read"),
+        ("a.gml", "graph [ node [ id 0 ]", "cannot be read"),
+        (
+            "a.gml",
+            'graph [ node [ id 0 label "a" ] node [ id 1 label "b" ] edge [ source 0 target 1 ] ]',
+            "is not directed",
+        ),
+        ("a.edgelist", "a\n", "has no"),
+        ("a.json", '{"nodes": [1, 2], "links": []}', "cannot be read"),
+        (
+            "a.json",
+            '{"nodes": [{"id": 1}, {"id": 2, "weight": -1}], "links": [{"source": 1, "target": 2}]}',
+            "positive",
+        ),
+    ],
+)
+def test_broken_networks(name: str, text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as error:
+        load_cdag(path)
+    assert name in str(error.value)

@@ -1,4 +1,8 @@
-"""Public names that load their module at first use, so that importing a package costs nothing."""
+"""Public names that load their module at first use, so that importing a package costs nothing.
+
+Our own, since lazy_loader 0.6 lets a submodule of the name of a public function (``shorthaul.pebble.plan``) hide the
+function once the submodule has been imported.
+"""
 
 from __future__ import annotations
 

@@ -28,13 +28,10 @@ from shorthaul.core.files.columns import (
     write_columns,
     write_head,
 )
-from shorthaul.pebble.formats.graphs import (
-    from_dependencies,
-    inputs_of,
-    read_dot,
-    read_hyperdag,
-    read_matrix_market,
-)
+from shorthaul.pebble.formats.dot import read_dot
+from shorthaul.pebble.formats.graphs import from_dependencies, inputs_of, read_hyperdag
+from shorthaul.pebble.formats.matrices import read_matrix_market
+from shorthaul.pebble.formats.networks import READERS, from_node_link, read_network
 from shorthaul.pebble.model import Cdag, NodeId, build
 from shorthaul.pebble.plan import Move, Plan
 
@@ -85,6 +82,8 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
                 allowed=_CONTENTS,
                 cure="write the graph into it, or name a built-in case (see 'shorthaul pebble cases')",
             )
+        if path.suffix in READERS:
+            return read_network(text, path.suffix, file=path)
         if start.startswith(("{", "[")) or path.suffix == ".json":
             return cdag_from_document(parse_json(text, file=path), name=str(path))
         if path.suffix in {".dot", ".gv"} or start.startswith(("digraph", "strict digraph", "graph")):
@@ -106,6 +105,8 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
 
     Raises :class:`InputError` that names the place and the value.
     """
+    if isinstance(document, dict) and "kind" not in document and isinstance(document.get("nodes"), list):
+        return from_node_link(document)
     if isinstance(document, dict) and "kind" not in document and _is_dependencies(document):
         return from_dependencies(document, name=name)
     fields = expect_kind(_expect_cdag(document), CDAG_KIND)

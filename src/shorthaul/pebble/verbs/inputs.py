@@ -10,7 +10,8 @@ from shorthaul.core.cases import Source, Workloads, comes_from
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.pebble.formats.documents import cdag_from_document, load_cdag, load_plan, plan_document, save_plan
-from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx, from_sparse
+from shorthaul.pebble.formats.graphs import from_dependencies, from_networkx
+from shorthaul.pebble.formats.matrices import from_sparse
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.workloads.cases import CASES
@@ -51,9 +52,9 @@ CDAGS = Workloads(
     Cdag,
     CASES,
     lambda path, data, options: load_cdag(path, data),  # noqa: ARG005
-    "a Cdag, a built-in case, the path of a CDAG, HyperDAG, DOT or MatrixMarket file, such text, a mapping from nodes "
-    "to what they are computed from, a networkx.DiGraph (the node attribute 'weight' is the size), or a SciPy sparse "
-    "matrix L (the solution of L x = b, L the lower triangle)",
+    "a Cdag, a built-in case, the path of a CDAG, HyperDAG, DOT, MatrixMarket, GraphML, GML or edge-list file, such "
+    "text, a mapping from nodes to what they are computed from, a networkx.DiGraph (the node attribute 'weight' is the "
+    "size), or a SciPy sparse matrix L (the solution of L x = b, L the lower triangle)",
     _convert,
 )
 PLANS: Plans[Plan, Cdag] = Plans(Plan, load_plan, plan_document, save_plan)

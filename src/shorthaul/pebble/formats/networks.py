@@ -1,0 +1,54 @@
+"""CDAGs in the formats that networkx reads: GraphML, GML, node-link JSON, edge lists."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from shorthaul.core.errors import InputError
+from shorthaul.pebble.formats.graphs import from_networkx
+from shorthaul.pebble.model import Cdag
+
+#: Suffixes of files that networkx reads, and how it reads their text.
+READERS: Final[dict[str, Callable[[Any, str], Any]]] = {
+    ".graphml": lambda nx, text: nx.read_graphml(io.BytesIO(text.encode())),
+    ".gml": lambda nx, text: nx.parse_gml(text, label="label" if "label" in text else "id"),
+    ".edgelist": lambda nx, text: nx.parse_edgelist(text.splitlines(), create_using=nx.DiGraph, data=False),
+    ".edges": lambda nx, text: nx.parse_edgelist(text.splitlines(), create_using=nx.DiGraph, data=False),
+}
+
+
+def read_network(text: str, suffix: str, *, file: str | Path | None = None) -> Cdag:
+    r"""Return the CDAG of a GraphML, GML or edge-list file; the node attribute ``weight`` is the size.
+
+    Raises :class:`InputError` for what networkx cannot read, and as :func:`from_networkx` does.
+
+    >>> read_network("a c\nb c\n", ".edgelist").ids
+    ('a', 'c', 'b')
+    """
+    return _converted(lambda nx: READERS[suffix](nx, text), file)
+
+
+def from_node_link(document: dict[str, Any], *, file: str | Path | None = None) -> Cdag:
+    """Return the CDAG of a node-link document, as ``networkx.node_link_data`` makes it (``edges`` or ``links``)."""
+    edges = "edges" if "edges" in document else "links"
+    return _converted(lambda nx: nx.node_link_graph({"directed": True, **document}, edges=edges), file)
+
+
+def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:
+    try:
+        import networkx as nx
+    except ImportError:
+        cure = "pip install networkx"
+        raise InputError("needs networkx, which is not installed", file=file, cure=cure) from None
+    try:
+        graph = read(nx)
+    except Exception as error:
+        raise InputError(
+            f"cannot be read: {error or type(error).__name__}",
+            file=file,
+            allowed="a graph as networkx writes it",
+        ) from None
+    return from_networkx(graph)
