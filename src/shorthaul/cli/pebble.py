@@ -32,8 +32,8 @@ Input = Annotated[
     str,
     typer.Argument(
         metavar="INPUT",
-        help="A CDAG (JSON, HyperDAG, DOT, MatrixMarket, GraphML, GML, edge list), a C file with --size, or a case such as "
-        "dwt:n=256,d=8.",
+        help="A CDAG (JSON, HyperDAG, DOT, MatrixMarket, GraphML, GML, edge list), a C file with --size, or a case "
+        "such as dwt:n=256,d=8.",
     ),
 ]
 
