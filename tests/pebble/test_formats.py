@@ -189,13 +189,13 @@ def test_hyperdag_drops_isolated_vertices_and_keeps_numbers() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("%%MatrixMarket matrix array real general\n2 2\n1\n1\n1\n1\n", "is no sparse matrix"),
-        ("%%MatrixMarket matrix coordinate real general\n", "cannot be read"),
+        ("%%MatrixMarket matrix array real general\n2 2\n", "is no sparse matrix"),
+        ("%%MatrixMarket matrix coordinate real general\n", "has no size line"),
         ("%%MatrixMarket matrix coordinate real general\n2 3 1\n1 1 1\n", "is no square matrix"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "cannot be read: Truncated file"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "cannot be read: Line 4"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 5\n1 1 1\n", "has the wrong number of entries"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n3 1 1\n", "names no entry"),
         ("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n", "has no diagonal entry"),
-        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "cannot be read: Line 3"),
+        ("%%MatrixMarket matrix coordinate real general\n2 2 1\nx 1 1\n", "is no entry"),
     ],
 )
 def test_broken_matrix_market(text: str, message: str) -> None:

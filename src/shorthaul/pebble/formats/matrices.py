@@ -1,15 +1,19 @@
-"""The CDAG of a triangular solve, from MatrixMarket files and SciPy's sparse matrices."""
+"""The CDAG of a triangular solve, from MatrixMarket files and SciPy's sparse matrices.
+
+The reader of MatrixMarket is our own: that of SciPy 1.17 ends the interpreter with a segmentation fault on damaged files
+(a last line such as ``2 2 1.0-e7`` without its end, a NUL after a number), and a file may come from anybody.
+"""
 
 from __future__ import annotations
 
-import io
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.formats.graphs import MOST_ENTRIES
+from shorthaul.pebble.formats.graphs import MOST_ENTRIES, IntArray
 from shorthaul.pebble.model import Cdag, build
 
 
@@ -24,44 +28,85 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     >>> read_matrix_market(text).ids
     ('b0', 'b1', 'L0,0', 'L1,0', 'L1,1', 'x0', 'x1')
     """
-    from scipy.io import mminfo, mmread
+    header, *rest = text.splitlines() or [""]
+    words = header.lower().split()
+    if words[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
+        raise InputError(
+            "is no sparse matrix", file=file, place="line 1", value=header, allowed="%%MatrixMarket matrix coordinate"
+        )
+    lines = [(i, line) for i, line in enumerate(rest, 2) if line.strip() and line.lstrip()[0] != "%"]
+    if not lines:
+        raise InputError("has no size line", file=file, allowed="rows columns entries")
+    sizes = lines[0][1].split()
+    if len(sizes) != 3 or sizes[0] != sizes[1] or not all(re.fullmatch(r"[0-9]{1,18}", size) for size in sizes):
+        raise InputError(
+            "is no square matrix",
+            file=file,
+            place=f"line {lines[0][0]}",
+            value=lines[0][1].strip(),
+            allowed="n n entries",
+        )
+    entries = [_entry(line, file) for line in lines]
+    n = entries[0][0]
+    if n > MOST_ENTRIES or len(entries) > MOST_ENTRIES:
+        raise InputError("is too large", file=file, value=n, allowed=f"up to {MOST_ENTRIES} rows and entries")
+    if len(entries) - 1 != int(sizes[2]):
+        raise InputError(
+            "has the wrong number of entries",
+            file=file,
+            value=len(entries) - 1,
+            allowed=f"{sizes[2]}, as line {lines[0][0]} says",
+        )
+    lower: set[tuple[int, int]] = set()
+    for (row, column), line in zip(entries[1:], lines[1:], strict=True):
+        if not (1 <= row <= n and 1 <= column <= n):
+            raise InputError(
+                "names no entry", file=file, place=f"line {line[0]}", value=(row, column), allowed=f"1 to {n}"
+            )
+        if row >= column:
+            lower.add((row - 1, column - 1))
+        elif "symmetric" in words:
+            lower.add((column - 1, row - 1))
+    row_of, column_of = np.array(sorted(lower), dtype=np.int64).reshape(-1, 2).T
+    return _triangular_solve(row_of, column_of, n, file, needs_diagonal="pattern" not in words)
 
-    data = text.encode("utf-8", "replace")
-    try:
-        rows, columns, entries, layout, field, _ = mminfo(io.BytesIO(data))
-        if layout == "coordinate" and max(rows, columns, entries) <= MOST_ENTRIES:
-            return from_sparse(mmread(io.BytesIO(data)), file=file, needs_diagonal=field != "pattern")
-    except (ValueError, OverflowError) as error:
-        raise InputError(f"cannot be read: {error}", file=file, allowed="a MatrixMarket coordinate file") from None
-    if layout != "coordinate":
-        raise InputError("is no sparse matrix", file=file, value=layout, allowed="%%MatrixMarket matrix coordinate")
-    raise InputError(
-        "is too large", file=file, value=(rows, columns, entries), allowed=f"up to {MOST_ENTRIES} rows and entries"
-    )
 
-
-def from_sparse(matrix: Any, *, file: str | Path | None = None, needs_diagonal: bool = True) -> Cdag:
+def from_sparse(matrix: Any) -> Cdag:
     """Return the CDAG of solving L x = b for the lower triangle L of a SciPy sparse matrix, as for MatrixMarket.
 
-    Raises :class:`InputError` for a matrix that is not square or lacks an entry of its diagonal (it may, unless it
-    ``needs_diagonal``).
+    Raises :class:`InputError` for a matrix that is not square or lacks an entry of its diagonal.
     """
     rows, columns = matrix.shape if len(matrix.shape) == 2 else (0, 1)
     if rows != columns or rows > MOST_ENTRIES or matrix.nnz > MOST_ENTRIES:
-        allowed = f"n x n, up to {MOST_ENTRIES} entries"
-        raise InputError("is no square matrix", file=file, value=matrix.shape, allowed=allowed)
+        raise InputError("is no square matrix", value=matrix.shape, allowed=f"n x n, up to {MOST_ENTRIES} entries")
     entries = matrix.tocoo()
     below = entries.row >= entries.col
     row, column = np.unique(np.stack((entries.row[below], entries.col[below])).astype(np.int64), axis=1)
-    if needs_diagonal:
-        missing = np.setdiff1d(np.arange(rows), row[row == column])
-        if len(missing):
-            cure = "the system has no solution"
-            raise InputError("has no diagonal entry", file=file, place=f"row {missing[0]} (from 0)", cure=cure)
-    first = rows + len(row)
+    return _triangular_solve(row, column, rows, None)
+
+
+def _triangular_solve(
+    row: IntArray, column: IntArray, n: int, file: str | Path | None, *, needs_diagonal: bool = True
+) -> Cdag:
+    """Return the CDAG for the entries of the lower triangle, sorted."""
+    missing = np.setdiff1d(np.arange(n), row[row == column])
+    if needs_diagonal and len(missing):
+        place, cure = f"row {missing[0] + 1}", "the system has no solution"
+        raise InputError("has no diagonal entry", file=file, place=place, cure=cure)
+    first = n + len(row)
     inside = column < row
     starts = np.concatenate((np.arange(first), first + column[inside]))
-    stops = np.concatenate((first + np.arange(rows), first + row, first + row[inside]))
+    stops = np.concatenate((first + np.arange(n), first + row, first + row[inside]))
     pairs = zip(row.tolist(), column.tolist(), strict=True)
-    ids = [f"b{i}" for i in range(rows)] + [f"L{i},{j}" for i, j in pairs] + [f"x{i}" for i in range(rows)]
-    return build(np.ones(first + rows, dtype=np.int64), starts, stops, ids=ids, name="" if file is None else str(file))
+    ids = [f"b{i}" for i in range(n)] + [f"L{i},{j}" for i, j in pairs] + [f"x{i}" for i in range(n)]
+    return build(np.ones(first + n, dtype=np.int64), starts, stops, ids=ids, name="" if file is None else str(file))
+
+
+def _entry(line: tuple[int, str], file: str | Path | None) -> tuple[int, int]:
+    words = line[1].split()
+    try:
+        return int(words[0]), int(words[1])
+    except (ValueError, IndexError):
+        raise InputError(
+            "is no entry", file=file, place=f"line {line[0]}", value=line[1].strip(), allowed="row column value"
+        ) from None
