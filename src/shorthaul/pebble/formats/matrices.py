@@ -1,7 +1,8 @@
 """The CDAG of a triangular solve, from MatrixMarket files and SciPy's sparse matrices.
 
-The reader of MatrixMarket is our own: that of SciPy 1.17 ends the interpreter with a segmentation fault on damaged files
-(a last line such as ``2 2 1.0-e7`` without its end, a NUL after a number), and a file may come from anybody.
+The reader of MatrixMarket is our own: that of SciPy 1.17 ends the interpreter with a segmentation fault on
+damaged files (a last line such as ``2 2 1.0-e7`` without its end, a NUL after a number), and a file may come from
+anybody.
 """
 
 from __future__ import annotations
