@@ -25,7 +25,7 @@ import shorthaul.spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.formats import machines
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
@@ -154,7 +154,7 @@ def other_algorithms() -> list[dict[str, Any]]:
         following = np.full(n, -1, np.int32)
         following[order[:-1]] = order[1:]
         for kind in ("random-mate", "local-maximum"):
-            computer = SpatialComputer(*curves.cells("hilbert", grid), grid)
+            computer = Machine(*curves.cells("hilbert", grid), grid)
             rank_list(computer, following, np.arange(n, dtype=np.int32), np.ones(n, np.int64), kind=kind)
             rows.append(_algorithm(f"list ranking, random list, {kind}", n, computer.cost(), n**1.5, "n^1.5"))
     for power in (10, 12, 14, 16, 18, 20):
@@ -254,6 +254,7 @@ def _plan(file: Path, **options: Any) -> None:
 
 
 def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
+    from shorthaul.spatial.algorithms.stored import stored_nodes
     from shorthaul.spatial.computer.operators import OPERATORS
     from shorthaul.spatial.layout.stored_tree import store
     from shorthaul.spatial.options import PlacingOptions
@@ -265,9 +266,11 @@ def _treefix_time(tree: Tree, direction: str, count_links: bool) -> float:
     values = np.ones(tree.n, np.int64)
 
     def run() -> None:
-        computer = SpatialComputer(stored.x, stored.y, stored.grid, count_links=count_links)
-        run_treefix(computer, virtual, values, OPERATORS["sum"], direction=direction, method="rake-compress")
-        computer.cost()
+        machine = Machine(stored.x, stored.y, stored.grid, count_links=count_links)
+        held = machine.load("values", values)
+        known = stored_nodes(machine, virtual)
+        run_treefix(machine, known, held, OPERATORS["sum"], direction=direction, method="rake-compress")
+        machine.cost()
 
     return cpu(run)
 

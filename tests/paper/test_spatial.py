@@ -11,8 +11,7 @@ import pytest
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.list_ranking import rank_list
-from shorthaul.spatial.computer.machine import SpatialComputer
-from shorthaul.spatial.layout.curves import cells
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.workloads import generators
 
@@ -125,7 +124,8 @@ def test_treefix_energy_is_linear_and_depth_logarithmic(direction: str, coins: s
 @pytest.mark.parametrize("shape", [generators.perfect_binary, lambda n: generators.yule(n, 1), generators.caterpillar])
 def test_cheaper_ways_up(shape) -> None:
     assert all(0.99 <= energy <= 2.2 for energy, _ in growth("up", shape, "convergecast"))
-    assert all(energy <= 6 for energy, _ in growth("up", shape, "heavy-path"))
+    # 6 in messages; a message that merges two nodes has two words.
+    assert all(energy <= 8 for energy, _ in growth("up", shape, "heavy-path"))
 
 
 def test_list_ranking_energy_grows_like_the_permutation_bound() -> None:
@@ -135,10 +135,10 @@ def test_list_ranking_energy_grows_like_the_permutation_bound() -> None:
         order = np.random.default_rng(0).permutation(n).astype(np.int32)
         following = np.full(n, -1, np.int32)
         following[order[:-1]] = order[1:]
-        computer = SpatialComputer(*cells("hilbert", grid), grid)
-        rank_list(computer, following, np.arange(n, dtype=np.int32), np.ones(n, np.int64))
-        assert 1.0 * n**1.5 <= computer.cost()["energy_hops"] <= 9.34 * n**1.5
-        assert computer.cost()["depth"] <= 10 * math.log2(n)
+        machine = Machine.on(grid, curve="hilbert")
+        rank_list(machine, machine.processors, machine.load("list", following), machine.register(1, np.int32))
+        assert 1.0 * n**1.5 <= machine.cost()["energy_hops"] <= 9.34 * n**1.5
+        assert machine.cost()["depth"] <= 10 * math.log2(n)
 
 
 def test_lca_energy_on_yule_trees() -> None:

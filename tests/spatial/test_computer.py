@@ -1,18 +1,21 @@
 from __future__ import annotations
 
+import itertools
+from functools import partial
+
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
 
-from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
-from shorthaul.spatial.algorithms.euler_tour import links, subtree_sizes_by_tour, tour_ranks
+from shorthaul.spatial.algorithms.euler_tour import Links, links, loaded, subtree_sizes_by_tour, tour_ranks
 from shorthaul.spatial.algorithms.layout_creation import create_layout, sort_network
 from shorthaul.spatial.algorithms.list_ranking import rank_list
-from shorthaul.spatial.algorithms.local_messaging import create_virtual_tree, local_broadcast, local_reduce
+from shorthaul.spatial.algorithms.local_messaging import local_broadcast
+from shorthaul.spatial.algorithms.stored import stored_nodes, to_vertices
 from shorthaul.spatial.check.replay import Replay
-from shorthaul.spatial.computer.collectives import all_reduce, broadcast, prefix_sum, reduce
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.collectives import all_reduce, broadcast, spread
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.layout.curves import cells
 from shorthaul.spatial.layout.orders import positions, sizes
@@ -27,13 +30,17 @@ from shorthaul.spatial.workloads import generators
 AFFINE, SUM = OPERATORS["affine"], OPERATORS["sum"]
 
 
-def row(n: int, **options: object) -> SpatialComputer:
+def row(n: int, **options: object) -> Machine:
     """n processors in a row."""
-    return SpatialComputer(np.arange(n, dtype=np.int32), np.zeros(n, np.int32), Grid(n, 1), **options)
+    return Machine.on(Grid(n, 1), **options)
 
 
-def index(*values: int) -> np.ndarray:
-    return np.array(values, np.int32)
+def send(machine: Machine, routes: dict[int, int]) -> None:
+    """Let processor a send to processor b for every entry a: b of ``routes``."""
+    target = np.full(machine.count, -1)
+    target[list(routes)] = list(routes.values())
+    to = machine.load("target", target)
+    machine.send(to[machine.all.where(to >= 0)])
 
 
 def stored_tree(tree, curve: str = "auto"):
@@ -41,72 +48,37 @@ def stored_tree(tree, curve: str = "auto"):
     return store(tree, layout)
 
 
-def machine(stored) -> tuple[SpatialComputer, Replay]:
+def machine_of(stored) -> tuple[Machine, Replay]:
     replay = Replay(stored.x, stored.y, stored.grid)
-    return SpatialComputer(stored.x, stored.y, stored.grid, listener=replay), replay
+    return Machine(stored.x, stored.y, stored.grid, listener=replay), replay
 
 
 def test_messages_are_counted() -> None:
-    computer = row(5)
-    computer.send(index(0, 4), index(3, 1))
-    assert dict(computer.cost()) == {"energy_hops": 6, "depth": 1, "distance_hops": 3, "link_load": 1}
-    computer.send(index(3), index(0))  # depends on the first
-    computer.send(index(2), index(3))  # depends on nothing
-    cost = computer.cost()
+    machine = row(5)
+    send(machine, {0: 3, 4: 1})
+    assert dict(machine.cost()) == {"energy_hops": 6, "depth": 1, "distance_hops": 3, "link_load": 1}
+    send(machine, {3: 0})  # depends on the first
+    send(machine, {2: 3})  # depends on nothing
+    cost = machine.cost()
     assert (cost["energy_hops"], cost["depth"], cost["distance_hops"]) == (10, 2, 6)
-    assert computer.figures()["messages"] == 4
-    assert computer.figures()["rounds"] == 3
+    assert machine.figures()["messages"] == 4
+    assert machine.figures()["rounds"] == 3
 
 
 def test_a_round_is_simultaneous_and_a_wave_is_not() -> None:
     together, wave = row(4), row(4)
-    together.send(index(0, 1, 2), index(1, 2, 3))
-    wave.send(index(0, 1, 2), index(1, 2, 3), in_order=True)
+    send(together, {0: 1, 1: 2, 2: 3})
+    following = wave.load("following", [1, 2, 3, -1])
+    wave.flood(wave.register(1), [following], SUM)
     assert together.cost()["depth"] == 1
     assert wave.cost()["depth"] == wave.cost()["distance_hops"] == 3
 
 
 def test_routes_share_links() -> None:
-    computer = row(5)
-    computer.send(index(0, 1, 2), index(4, 4, 4))
-    assert computer.cost()["link_load"] == 3
-
-
-def test_the_wafer_scale_clock() -> None:
-    # T = max(contention, energy / links + longest chain in hops) + (2 t_r + 1) depth with t_r = 2.
-    computer = row(5)
-    computer.send(index(0), index(4))
-    assert computer.figures()["cycles"] == 4 / 8 + 4 + 5
-
-
-def test_memory_is_limited() -> None:
-    computer = row(3, words=4)
-    computer.register(0)
-    computer.register(0, words=2)
-    with pytest.raises(InfeasibleError, match="memory of a processor"):
-        computer.register(0, words=2)
-    small = row(3, words=2)
-    small.register(0)
-    with pytest.raises(InfeasibleError, match="memory of a processor"):
-        small.send(index(0), index(1), index(7), index(8))
-    shared = SpatialComputer(index(0, 1), index(0, 0), Grid(2, 1), words=3, host=index(0, 1, 1))
-    shared.register(0)
-    with pytest.raises(InfeasibleError):
-        shared.register(0)
-
-
-def test_a_processor_cannot_send_or_receive_without_limit() -> None:
-    others = np.arange(1, 30, dtype=np.int32)
-    for sender, receiver in ((np.zeros_like(others), others), (others, np.zeros_like(others))):
-        with pytest.raises(InfeasibleError, match="in one round"):
-            row(30).send(sender, receiver)
-
-
-def test_nodes_of_one_processor_share_it() -> None:
-    computer = SpatialComputer(index(0, 1), index(0, 0), Grid(2, 1), host=index(0, 1, 1))
-    computer.send(index(1), index(2))
-    assert computer.cost()["energy_hops"] == 0
-    assert computer.cost()["depth"] == 0
+    machine = row(5)
+    target = machine.load("target", [2, 3, 4, -1, -1])
+    machine.send(target[machine.all.where(target >= 0)])
+    assert machine.cost()["link_load"] == 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 16, 37, 100])
@@ -115,35 +87,54 @@ def test_collectives(n: int) -> None:
     x, y = cells("gilbert", Grid(10, 10), n)
     values = rng.integers(-50, 50, n)
     maps = rng.integers(0, 1000, (n, 2))
-
-    def computer() -> SpatialComputer:
-        return SpatialComputer(x, y, Grid(10, 10))
-
-    register = values.copy()
-    broadcast(computer(), register)
-    assert (register == values[0]).all()
-    register = values.copy()
-    all_reduce(computer(), register, SUM)
-    assert (register == values.sum()).all()
-    register = maps.copy()
-    reduce(computer(), register, AFFINE)
-    folded = [maps[0]]
+    folded = maps[0]
     for step in maps[1:]:
-        folded.append(AFFINE.combine(folded[-1], step))
-    assert (register[0] == folded[-1]).all()
-    register = maps.copy()
-    prefix_sum(computer(), register, AFFINE)
-    assert (register == np.array(folded)).all()
+        folded = AFFINE.combine(folded, step)
+    for program, given, expected in (
+        (broadcast, values, np.full(n, values[0])),
+        (partial(all_reduce, operator=SUM), values, np.full(n, values.sum())),
+        (partial(all_reduce, operator=AFFINE), maps, np.tile(folded, (n, 1))),
+    ):
+        machine = Machine(x, y, Grid(10, 10))
+        register = machine.load("values", given)
+        program(machine, register)
+        assert (machine.collect(register) == expected).all()
+
+
+def range_of(begin, end):
+    """How a processor knows its place in its range, and the range's length."""
+    return lambda nodes: nodes.number - begin[nodes], lambda nodes: end[nodes] - begin[nodes]
+
+
+def test_ranges_are_told_at_once() -> None:
+    # Range [begin, end) learns what its first processor holds, and nobody else does.
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        n = int(rng.integers(2, 120))
+        machine = row(n)
+        cuts = np.unique(np.append(rng.integers(0, n, int(rng.integers(1, 9))), n))
+        begin, end, value = np.full(n, -1), np.full(n, -1), np.arange(n)
+        begin[cuts[:-1]], end[cuts[:-1]] = cuts[:-1], cuts[1:]
+        begin, end, value = (machine.load(str(k), array) for k, array in enumerate((begin, end, value)))
+        told = machine.register(False, np.bool_)
+        heads = machine.all.where(begin >= 0)
+        told[spread(machine, heads, *range_of(begin, end), [begin, end, value])] = True
+        expected = np.arange(n)
+        for low, high in itertools.pairwise(cuts):
+            expected[low:high] = low
+        assert (machine.collect(value) == expected).all()
+        assert (machine.collect(told) == (np.arange(n) >= cuts[0])).all()
+        assert machine.cost()["depth"] <= n.bit_length() + 8
 
 
 def test_collectives_take_linear_energy_and_logarithmic_depth() -> None:
     for power in (8, 10, 12):
         n, grid = 2**power, Grid(2 ** (power // 2), 2 ** (power // 2))
-        for program, depth in ((broadcast, power + 5), (lambda c, r: prefix_sum(c, r, SUM), 2 * power)):
-            computer = SpatialComputer(*cells("hilbert", grid), grid)
-            program(computer, np.ones(n, np.int64))
-            assert computer.cost()["energy_hops"] <= 4.5 * n
-            assert computer.cost()["depth"] <= depth
+        for program, depth in ((broadcast, power + 5), (partial(all_reduce, operator=SUM), 2 * power + 5)):
+            machine = Machine.on(grid, curve="hilbert")
+            program(machine, machine.register(1))
+            assert machine.cost()["energy_hops"] <= 4.5 * n
+            assert machine.cost()["depth"] <= depth
 
 
 @pytest.mark.parametrize("kind", ["random-mate", "local-maximum"])
@@ -154,36 +145,47 @@ def test_list_ranking(kind: str) -> None:
         following = np.full(n, -1, np.int32)
         following[order[:-1]] = order[1:]
         weight = rng.integers(0, 9, n)
-        ranks = rank_list(row(n), following, np.arange(n, dtype=np.int32), weight, kind=kind, seed=n)
+        machine = row(n)
+        held = machine.load("list", following), machine.load("weight", weight)
+        ranks = machine.collect(rank_list(machine, machine.processors, *held, kind=kind, seed=n))
         assert (ranks[order] == np.cumsum(weight[order])).all()
+
+
+def linked(tree) -> Links:
+    return links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
 
 
 def test_euler_tours_and_sizes() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in range(30):
         tree = twins.random_tree(rng)
-        linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-        assert (subtree_sizes_by_tour(row(tree.n), linked) == sizes(tree)).all()
-        into, _ = tour_ranks(row(tree.n), linked, weights=(1, 0))
-        assert (into - 1 == positions(tree, "dfs")).all()
+        machine = row(tree.n)
+        held = loaded(machine, linked(tree))
+        assert (machine.collect(subtree_sizes_by_tour(machine, held)) == sizes(tree)).all()
+        machine = row(tree.n)
+        into = machine.register(0, np.int32)
+        into[machine.all] = tour_ranks(machine, loaded(machine, linked(tree)), weights=(1, 0))[0]
+        assert (machine.collect(into) - 1 == positions(tree, "dfs")).all()
 
 
 def test_sorting() -> None:
     rng = np.random.default_rng(4)
     for n in [*range(1, 20), 33, 64, 100]:
+        machine = row(n)
         key = rng.integers(0, max(2, n // 2), n)
-        item = np.arange(n)
-        expected = sorted(zip(key.tolist(), item.tolist(), strict=True))
-        sort_network(row(n), key, item)
-        assert list(zip(key.tolist(), item.tolist(), strict=True)) == expected
+        expected = sorted(zip(key.tolist(), range(n), strict=True))
+        keys, items = machine.load("key", key), machine.load("item", np.arange(n, dtype=np.int32))
+        sort_network(machine, keys, items)
+        found = machine.collect(keys).tolist(), machine.collect(items).tolist()
+        assert list(zip(*found, strict=True)) == expected
 
 
 def test_layout_creation() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(60):
+    for _ in range(30):
         tree = twins.random_tree(rng)
-        linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-        assert (create_layout(row(tree.n), linked) == positions(tree, "light-first")).all()
+        machine = row(tree.n)
+        assert (machine.collect(create_layout(machine, linked(tree))) == positions(tree, "light-first")).all()
 
 
 def test_virtual_trees() -> None:
@@ -229,48 +231,30 @@ def test_the_virtual_tree_is_in_light_first_order() -> None:
         assert (np.diff(size[appended]) >= 0).all()
 
 
-def test_virtual_trees_are_built_by_messages() -> None:
-    rng = np.random.default_rng(8)
-    for turn in range(80):
-        tree = twins.random_tree(rng) if turn % 4 else generators.star(int(rng.integers(1, 60)))
-        stored = stored_tree(tree)
-        virtual = stored.virtual()
-        number, degree = np.ones(tree.n, np.int32), np.ones(tree.n, np.int32)
-        for kids in twins.children_lists(stored.parent.tolist()):
-            number[kids], degree[kids] = np.arange(1, len(kids) + 1), len(kids)
-        computer, replay = machine(stored)
-        first, second = create_virtual_tree(computer, stored.parent, number, degree)
-        expected = np.full((tree.n, 2), -1)
-        for added in range(tree.n, virtual.nodes):
-            heads = sorted(virtual.host[(virtual.parent == added) & (virtual.slot > 0)].tolist())
-            expected[virtual.host[added], : len(heads)] = heads
-        assert (np.stack([first, second], axis=1) == expected).all()
-        assert dict(replay.cost()) == dict(computer.cost())
-
-
 def test_local_messaging() -> None:
     rng = np.random.default_rng(9)
-    for _ in range(60):
-        stored = stored_tree(twins.random_tree(rng))
-        virtual, n = stored.virtual(), stored.n
-        computer, replay = machine(stored)
-        received = local_broadcast(computer, virtual, np.arange(n))
-        assert (received == np.where(stored.parent >= 0, stored.parent, np.arange(n))).all()
-        maps = rng.integers(0, 100, (n, 2))
-        reduced = local_reduce(computer, virtual, maps, AFFINE)
-        for v, kids in enumerate(twins.children_lists(stored.parent.tolist())):
-            folded = np.array(AFFINE.identity)
-            for kid in kids:
-                folded = AFFINE.combine(folded, maps[kid])
-            assert (reduced[v] == folded).all()
-        assert dict(replay.cost()) == dict(computer.cost())
+    for turn in range(60):
+        tree = twins.random_tree(rng) if turn % 4 else generators.star(int(rng.integers(1, 60)))
+        stored = stored_tree(tree)
+        machine, replay = machine_of(stored)
+        received = parents_numbers(machine, stored)
+        assert (received == np.where(stored.parent >= 0, stored.parent, np.arange(stored.n))).all()
+        assert dict(replay.cost()) == dict(machine.cost())
+
+
+def parents_numbers(machine: Machine, stored) -> np.ndarray:
+    """What every vertex receives when each sends its number to its children."""
+    tree = stored_nodes(machine, stored.virtual())
+    held = tree.of_vertices(machine.load("number", np.arange(stored.n)))
+    local_broadcast(machine, tree, held)
+    return machine.collect(to_vertices(machine, held))
 
 
 def test_local_messaging_stays_linear_at_any_degree() -> None:
     for tree in (generators.star(4096), generators.preferential_attachment(4096, 1)):
         stored = stored_tree(tree)
-        computer, _ = machine(stored)
-        local_broadcast(computer, stored.virtual(), np.arange(stored.n))
+        machine, _ = machine_of(stored)
+        parents_numbers(machine, stored)
         most = int(tree.degrees().max())
-        assert computer.cost()["energy_hops"] <= 2.5 * tree.n
-        assert computer.cost()["depth"] <= most.bit_length()
+        assert machine.cost()["energy_hops"] <= 2.5 * tree.n
+        assert machine.cost()["depth"] <= most.bit_length()

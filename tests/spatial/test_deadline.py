@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from tests.commands import shorthaul
 
@@ -13,7 +12,7 @@ import shorthaul.spatial as engine
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.formats.files import tree_from_file
 from shorthaul.spatial.layout.annealing import refine
 from shorthaul.spatial.layout.orders import positions
@@ -40,10 +39,9 @@ def test_verbs_end_without_an_answer() -> None:
 
 
 def test_programs_end_between_rounds() -> None:
-    computer = SpatialComputer(*(np.arange(2, dtype=np.int32),) * 2, Grid(2, 2), search=late())
-    one = np.array([0], np.int32)
+    machine = Machine.on(Grid(2, 2), search=late())
     with pytest.raises(NoPlanError):
-        computer.send(one, one + 1)
+        machine.send(3 - machine.all.number)
 
 
 @pytest.mark.parametrize("name", ["tree.nwk", "tree.json", "tree.txt"])

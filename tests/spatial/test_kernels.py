@@ -60,7 +60,7 @@ def replays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     loads = np.zeros((height, width, 2, 2) if rng.random() < 0.8 else (0, 0, 0, 0), np.int32)
     log = kernels.Log(x, y, loads, clock, far)
     for _ in range(4):
-        kernels.tally(log, *rng.integers(0, n, (2, 9)).astype(np.int32))
+        kernels.tally(log, *rng.integers(0, n, (2, 9)).astype(np.int32), int(rng.integers(1, 4)))
     return log.energy, clock, far, loads, kernels.largest_load(loads), kernels.earlier_holders(x, y, width, 20)
 
 
@@ -167,8 +167,6 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     changes = np.zeros((4, width * height), np.int32)
     routes = kernels.Routes(x, y, width, changes)
     kernels.add_routes(routes, parent, np.arange(n, dtype=np.int32))
-    host = rng.permutation(n).astype(np.int32)
-    kernels.add_node_routes(routes, *rng.integers(0, n, (2, 20)).astype(np.int32), host)
     largest = kernels.sum_routes(width, height, changes)
     return energy, longest, kernels.distance_counts(parent, x, y, longest), changes, largest
 
@@ -195,17 +193,20 @@ def transformed(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
     n, nodes = 9, 14
-    x, y = rng.integers(0, 4, (2, n)).astype(np.int32)
-    clock, (sent, received) = np.zeros(n, np.int32), np.zeros((2, n), np.int32)
-    far = np.zeros(n, np.int64)
-    traffic = kernels.Traffic(x, y, clock, far, sent, received)
+    cell = rng.permutation(16)[:n].astype(np.int32)
+    counted = bool(rng.integers(4))
+    traffic = kernels.Traffic(cell % 4, cell // 4, 4, 16, counted)
     host = rng.integers(0, n, nodes).astype(np.int32)
-    most = []
+    found = []
     for count in rng.integers(0, 30, 5):
         sender, receiver = rng.integers(0, nodes, (2, int(count))).astype(np.int32)
-        kernels.deliver(traffic, sender, receiver, host, bool(count & 1))
-        most.append(kernels.count_ports(traffic, sender, receiver, host))
-    return traffic.messages, traffic.hops, traffic.longest, clock, far, sent, received, most
+        sent = kernels.Messages(sender, receiver, host, int(rng.choice([1, 2, 16, 40])))
+        at = 0
+        while at < count:
+            at = (kernels.travel_in_order if count & 1 else kernels.travel)(traffic, sent, at, 20)
+        found.append(0 if count & 1 else kernels.arrive(traffic, sent))
+        found.append(kernels.first_wrong(receiver, np.zeros(12, np.int32), 1))
+    return traffic.messages, traffic.hops, traffic.longest, traffic.chains(), traffic.loads(), traffic.busiest(), found
 
 
 def program_folds(kernels: ModuleType, rng: np.random.Generator) -> Any:

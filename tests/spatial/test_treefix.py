@@ -11,8 +11,9 @@ from tests.reference import spatial_twins as twins
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
+from shorthaul.spatial.algorithms.stored import stored_nodes
 from shorthaul.spatial.check.replay import CODES, check_lca, check_treefix
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import OPERATORS, Operator
 from shorthaul.spatial.formats.files import layout_bytes, table_document, tree_from_file
 from shorthaul.spatial.layout.stored_tree import store
@@ -35,6 +36,12 @@ def random_values(rng: np.random.Generator, n: int, op: str) -> np.ndarray:
     return rng.integers(0, 2**31 - 1, (n, 2)) if op == "affine" else rng.integers(-100, 100, n)
 
 
+def run_on(stored, held: np.ndarray, op: str, *, listener=None, **how) -> np.ndarray:
+    machine = Machine(stored.x, stored.y, stored.grid, listener=listener)
+    tree = stored_nodes(machine, stored.virtual(), paths=how["method"] == "heavy-path")
+    return machine.collect(run_treefix(machine, tree, machine.load("values", held), OPERATORS[op], **how))
+
+
 @pytest.mark.parametrize(("method", "coins"), RUNS)
 def test_two_thousand_random_trees(method: str, coins: str) -> None:
     # Spec section 1: literal readings of the treefix section give wrong sums on 2 000 random trees.
@@ -46,19 +53,9 @@ def test_two_thousand_random_trees(method: str, coins: str) -> None:
         for direction, fold, chosen in (("up", twins.subtree_fold, op), ("down", twins.path_fold, "affine")):
             given = values if chosen == op else random_values(rng, tree.n, chosen)
             stored = store(tree, place(tree, PlacingOptions(), Search())[0])
-            computer = SpatialComputer(stored.x, stored.y, stored.grid)
             held = np.empty_like(given)
             held[stored.position] = given
-            sums = run_treefix(
-                computer,
-                stored.virtual(),
-                held,
-                OPERATORS[chosen],
-                direction=direction,
-                method=method,
-                kind=coins,
-                seed=turn,
-            )
+            sums = run_on(stored, held, chosen, direction=direction, method=method, kind=coins, seed=turn)
             expected = fold(tree.parent.tolist(), list(given), combine(chosen))
             assert (sums[stored.position] == np.array(expected)).all(), tree.parent
 
@@ -145,7 +142,7 @@ def test_auto_is_the_best_method() -> None:
         assert best.extra["cycles"] == min(found.values()) == found[best.extra["method"]]
         assert best.extra["cycles_by_method"] == found
     # The wave alone fits into few words; and a program that fits nowhere is refused.
-    assert engine.treefix(tree, words=8).extra["method"] == "convergecast"
+    assert engine.treefix(tree, words=12).extra["method"] == "convergecast"
 
 
 def test_siblings_relay_along_the_grid() -> None:
@@ -342,7 +339,7 @@ class Influence:
         self.reached = np.zeros(n, bool)
         self.reached[start] = True
 
-    def round(self, sender: np.ndarray, receiver: np.ndarray) -> None:
+    def round(self, sender: np.ndarray, receiver: np.ndarray, words: int) -> None:  # noqa: ARG002
         self.reached[receiver[self.reached[sender]]] = True
 
 
@@ -361,19 +358,8 @@ def test_nothing_is_read_but_by_messages(method: str, coins: str, direction: str
         sums = []
         for given in (values, changed):
             influence = Influence(tree.n, start)
-            computer = SpatialComputer(stored.x, stored.y, stored.grid, listener=influence)
-            sums.append(
-                run_treefix(
-                    computer,
-                    stored.virtual(),
-                    given,
-                    OPERATORS["sum"],
-                    direction=direction,
-                    method=method,
-                    kind=coins,
-                    seed=turn,
-                )
-            )
+            how = {"direction": direction, "method": method, "kind": coins, "seed": turn}
+            sums.append(run_on(stored, given, "sum", listener=influence, **how))
         assert not ((sums[0] != sums[1]) & ~influence.reached).any()
 
 

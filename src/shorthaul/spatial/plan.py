@@ -84,7 +84,11 @@ class PlanExtra(TypedDict):
 
 
 class RunExtra(TypedDict):
-    """What ``treefix`` and ``lca`` say beside the cost of their messages."""
+    """What ``treefix`` and ``lca`` say beside the cost of their messages.
+
+    ``cycles`` by the clock of :class:`Machine`; ``looks``: how often the host asked whether any node is left;
+    ``given``: what the processors held before the first message, in words per node.
+    """
 
     vertices: int
     grid: list[int]
@@ -93,10 +97,12 @@ class RunExtra(TypedDict):
     messages: int
     rounds: int
     longest_message_hops: int
-    cycles: float
+    cycles: int
+    looks: int
+    given: dict[str, float]
     words_per_processor: NotRequired[int]
     messages_per_processor: NotRequired[int]
-    cycles_by_method: NotRequired[dict[str, float]]
+    cycles_by_method: NotRequired[dict[str, int]]
     queries: NotRequired[int]
     barriers: NotRequired[bool]
 

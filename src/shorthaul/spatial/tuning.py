@@ -49,3 +49,8 @@ WRITE_S, WRITE_VERTEX_S = 0.2, 0.1e-6
 TRIALS = 4
 #: Bytes of Newick text, or lines of a list, read between two looks at the clock: some milliseconds.
 BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14
+
+# Rake and compress (algorithms/rake_compress.py).
+
+#: Rounds of RAKE before the first COMPRESS.
+PATIENCE = 3

@@ -12,14 +12,14 @@ from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.euler_tour import links
 from shorthaul.spatial.algorithms.layout_creation import create_layout
 from shorthaul.spatial.check.replay import Replay
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.tree_kernels import children
 
 Index = npt.NDArray[np.int32]
 
 #: Words of the longest message of layout creation; the machine refuses longer ones.
-MESSAGE_WORDS = 4
+MESSAGE_WORDS = 2
 #: Up to this many vertices every message is replayed by the checker.
 _REPLAYED = 2**14
 
@@ -36,11 +36,13 @@ def creation(tree: Tree, x: Index, y: Index, grid: Grid, position: Index, *, sea
     True
     """
     replay = Replay(x, y, grid) if tree.n <= _REPLAYED else None
-    computer = SpatialComputer(x, y, grid, message_words=MESSAGE_WORDS, listener=replay, search=search)
+    machine = Machine(
+        x, y, grid, message_words=MESSAGE_WORDS, count_links=tree.n <= _REPLAYED, listener=replay, search=search
+    )
     linked = links(tree.parent, *children(tree.parent, np.empty(0, np.int32)))
-    if not (create_layout(computer, linked, seed=search.seed) == position).all():
+    if not (machine.collect(create_layout(machine, linked, seed=search.seed)) == position).all():
         raise DefectError("layout creation by messages arrived at another order")
-    cost = computer.cost()
+    cost = machine.cost()
     if replay is not None and dict(replay.cost()) != dict(cost):
-        raise DefectError(f"the replay counts {replay.cost()}, the computer {cost}")
-    return {**cost, **computer.figures()}
+        raise DefectError(f"the replay counts {replay.cost()}, the machine {cost}")
+    return {**cost, **machine.figures()}

@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.algorithms.list_ranking import rank_list
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.registers import Register, Values
 
 Index = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What every vertex knows of its neighbours: parent, first child, next sibling; -1 where there is none."""
+    """Neighbours of every vertex: parent, first child, next sibling; -1 where there is none."""
 
     parent: Index
     first_child: Index
@@ -35,26 +35,52 @@ def links(parent: Index, starts: Index, kids: Index) -> Links:
     return Links(parent, first, following)
 
 
+@dataclass(frozen=True, slots=True)
+class LinkRegisters:
+    """The links as every vertex knows its own."""
+
+    parent: Register
+    first_child: Register
+    next_sibling: Register
+
+
+def loaded(machine: Machine, tree: Links) -> LinkRegisters:
+    """Return the links on a machine, as given."""
+    return LinkRegisters(
+        machine.load("links: parent", tree.parent),
+        machine.load("links: first child", tree.first_child),
+        machine.load("links: next sibling", tree.next_sibling),
+    )
+
+
 def tour_ranks(
-    computer: SpatialComputer, tree: Links, *, weights: tuple[int, int] = (1, 1), seed: int = 0
+    machine: Machine, tree: LinkRegisters, *, weights: tuple[int, int] = (1, 1), seed: int = 0
 ) -> tuple[Values, Values]:
     """Return the summed weight of the tour up to the step into every vertex, and up to the step out of it.
 
     Each vertex hosts both steps; ``weights`` are those of a step in and of a step out. With (1, 1) the sums are the
     indices in the tour, from 1; with (1, 0) the first is the preorder number, from 1.
     """
-    n = len(tree.parent)
-    vertex = np.arange(n, dtype=np.int32)
-    into = np.where(tree.first_child >= 0, tree.first_child, vertex + n)
-    upward = np.where(tree.parent >= 0, tree.parent + n, -1)
-    out = np.where(tree.next_sibling >= 0, tree.next_sibling, upward)
-    following = np.concatenate([into, out]).astype(np.int32)
-    weight = np.repeat(np.array(weights, np.int64), n)
-    sums = rank_list(computer, following, np.concatenate([vertex, vertex]), weight, seed=seed)
-    return sums[:n], sums[n:]
+    vertices = machine.all
+    n = machine.count
+    steps = machine.nodes(np.tile(np.arange(n, dtype=np.int32), 2), "steps of the tour")
+    following = steps.register(-1, np.int32, name="following")
+    weight = steps.register(weights[1], np.int32, name="weight")
+    into = steps.all.where(steps.all.number < n)
+    out = steps.all.where(steps.all.number >= n)
+    weight[into] = weights[0]
+    child = tree.first_child[into.processor]
+    following[into] = np.where(child >= 0, child, into.number + n)
+    sibling, parent = tree.next_sibling[out.processor], tree.parent[out.processor]
+    following[out] = np.where(sibling >= 0, sibling, np.where(parent >= 0, parent + n, -1))
+    del child, sibling, parent
+    sums = rank_list(machine, steps, following, weight, seed=seed)
+    return sums[vertices.number], sums[vertices.number + n]
 
 
-def subtree_sizes_by_tour(computer: SpatialComputer, tree: Links, *, seed: int = 0) -> Values:
+def subtree_sizes_by_tour(machine: Machine, tree: LinkRegisters, *, seed: int = 0) -> Register:
     """Return the number of descendants of every vertex, itself included: (last - first + 1) / 2 in the tour."""
-    into, out = tour_ranks(computer, tree, seed=seed)
-    return np.asarray((out - into + 1) // 2, np.int64)
+    into, out = tour_ranks(machine, tree, seed=seed)
+    size = machine.register(0, np.int32, name="size")
+    size[machine.all] = (out - into + 1) // 2
+    return size

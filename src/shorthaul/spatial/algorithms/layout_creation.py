@@ -2,73 +2,91 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
-from shorthaul.spatial.algorithms.euler_tour import Links, subtree_sizes_by_tour, tour_ranks
-from shorthaul.spatial.computer.machine import SpatialComputer
-
-Index = npt.NDArray[np.int32]
-Values = npt.NDArray[np.int64]
+from shorthaul.spatial.algorithms.euler_tour import LinkRegisters, Links, loaded, subtree_sizes_by_tour, tour_ranks
+from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.registers import Register, Selection, Values
 
 
-def create_layout(computer: SpatialComputer, tree: Links, *, seed: int = 0) -> Values:
+def create_layout(machine: Machine, tree: Links, *, seed: int = 0) -> Register:
     """Return the light-first position of every vertex; vertex v starts on processor v and ends on its position.
 
     Sizes by an Euler tour, siblings sorted by size, a second tour in that order, and a permutation:
     O(n^1.5) energy; O(log^2 n) depth, from the sorting network.
     """
-    n = len(tree.parent)
-    size = subtree_sizes_by_tour(computer, tree, seed=seed)
-    computer.hosting(None)
-    above = np.where(tree.parent >= 0, tree.parent, n).astype(np.int64)
-    key, vertex = above * (n + 1) + size, np.arange(n, dtype=np.int64)
-    sort_network(computer, key, vertex)
-    lighter_first = _relink(computer, tree, key // (n + 1), vertex.astype(np.int32))
-    preorder, _ = tour_ranks(computer, lighter_first, weights=(1, 0), seed=seed + 1)
-    computer.hosting(None)
-    position = preorder - 1
-    computer.send(np.arange(n, dtype=np.int32), position.astype(np.int32), position)
-    return np.asarray(position, np.int64)
+    n, everybody = machine.count, machine.all
+    given = loaded(machine, tree)
+    size = subtree_sizes_by_tour(machine, given, seed=seed)
+    key, vertex = machine.register(0, name="key"), machine.register(0, np.int32, name="vertex")
+    above = given.parent[everybody].astype(np.int64)
+    key[everybody] = np.where(above >= 0, above, n) * (n + 1) + size[everybody]
+    vertex[everybody] = everybody.number
+    del size, above
+    sort_network(machine, key, vertex)
+    lighter_first = _relink(machine, given, key, vertex)
+    del key, vertex
+    preorder, _ = tour_ranks(machine, lighter_first, weights=(1, 0), seed=seed + 1)
+    position = machine.register(0, np.int32, name="position")
+    position[everybody] = preorder - 1
+    machine.send(position[everybody], position[everybody])
+    return position
 
 
-def sort_network(computer: SpatialComputer, key: Values, item: Values) -> None:
+def sort_network(machine: Machine, key: Register, item: Register) -> None:
     """Sort (key, item) over the processors in place by Batcher's odd-even merge sort: O(n^1.5) energy."""
-    n = computer.processors
+    n, everybody = machine.count, machine.all
+    upper = machine.register(False, np.bool_, name="is the upper of a pair")
     block = 1
     while block < n:
         step = block
         while step >= 1:
-            low = np.arange(step % block, n - step, dtype=np.int32)
-            low = low[((low - step % block) // step) % 2 == 0]
-            high = low + np.int32(step)
-            within = low // (2 * block) == high // (2 * block)
-            _exchange(computer, low[within], high[within], key, item)
+            number = everybody.number
+            lower = _is_lower(number, step, block, n)
+            upper[everybody] = (number >= step) & _is_lower(number - step, step, block, n)
+            pairs = everybody.where(lower | upper)
+            del number, lower
+            _exchange(machine, pairs, step, upper, key, item)
             step //= 2
         block *= 2
 
 
-def _exchange(computer: SpatialComputer, low: Index, high: Index, key: Values, item: Values) -> None:
-    sender, receiver = np.concatenate([low, high]), np.concatenate([high, low])
-    computer.send(sender, receiver, key[sender], item[sender])
-    swap = (key[low] > key[high]) | ((key[low] == key[high]) & (item[low] > item[high]))
-    a, b = low[swap], high[swap]
-    key[a], key[b] = key[b], key[a]
-    item[a], item[b] = item[b], item[a]
+def _is_lower(number: Values, step: int, block: int, n: int) -> Values:
+    """Return whether a processor is compared with the one ``step`` further on."""
+    first = step % block
+    within = number // (2 * block) == (number + step) // (2 * block)
+    return within & (number >= first) & (((number - first) // step) % 2 == 0) & (number + step < n)
 
 
-def _relink(computer: SpatialComputer, tree: Links, above: Values, vertex: Index) -> Links:
+def _exchange(machine: Machine, pairs: Selection, step: int, upper: Register, key: Register, item: Register) -> None:
+    partner: Any = np.where(upper[pairs], pairs.number - step, pairs.number + step)
+    receivers, (other, thing) = machine.send(partner, key[pairs], item[pairs])
+    own, kept = key[receivers], item[receivers]
+    larger = (own > other) | ((own == other) & (kept > thing))
+    swap = receivers.where(larger ^ upper[receivers])
+    key[swap], item[swap] = other, thing
+
+
+def _relink(machine: Machine, tree: LinkRegisters, key: Register, vertex: Register) -> LinkRegisters:
     """Return the links in sorted order: neighbours in it tell each other, then the vertices and their parents."""
-    n = computer.processors
-    slot = np.arange(n, dtype=np.int32)
-    computer.send(slot[1:], slot[:-1], above[1:], vertex[1:])
-    computer.send(slot[:-1], slot[1:], above[:-1])
-    first, following = np.full(n, -1, np.int32), np.full(n, -1, np.int32)
-    same = np.flatnonzero(above[:-1] == above[1:]).astype(np.int32)
-    computer.send(same, vertex[same], vertex[same + 1])
-    following[vertex[same]] = vertex[same + 1]
-    leads = np.flatnonzero(np.concatenate([[True], above[:-1] != above[1:]]) & (above < n)).astype(np.int32)
-    parent = above[leads].astype(np.int32)
-    computer.send(leads, parent, vertex[leads])
-    first[parent] = vertex[leads]
-    return Links(tree.parent, first, following)
+    n, everybody = machine.count, machine.all
+    above = machine.register(0, np.int32, name="parent in this place")
+    above[everybody] = key[everybody] // (n + 1)
+    first, following = (machine.register(-1, np.int32, name=name) for name in ("first child", "next sibling"))
+    followed, leads = (machine.register(value, np.bool_, name="neighbours") for value in (False, True))
+    next_one = machine.register(0, np.int32, name="vertex in the next place")
+    number = everybody.number
+    later, earlier = everybody.where(number > 0), everybody.where(number < n - 1)
+    receivers, (parent, thing) = machine.send(later.number - 1, above[later], vertex[later])
+    followed[receivers], next_one[receivers] = above[receivers] == parent, thing
+    receivers, (parent,) = machine.send(earlier.number + 1, above[earlier])
+    leads[receivers] = above[receivers] != parent
+    same = everybody.where(followed)
+    receivers, (thing,) = machine.send(vertex[same], next_one[same])
+    following[receivers] = thing
+    head = everybody.where(leads & (above < n))
+    receivers, (thing,) = machine.send(above[head], vertex[head])
+    first[receivers] = thing
+    return LinkRegisters(tree.parent, first, following)

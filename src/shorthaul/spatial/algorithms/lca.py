@@ -3,93 +3,122 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.spatial.algorithms.local_messaging import local_broadcast
 from shorthaul.spatial.algorithms.query_kernels import batches
-from shorthaul.spatial.computer.collectives import all_reduce, broadcast_ranges
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.algorithms.stored import TreeNodes
+from shorthaul.spatial.computer.collectives import all_reduce, spread
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import OPERATORS
-from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.computer.registers import Register, Selection, Values
 
 Index = npt.NDArray[np.int32]
-Values = npt.NDArray[Any]
-Treefix = Callable[[SpatialComputer, VirtualTree, Values], Values]
+Treefix = Callable[[Register], Register]
 
 #: Queries that a processor holds at a time; more are answered in further batches.
 QUERIES_HELD = 16
 
 
-def path_layers(computer: SpatialComputer, tree: VirtualTree, light: npt.NDArray[np.bool_], down: Treefix) -> Values:
-    """Return the layer of every vertex' heavy path: a top-down sum of ones at the paths' first vertices.
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """What every vertex knows of the cover: the ranges of its own subtree and of its parent's, its path's layer.
 
-    ``light`` marks the vertices that are not the last (heaviest) child of their parent.
+    A subtree is a range of processors. ``light``: it is the first of its path, and not a root.
     """
-    return down(computer, tree, light.astype(np.int64))[: len(light)]
+
+    end: Register
+    parent_begin: Register
+    parent_end: Register
+    light: Register
+    layer: Register
 
 
 def lowest_common_ancestors(
-    computer: SpatialComputer, stored: StoredTree, queries: Index, *, up: Treefix, down: Treefix, barriers: bool
+    machine: Machine, tree: TreeNodes, queries: Index, *, up: Treefix, down: Treefix, barriers: bool
 ) -> Index:
     """Return the lowest common ancestor (a processor) of every pair of processors, -1 in different trees; shape (q,).
 
-    ``up`` and ``down`` run the treefix sums that give sizes and layers. Each subtree is a range of processors; the
-    first vertex x of every path but the roots' broadcasts within its subtree the range of its parent w and its own.
-    Who is in x's subtree and has a query with a vertex in w's but not in x's knows w to be the answer.
+    ``up`` and ``down`` run the treefix sums that give sizes and layers. The first vertex x of every path but the
+    roots' broadcasts within its subtree the range of its parent w and its own. Who is in x's subtree and has a query
+    with a vertex in w's but not in x's knows w to be the answer.
     """
-    tree = stored.virtual()
-    n = stored.n
-    computer.carry(2 * QUERIES_HELD)  # partner and answer of each query
-    size = up(computer, tree, np.ones(n, np.int64))[:n]
-    first = np.arange(n, dtype=np.int64)
-    computer.carry(2)  # size, parent
-    ranges = local_broadcast(computer, tree, np.stack([first, first + size], axis=1))
-    computer.carry(2)
-    # The heaviest child is the last one of its parent, whose range it has been told.
-    light = (stored.parent >= 0) & (first + size != ranges[:, 1])
-    layer = path_layers(computer, tree, light, down)
-    computer.carry(1)
-    computer.hosting(None)
-    return _answer(computer, queries, size, layer, ranges, light, barriers=barriers)
-
-
-def _answer(
-    computer: SpatialComputer,
-    queries: Index,
-    size: Values,
-    layer: Values,
-    ranges: Values,
-    light: npt.NDArray[np.bool_],
-    *,
-    barriers: bool,
-) -> Index:
-    n = len(size)
-    answers = np.full(len(queries), -1, np.int32)
-    a, b = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
-    # Both vertices of a query know it, and whether the other is below.
-    answers = np.where((a <= b) & (b < a + size[a]), a, answers)
-    answers = np.where((b <= a) & (a < b + size[b]), b, answers).astype(np.int32)
-    batch = batches(a, b, n, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
-    computer.carry(4)  # the two ranges broadcast last
-    held = np.zeros((n, 4), np.int64)
-    heads = [np.flatnonzero(light & (layer == level)).astype(np.int32) for level in range(1, int(layer.max()) + 1)]
+    cover = _cover(machine, tree, up, down)
+    first, second = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
+    batch = batches(first, second, machine.count, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
+    found, outputs = np.full(len(queries), -1, np.int32), []
     for turn in range(int(batch.max(initial=-1)) + 1):
-        open_queries = np.flatnonzero((batch == turn) & (answers < 0))
-        for head in heads:
-            held[:, 3] = 0
-            held[head] = np.stack([ranges[head, 0], ranges[head, 1], head, head + size[head]], axis=1)
-            broadcast_ranges(computer, head, (head + size[head] - 1).astype(np.int32), held)
-            for own, other in ((a, b), (b, a)):
-                told = open_queries[held[own[open_queries], 3] > 0]
-                known, partner = held[own[told]], other[told]
-                within = (known[:, 0] <= partner) & (partner < known[:, 1])
-                within &= (partner < known[:, 2]) | (partner >= known[:, 3])
-                answers[told[within]] = known[within, 0]
-            open_queries = open_queries[answers[open_queries] < 0]
-            if barriers:
-                all_reduce(computer, np.ones(n, np.int64), OPERATORS["and"])
-    return answers
+        asked = np.flatnonzero(batch == turn)
+        twice = asked[first[asked] != second[asked]]  # queries with two ends
+        ends = np.concatenate([first[asked], second[twice]])
+        partners = np.concatenate([second[asked], first[twice]])
+        answers = _answers(machine, cover, ends, partners, barriers=barriers)
+        outputs.append((np.concatenate([asked, twice]), machine.emit(answers)))
+    for asked, output in outputs:
+        np.maximum.at(found, asked, machine.collect(output))
+    return found
+
+
+def _cover(machine: Machine, tree: TreeNodes, up: Treefix, down: Treefix) -> Cover:
+    everybody, nodes = machine.all, tree.nodes.all
+    size = up(machine.register(1, np.int32, name="one"))
+    end, layer = (machine.register(0, np.int32, name=name) for name in ("end", "layer"))
+    end[everybody] = everybody.number + size[everybody]
+    del size
+    begins, ends = (tree.nodes.register(0, np.int32, name=name) for name in ("begins", "ends"))
+    vertices = nodes.where(nodes.number == nodes.processor)
+    begins[vertices], ends[vertices] = vertices.number, end[vertices.processor]
+    local_broadcast(machine, tree, begins, ends)
+    parent_begin, parent_end = (machine.register(0, np.int32, name=name) for name in ("parent", "parent's end"))
+    parent_begin[everybody], parent_end[everybody] = begins[everybody.number], ends[everybody.number]
+    del begins, ends
+    # The heaviest child is the last one of its parent, whose range it has been told; roots hold their own.
+    light, one = machine.register(False, np.bool_, name="light"), machine.register(0, np.int32, name="light")
+    light[everybody] = end != parent_end
+    one[everybody] = light[everybody].astype(np.int32)
+    layer[everybody] = down(one)[everybody]
+    return Cover(end, parent_begin, parent_end, light, layer)
+
+
+def _answers(machine: Machine, cover: Cover, vertices: Index, partners: Index, *, barriers: bool) -> Register:
+    """Return the answers as far as the ends of the queries know them, -1 where one does not."""
+    everybody = machine.all
+    ends = machine.nodes(vertices, "ends of queries")
+    partner = machine.load("queries", partners, ends)
+    answer = ends.register(-1, np.int32, name="answer")
+    below = ends.all.where(ends.all.processor <= partner)
+    below = below.where(partner[below] < cover.end[below.processor])
+    answer[below] = below.processor
+    told = machine.register(False, np.bool_, name="told")
+    begin, end, parent, parent_end = held = [
+        machine.register(0, np.int32, name=f"{name} of the cover") for name in ("begin", "end", "parent", "its end")
+    ]
+    level = 1
+    while everybody.where(cover.light & (cover.layer >= level)):
+        head = everybody.where(cover.light & (cover.layer == level))
+        begin[head], end[head] = head.number, cover.end[head]
+        parent[head], parent_end[head] = cover.parent_begin[head], cover.parent_end[head]
+
+        def place(nodes: Selection) -> Values:
+            return nodes.number - begin[nodes]
+
+        def size(nodes: Selection) -> Values:
+            return end[nodes] - begin[nodes]
+
+        told[everybody] = False
+        told[spread(machine, head, place, size, held)] = True
+        asking = ends.all.where(answer < 0)
+        asking = asking.where(told[asking.processor])
+        inside = asking.where(partner[asking] >= parent[asking.processor])
+        inside = inside.where(partner[inside] < parent_end[inside.processor])
+        outside = partner[inside] < begin[inside.processor]
+        outside |= partner[inside] >= end[inside.processor]
+        knowing = inside.where(outside)
+        answer[knowing] = parent[knowing.processor]
+        if barriers:
+            all_reduce(machine, machine.register(1, np.int64, name="barrier"), OPERATORS["and"])
+        level += 1
+    return answer

@@ -70,14 +70,14 @@ class Log:
         self.energy = 0
 
 
-def tally(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1]) -> None:
-    """Replay one round of messages from processor to processor, all sent before any arrives."""
+def tally(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1], words: cython.int) -> None:
+    """Replay one round of messages of so many words from processor to processor, all sent before any arrives."""
     when: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
     travelled: cython.longlong[::1] = np.empty(sender.shape[0], np.int64)
     with cython.nogil:
-        _tally(log, sender, receiver, when, travelled)
+        _tally(log, sender, receiver, words, when, travelled)
         if log.loads.shape[0] > 0:
-            _mark(log, sender, receiver)
+            _mark(log, sender, receiver, words)
 
 
 @cython.cfunc
@@ -87,6 +87,7 @@ def _tally(
     log: Log,
     sender: cython.const_int[::1],
     receiver: cython.const_int[::1],
+    words: cython.int,
     when: cython.longlong[::1],
     travelled: cython.longlong[::1],
 ) -> cython.void:
@@ -96,7 +97,7 @@ def _tally(
         a = sender[i]
         b = receiver[i]
         hops = abs(log.x[a] - log.x[b]) + abs(log.y[a] - log.y[b])
-        log.energy += hops
+        log.energy += hops * words
         when[i] = log.clock[a] + 1
         travelled[i] = log.far[a] + hops
     for i in range(sender.shape[0]):
@@ -108,7 +109,9 @@ def _tally(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _mark(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1]) -> cython.void:
+def _mark(
+    log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::1], words: cython.int
+) -> cython.void:  # fmt: skip
     """Mark where the routes begin and end: along the row of the sender, then along the column of the receiver."""
     way: cython.int
     for i in range(sender.shape[0]):
@@ -118,12 +121,12 @@ def _mark(log: Log, sender: cython.const_int[::1], receiver: cython.const_int[::
         d = log.y[receiver[i]]
         if a != b:
             way = 0 if b > a else 1
-            log.loads[c, min(a, b), 0, way] += 1
-            log.loads[c, max(a, b), 0, way] -= 1
+            log.loads[c, min(a, b), 0, way] += words
+            log.loads[c, max(a, b), 0, way] -= words
         if c != d:
             way = 0 if d > c else 1
-            log.loads[min(c, d), b, 1, way] += 1
-            log.loads[max(c, d), b, 1, way] -= 1
+            log.loads[min(c, d), b, 1, way] += words
+            log.loads[max(c, d), b, 1, way] -= words
 
 
 def largest_load(loads: cython.const_int[:, :, :, ::1]) -> int:

@@ -87,9 +87,9 @@ class Replay:
         self._far = np.zeros(len(x), np.int64)
         self._log = Log(x, y, self._loads, self._clock, self._far)
 
-    def round(self, sender: Index, receiver: Index) -> None:
-        """Send one message from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
-        tally(self._log, sender, receiver)
+    def round(self, sender: Index, receiver: Index, words: int = 1) -> None:
+        """Send one message of so many words from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
+        tally(self._log, sender, receiver, words)
 
     def cost(self) -> Cost:
         """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""

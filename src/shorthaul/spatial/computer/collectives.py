@@ -1,82 +1,70 @@
-"""Broadcast, reduce, all-reduce and prefix sums over ranges of processors, by halving."""
+"""Broadcast, reduce and all-reduce over ranges of processors, by halving."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.registers import Register, Selection, Values
 
-Index = npt.NDArray[np.int32]
-Values = npt.NDArray[Any]
-
-#: Up to this many processors of a range are told one after the other: each message is then one hop on most curves.
+#: So many processors of a range are told one after the other: each message is then one hop on most curves.
 _CHAINED = 8
 
 
-def broadcast_ranges(computer: SpatialComputer, first: Index, last: Index, *registers: Values) -> None:
-    """Copy the registers' values at processor ``first[i]`` to all processors up to ``last[i]``; ranges are disjoint.
+def spread(
+    machine: Machine,
+    holders: Selection,
+    offset: Callable[[Selection], Values],
+    size: Callable[[Selection], Values | int],
+    registers: Sequence[Register],
+) -> Selection:
+    """Copy what the first processors of ranges, ``holders``, hold in ``registers`` to their ranges; return these.
 
-    The holder of a range sends to the first processor of its second half, which then holds that half; a short range
-    is passed along from neighbour to neighbour. O(size) energy on a distance-bound curve, O(log(size)) depth
-    (Baumann et al., Lemma 13).
+    ``offset`` and ``size`` are a processor's place in its range and the range's length, which it has to know once it
+    holds the registers. At distances 2^k, then from neighbour to neighbour: O(size) energy on a distance-bound curve,
+    O(log(size)) depth (Baumann et al., Lemma 13).
     """
-    while len(first):
-        wide = last > first
-        first, last = first[wide], last[wide]
-        size = last - first + 1
-        middle = first + np.where(size > _CHAINED, size // 2, 1)
-        computer.send(first, middle, *(register[first] for register in registers))
-        for register in registers:
-            register[middle] = register[first]
-        first, last = np.concatenate([first, middle]), np.concatenate([middle - 1, last])
+
+    def tell(senders: Selection, step: int) -> Selection:
+        receivers, received = machine.send(senders.number + step, *(register[senders] for register in registers))
+        for register, values in zip(registers, received, strict=True):
+            register[receivers] = values
+        return receivers
+
+    step = 1 << max(machine.count - 1, 0).bit_length() >> 1
+    while step >= _CHAINED:
+        place = offset(holders)
+        holders = holders | tell(holders.where((place % (2 * step) == 0) & (place + step < size(holders))), step)
+        step //= 2
+    reached = holders
+    for _ in range(_CHAINED - 1):
+        place = offset(reached) + 1
+        reached = tell(reached.where((place % _CHAINED != 0) & (place < size(reached))), 1)
+        holders = holders | reached
+    return holders
 
 
-def broadcast(computer: SpatialComputer, register: Values) -> None:
+def broadcast(machine: Machine, register: Register) -> None:
     """Copy the value of processor 0 to all processors: O(n) energy, O(log n) depth."""
-    n = computer.processors
-    broadcast_ranges(computer, np.zeros(1, np.int32), np.array([n - 1], np.int32), register)
+    n = machine.count
+    spread(machine, machine.all.where(machine.all.number == 0), lambda nodes: nodes.number, lambda _: n, [register])
 
 
-def reduce(computer: SpatialComputer, register: Values, operator: Operator) -> None:
+def reduce(machine: Machine, register: Register, operator: Operator) -> None:
     """Leave the sum of all processors' values, in order, at processor 0: O(n) energy, O(log n) depth.
 
     The other processors hold partial sums afterwards.
     """
-    n, step = computer.processors, 1
+    n, step = machine.count, 1
     while step < n:
-        sender = np.arange(step, n, 2 * step, dtype=np.int32)
-        receiver = sender - np.int32(step)
-        computer.send(sender, receiver, register[sender])
-        register[receiver] = operator.combine(register[receiver], register[sender])
+        senders = machine.all.where(machine.all.number % (2 * step) == step)
+        receivers, (later,) = machine.send(senders.number - step, register[senders])
+        register[receivers] = register[receivers].combined(operator, later)
         step *= 2
 
 
-def all_reduce(computer: SpatialComputer, register: Values, operator: Operator) -> None:
+def all_reduce(machine: Machine, register: Register, operator: Operator) -> None:
     """Leave the sum of all processors' values, in order, at every processor."""
-    reduce(computer, register, operator)
-    broadcast(computer, register)
-
-
-def prefix_sum(computer: SpatialComputer, register: Values, operator: Operator) -> None:
-    """Replace every processor's value by the sum of those up to it, in place; non-commutative operators too.
-
-    Ends of blocks of 2^k collect their block's sum on the way up, and on the way down tell it to the middle of the
-    next block: O(n) energy, 2 log2 n depth.
-    """
-    n, step = computer.processors, 1
-    while step < n:
-        receiver = np.arange(2 * step - 1, n, 2 * step, dtype=np.int32)
-        sender = receiver - np.int32(step)
-        computer.send(sender, receiver, register[sender])
-        register[receiver] = operator.combine(register[sender], register[receiver])
-        step *= 2
-    while step > 1:
-        step //= 2
-        receiver = np.arange(3 * step - 1, n, 2 * step, dtype=np.int32)
-        sender = receiver - np.int32(step)
-        computer.send(sender, receiver, register[sender])
-        register[receiver] = operator.combine(register[sender], register[receiver])
+    reduce(machine, register, operator)
+    broadcast(machine, register)

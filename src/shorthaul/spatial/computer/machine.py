@@ -1,194 +1,498 @@
-"""The spatial computer: a grid of processors with a few words of memory each, which exchange messages.
+"""The machine: a grid of processors with a few words of memory each, which exchange messages.
 
-A program is a sequence of rounds. In a round every processor works on its own registers, then messages are sent, all at
-once. The arrays of a program are indexed by node; an element is held by the processor that hosts the node, and one
-node's elements meet another's only as the payload of :meth:`SpatialComputer.send`. The host program decides no more
-than which round comes next and when all is done.
+A program is a sequence of rounds. In a round every processor computes with its own registers, then messages are sent,
+all at once. What a processor does not hold it learns from messages only; the host program decides no more than which
+round comes next and when all is done.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
-from shorthaul.core.errors import InfeasibleError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
-from shorthaul.spatial.computer.machine_kernels import Traffic, count_ports, deliver
-from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.layout.cost_kernels import Routes, add_node_routes, sum_routes
-from shorthaul.spatial.model import Grid
+from shorthaul.spatial.computer.machine_kernels import first_wrong
+from shorthaul.spatial.computer.network import Listener, Network, Output
+from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.registers import (
+    MachineError,
+    Nodes,
+    Register,
+    Selection,
+    Values,
+    as_values,
+    bytes_each,
+    contents,
+    hosts_of,
+    nodes_of,
+    numbers_of,
+    received,
+    space_of,
+)
+from shorthaul.spatial.computer.waves import Turns, turns_by_children, turns_by_parent
+from shorthaul.spatial.layout.curves import cells
+from shorthaul.spatial.model import Grid, grid_from_text
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]
 
-#: Messages that a processor may send, and receive, in one round.
-MOST_MESSAGES = 8
-#: Cycles that a message takes between a processor and its router (Luczynski et al.).
-ROUTER_CYCLES = 2
+#: A word has 64 bits: a value, or the numbers of two nodes.
+WORD_BYTES = 8
 
 
-class Listener(Protocol):
-    """Hears every round of messages (processors), for instance to replay them."""
+class Machine:
+    """A grid of processors that compute with their own registers and exchange messages; counts what these cost.
 
-    def round(self, sender: Index, receiver: Index) -> None:
-        """Take one round: messages sender[i] -> receiver[i], all sent at once."""
+    A message from (x, y) to (x', y') goes along its row, then along its column. It takes its distance times its words
+    in energy; a word has 64 bits. A link carries one word in one direction per cycle, and a processor sends and
+    receives one word per cycle.
 
+    Parameters
+    ----------
+    x, y : array of int32, shape (n,)
+        Where processor p stands on the grid.
+    grid : Grid
+        Width and height.
+    words : int, default 96
+        Words of memory of a processor. Everything that a program keeps counts: registers, values, selections.
+    message_words : int, optional
+        Words of the longest message (default: what fits in the memory).
+    count_links : bool, default True
+        Also count link loads and messages per processor, and let messages wait for links. Without, cycles are those
+        of a machine whose links carry any number of words.
+    listener : Listener, optional
+        Hears every round.
+    search : Search, optional
+        Its deadline ends the program.
 
-class SpatialComputer:
-    """Processors at (x, y) of ``grid`` that host nodes; counts what a program's messages cost.
+    Raises
+    ------
+    InputError
+        If the processors do not stand on cells of the grid, one on each.
 
-    ``host[k]`` is the processor of node k (default: node k on processor k). ``words`` limits the memory of a processor:
-    registers, each one word per node hosted, and the words of one round's messages; ``message_words`` that of a single
-    message (default: what fits in the memory). With ``count_links`` false, link loads, words and messages per processor
-    are not counted, which is faster. A program ends at the deadline of ``search``.
+    Examples
+    --------
+    Every processor of a row learns what its left neighbour holds.
+
+    >>> machine = Machine.on("4x1")
+    >>> value = machine.load("value", [5, 1, 4, 2])
+    >>> left = machine.register(0, name="left")
+    >>> senders = machine.all.where(machine.all.number < 3)
+    >>> receivers, (received,) = machine.send(senders.number + 1, value[senders])
+    >>> left[receivers] = received
+    >>> machine.collect(left).tolist(), machine.cost()["energy_hops"]
+    ([0, 5, 1, 4], 3)
     """
 
     def __init__(
         self,
-        x: Index,
-        y: Index,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
         grid: Grid,
         *,
         words: int = 96,
         message_words: int | None = None,
         count_links: bool = True,
-        host: Index | None = None,
         listener: Listener | None = None,
         search: Search | None = None,
     ) -> None:
+        columns, lines = np.ascontiguousarray(x, np.int32), np.ascontiguousarray(y, np.int32)
+        self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self.grid = grid
-        self.processors = len(x)
-        self.rounds = 0
-        self.words_held = 0
+        self.looks = 0
+        self.given: dict[str, float] = {}
         self.words_limit = words
         self.message_words_limit = words if message_words is None else message_words
         self.count_links = count_links
-        self._clock = np.zeros(len(x), np.int32)
-        self._far = np.zeros(len(x), np.int64)
-        self._registers = self._carried = 0
-        self._links = np.zeros((4, grid.cells if count_links else 0), np.int32)
-        self._ports = np.zeros((2, len(x) if count_links else 0), np.int32)
-        self._traffic = Traffic(x, y, self._clock, self._far, *self._ports)
-        self._routes = Routes(x, y, grid.width, self._links)
-        self._listener = listener
-        self._search = search
-        self._host = host_of = np.arange(len(x), dtype=np.int32) if host is None else host
-        self._share = 1 if host is None else int(np.bincount(host_of, minlength=1).max(initial=1))
+        self._bytes = self._most_bytes = 0
+        self._ended = False
+        self.processors = Nodes(self, np.arange(len(columns), dtype=np.int32), "processors")
 
-    def hosting(self, host: Index | None) -> None:
-        """Begin a phase: nodes are hosted by these processors from now on; all registers but the carried are free."""
-        self._registers = self._carried
-        self._host = np.arange(self.processors, dtype=np.int32) if host is None else host
-        self._share = 1 if host is None else int(np.bincount(host, minlength=1).max(initial=1))
+    @classmethod
+    def on(cls, grid: Grid | str, *, curve: str = "row-major", **options: Any) -> Machine:
+        """Return a machine with a processor on every cell of ``grid``, numbered along ``curve``.
+
+        Parameters
+        ----------
+        grid : Grid | str
+            The grid, or its size as in ``"8x8"``.
+        curve : str, default "row-major"
+            A space-filling curve, as in ``plan --curve``.
+        **options
+            As those of :class:`Machine`.
+
+        Returns
+        -------
+        Machine
+            The machine.
+
+        Raises
+        ------
+        InputError
+            If the curve is not defined on the grid.
+
+        Examples
+        --------
+        >>> Machine.on("2x2", curve="snake").all.number
+        values of 'number' on processors
+        """
+        size = grid_from_text(grid) if isinstance(grid, str) else grid
+        return cls(*cells(curve, size), size, **options)
 
     @property
-    def nodes(self) -> int:
-        """The number of nodes."""
-        return len(self._host)
+    def count(self) -> int:
+        """The number of processors, which everybody knows."""
+        return len(hosts_of(self.processors))
 
-    def register(self, fill: Any, dtype: Any = np.int32, *, words: int = 1) -> Array:
-        """Return a new register of every node: ``fill`` is its value, or an array of them; counted as memory.
+    @property
+    def all(self) -> Selection:
+        """All processors."""
+        return self.processors.all
 
-        Raises :class:`InfeasibleError` if a processor would hold more words than it has.
+    def nodes(self, host: npt.ArrayLike, name: str) -> Nodes:
+        """Return nodes that are hosted by the processors ``host`` names; several nodes of a processor share its memory.
+
+        Parameters
+        ----------
+        host : array of int32
+            The processor of every node.
+        name : str
+            What the nodes are called in errors, and where the answer lists what was given.
+
+        Returns
+        -------
+        Nodes
+            The nodes: they have registers of their own.
+
+        Raises
+        ------
+        InputError
+            If there is no such processor.
+
+        Examples
+        --------
+        >>> two_each = Machine.on("2x1").nodes([0, 0, 1, 1], "tasks")
+        >>> two_each.all.processor
+        values of 'processor' on tasks
         """
-        self.keep(words)
-        shape = (self.nodes,) if words == 1 else (self.nodes, words)
-        array = np.empty(shape, dtype)
-        array[:] = fill
-        return array
+        hosts = np.ascontiguousarray(host, np.int32)
+        wrong = np.flatnonzero((hosts < 0) | (hosts >= len(hosts_of(self.processors))))
+        if len(wrong):
+            k = int(wrong[0])
+            raise InputError("is no processor", place=f"{name}[{k}]", value=int(hosts[k]))
+        return Nodes(self, hosts, name)
 
-    def carry(self, words: int) -> None:
-        """Count ``words`` more words held on every processor from now on, through all phases (fewer, if negative)."""
-        self._carried += words
-        self._registers += words
-        self._hold(self._registers)
+    def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
+        """Return a new register of every processor.
 
-    def keep(self, words: int) -> None:
-        """Count ``words`` more words held for every node (fewer, if negative)."""
-        self._registers += words * self._share
-        self._hold(self._registers)
+        Parameters
+        ----------
+        fill : number
+            What every element is at first.
+        dtype, width
+            The type of a number, and how many an element has; 8 bytes are a word.
+        name : str
+            What errors call it.
 
-    def _hold(self, words: int) -> None:
-        self.words_held = max(self.words_held, words)
-        if words > self.words_limit:
-            raise InfeasibleError(
-                "memory of a processor", demand=words, limit=self.words_limit, cure="give more --words"
+        Returns
+        -------
+        Register
+            The register.
+
+        Raises
+        ------
+        InfeasibleError
+            If a processor would hold more words than it has.
+
+        Examples
+        --------
+        >>> Machine.on("2x1", words=1).register(0, name="sum")
+        register 'sum' of the processors
+        """
+        return self.processors.register(fill, dtype, width=width, name=name)
+
+    def load(self, name: str, values: npt.ArrayLike, nodes: Nodes | None = None) -> Register:
+        """Return a register that holds ``values[k]`` at node k: the input of a program, listed as given.
+
+        Parameters
+        ----------
+        name : str
+            What errors and the answer call it.
+        values : array, shape (n,) or (n, width)
+            One value, or a row, per node.
+        nodes : Nodes, optional
+            The nodes (default: the processors).
+
+        Returns
+        -------
+        Register
+            The register.
+
+        Raises
+        ------
+        InputError
+            If there is not one value per node, or if values come from a register.
+        InfeasibleError
+            If a processor would hold more words than it has.
+
+        Examples
+        --------
+        >>> machine = Machine.on("2x1")
+        >>> _ = machine.load("value", [3, 4])
+        >>> machine.figures()["given"]
+        {'value': 1.0}
+        """
+        space = self.processors if nodes is None else nodes
+        data = np.array(values)
+        if data.ndim not in {1, 2} or len(data) != len(hosts_of(space)):
+            raise InputError(
+                "does not have one value per node", place=name, value=f"shape {data.shape}",
+                allowed=f"shape ({len(hosts_of(space))},) or ({len(hosts_of(space))}, width)",
+            )  # fmt: skip
+        register = Register(space, data, name)
+        self.given[name] = self.given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
+        return register
+
+    def send(self, to: Values, *payload: Values) -> tuple[Selection, tuple[Values, ...]]:
+        """Send one message from every node that holds an address in ``to``, all at once.
+
+        Parameters
+        ----------
+        to : Values
+            The number of the node that each message goes to.
+        *payload : Values
+            What the messages carry, of the same nodes. A message without payload is a signal of one word.
+
+        Returns
+        -------
+        receivers : Selection
+            The nodes that got a message.
+        received : tuple of Values
+            What they got.
+
+        Raises
+        ------
+        MachineError
+            If a node is addressed that does not exist, or two messages go to one node: send them in two rounds.
+        InfeasibleError
+            If a message is too long, or if a processor sends or receives more than 8 at once.
+        NoPlanError
+            If the time limit of the search passes.
+
+        Examples
+        --------
+        >>> machine = Machine.on("3x1")
+        >>> receivers, _ = machine.send(2 - machine.all.number)
+        >>> machine.cost()["energy_hops"]
+        4
+        """
+        nodes = nodes_of(to)
+        space = space_of(nodes)
+        sender, receiver = numbers_of(nodes), self._addresses(to)
+        held = [as_values(values, nodes) for values in payload]
+        receivers = Selection(space, receiver, None, None)
+        if len(sender):
+            words = self._words(sum(map(bytes_each, held)))
+            self._network.deliver(sender, receiver, hosts_of(space), words)
+        return receivers, tuple(received(values, receivers) for values in held)
+
+    def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
+        """Let every node send ``held`` to the node in ``target`` once it has got ``awaited`` messages: a wave.
+
+        What arrives is put before what the receiver holds, by ``operator``. A node whose target is negative sends
+        nothing.
+
+        Parameters
+        ----------
+        held : Register
+            The values; at the end every node has combined all that came to it.
+        target : Register
+            The node to send to.
+        awaited : Register
+            How many messages come.
+        operator : Operator
+            How values are combined.
+
+        Raises
+        ------
+        MachineError
+            If a node waits for a message that does not come, or for too few.
+
+        Examples
+        --------
+        >>> from shorthaul.spatial.computer.operators import operator_named
+        >>> machine = Machine.on("3x1")
+        >>> held, target = machine.load("value", [1, 2, 3]), machine.load("target", [-1, 0, 1])
+        >>> machine.converge(held, target, machine.load("awaited", [1, 1, 0]), operator_named("sum"))
+        >>> machine.collect(held).tolist()
+        [6, 5, 3]
+        """
+        self._wave(held, turns_by_parent(target, awaited), operator)
+
+    def flood(self, held: Register, kids: Sequence[Register], operator: Operator) -> None:
+        """Let every node, once it has got a message, send ``held`` to the nodes in ``kids``: a wave.
+
+        What arrives is put before what the receiver holds. A node that is in no other's ``kids`` begins; negative
+        entries are none.
+
+        Parameters
+        ----------
+        held : Register
+            The values.
+        kids : sequence of Register
+            The nodes to send to.
+        operator : Operator
+            How values are combined.
+
+        Raises
+        ------
+        MachineError
+            If a node would get two messages.
+
+        Examples
+        --------
+        >>> from shorthaul.spatial.computer.operators import operator_named
+        >>> machine = Machine.on("3x1")
+        >>> held, following = machine.load("value", [1, 2, 3]), machine.load("following", [1, 2, -1])
+        >>> machine.flood(held, [following], operator_named("sum"))
+        >>> machine.collect(held).tolist()
+        [1, 3, 6]
+        """
+        self._wave(held, turns_by_children(kids), operator)
+
+    def _wave(self, held: Register, turns: Turns, operator: Operator) -> None:
+        self._expect_running()
+        words = self._words(bytes_each(held))
+        self._network.rounds += turns.height
+        if len(turns.sender):
+            self._network.deliver(turns.sender, turns.receiver, hosts_of(space_of(held)), words, wave=True)
+        turns.fold(held, operator)
+
+    def _addresses(self, to: Values) -> Index:
+        self._expect_running()
+        numbers, space = contents(to), space_of(nodes_of(to))
+        if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
+            raise MachineError("is no number of a node", place="send", value=numbers.dtype)
+        numbers = np.ascontiguousarray(np.clip(numbers, -1, 2**31 - 1), np.int32)
+        wrong = first_wrong(numbers, *space.fresh())
+        if wrong >= 0:
+            sender, number = int(numbers_of(nodes_of(to))[wrong]), int(contents(to)[wrong])
+            if not 0 <= number < len(hosts_of(space)):
+                raise MachineError(
+                    f"{space.place(sender)} sends a message off the grid", place="send", value=number,
+                    allowed=f"0 to {len(hosts_of(space)) - 1}",
+                )  # fmt: skip
+            raise MachineError(
+                f"two messages go to {space.place(number)}", place="send", cure="send them in rounds of their own"
             )
+        return numbers
 
-    def send(self, sender: Index, receiver: Index, *payload: Array, in_order: bool = False) -> None:
-        """Send one message from node ``sender[i]`` to node ``receiver[i]``, all at once.
-
-        ``payload`` are the arrays sent, element i with message i: the caller stores them at the receivers. With
-        ``in_order`` the messages are not simultaneous: each is sent after those before it have arrived (a wave).
-        Raises :class:`InfeasibleError` if a message is too long, or if a processor sends or receives more than
-        :data:`MOST_MESSAGES` at once; :class:`NoPlanError` when the search that the program is a part of has to end.
-        """
-        if len(sender) == 0:
-            return
-        expect_time(self._search)
-        self.rounds += 1
-        words = sum(1 if array.ndim == 1 else array.shape[1] for array in payload)
+    def _words(self, size: int) -> int:
+        words = max(1, -(-size // WORD_BYTES))
         if words > self.message_words_limit:
             raise InfeasibleError("words of a message", demand=words, limit=self.message_words_limit)
-        deliver(self._traffic, sender, receiver, self._host, in_order)
-        if self.count_links:
-            self._count(sender, receiver, words, in_order=in_order)
-        if self._listener is not None:
-            self._tell(self._listener, sender, receiver, in_order=in_order)
+        return words
 
-    def _count(self, sender: Index, receiver: Index, words: int, *, in_order: bool) -> None:
-        add_node_routes(self._routes, sender, receiver, self._host)
-        most = count_ports(self._traffic, sender, receiver, self._host)
-        if in_order:  # a wave reaches a processor message by message
-            self._hold(self._registers + words)
-            return
-        if most > MOST_MESSAGES:
-            raise InfeasibleError("messages of a processor in one round", demand=most, limit=MOST_MESSAGES)
-        self._hold(self._registers + words * most)
+    def hold(self, size: int) -> None:
+        """Count bytes that every processor holds from now on; fewer, if negative."""
+        held = self._bytes + size
+        if size > 0:
+            self._expect_running()
+            if held > self.words_limit * WORD_BYTES:
+                raise InfeasibleError(
+                    "memory of a processor", demand=-(-held // WORD_BYTES), limit=self.words_limit,
+                    cure="give more words, or keep fewer registers and values",
+                )  # fmt: skip
+            self._most_bytes = max(self._most_bytes, held)
+        self._bytes = held
 
-    def _tell(self, listener: Listener, sender: Index, receiver: Index, *, in_order: bool) -> None:
-        a, b = self._host[sender], self._host[receiver]
-        away = a != b
-        if not in_order:
-            listener.round(a[away], b[away])
-            return
-        for i in np.flatnonzero(away).tolist():
-            expect_time(self._search)
-            listener.round(a[i : i + 1], b[i : i + 1])
+    def look(self) -> None:
+        """Count a question of the host program whether any node is left."""
+        self.looks += 1
+
+    def _expect_running(self) -> None:
+        if self._ended:
+            raise MachineError("the program has ended", place="collect", cure="collect results at the end")
+
+    def emit(self, register: Register) -> Output:
+        """Write a result out of the machine; the host may read it when the program has ended.
+
+        Parameters
+        ----------
+        register : Register
+            A result; it may be dropped then.
+
+        Returns
+        -------
+        Output
+            What :meth:`collect` takes.
+        """
+        self._expect_running()
+        return Output(contents(register).copy())
+
+    def collect(self, result: Register | Output) -> Array:
+        """End the program, and return what all nodes hold.
+
+        Parameters
+        ----------
+        result : Register | Output
+            A register, or what was written out before.
+
+        Returns
+        -------
+        array
+            One value, or a row, per node, for the host to read.
+
+        Examples
+        --------
+        >>> machine = Machine.on("2x1")
+        >>> machine.collect(machine.register(7)).tolist()
+        [7, 7]
+        """
+        self._ended = True
+        return (result._data if isinstance(result, Output) else contents(result)).copy()
 
     def link_loads(self) -> Index:
-        """Return the load of every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
-        loads = self._links.copy()
-        sum_routes(self.grid.width, self.grid.height, loads)
-        return loads.reshape(4, self.grid.height, self.grid.width)
+        """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
+        return self._network.link_loads()
 
     def cost(self) -> Cost:
-        """Return energy, depth, critical-path distance and, if counted, the largest link load."""
-        amounts = {
-            "energy_hops": self._traffic.hops,
-            "depth": int(self._clock.max(initial=0)),
-            "distance_hops": int(self._far.max(initial=0)),
-        }
-        if self.count_links:
-            amounts["link_load"] = int(self.link_loads().max(initial=0))
-        return Cost(**amounts)
+        """Return energy, depth, critical-path distance and, if counted, the largest link load.
 
-    def figures(self) -> dict[str, float]:
-        """Return what else was counted: messages, rounds, longest message, words held, messages per processor, cycles.
-
-        ``cycles`` is the wafer-scale clock of Luczynski et al.: the larger of contention and energy / links + longest
-        chain in hops, plus 2 t_r + 1 cycles for each link of the longest chain of messages.
+        Returns
+        -------
+        Cost
+            ``energy_hops``, ``depth``, ``distance_hops`` and ``link_load``.
         """
-        contention = int(self._ports.max(initial=0))
-        spread = self._traffic.hops / max(1, self.grid.links) + int(self._far.max(initial=0))
-        counted = {"words_per_processor": self.words_held, "messages_per_processor": contention}
+        return self._network.cost()
+
+    def figures(self) -> dict[str, Any]:
+        """Return what else was counted.
+
+        ``cycles`` is when the last word has arrived: 2 cycles from a processor to its router and back, one per link, as
+        many for the words of a message as it has, and what a message waits where links are taken. ``given`` names
+        what was loaded, in words per node; ``looks`` is how often the host asked whether any node is left.
+
+        Returns
+        -------
+        dict
+            Messages, rounds, longest message, words and messages per processor, cycles, looks and what was given.
+
+        Examples
+        --------
+        >>> machine = Machine.on("2x1")
+        >>> _ = machine.send(1 - machine.all.number)
+        >>> machine.figures()["cycles"]
+        6
+        """
         return {
-            "messages": self._traffic.messages,
-            "rounds": self.rounds,
-            "longest_message_hops": self._traffic.longest,
-            **(counted if self.count_links else {}),
-            "cycles": max(contention, spread) + (2 * ROUTER_CYCLES + 1) * int(self._clock.max(initial=0)),
+            **self._network.figures(),
+            "words_per_processor": -(-self._most_bytes // WORD_BYTES),
+            "looks": self.looks,
+            "given": dict(self.given),
         }

@@ -124,24 +124,6 @@ def _add_routes(routes: Routes, source: cython.const_int[::1], target: cython.co
             _add_route(routes, source[i], target[i])
 
 
-def add_node_routes(
-    routes: Routes, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
-) -> None:
-    """Add the messages sender[i] -> receiver[i] between nodes, which ``host`` places on processors."""
-    with cython.nogil:
-        _add_node_routes(routes, sender, receiver, host)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _add_node_routes(
-    routes: Routes, sender: cython.const_int[::1], receiver: cython.const_int[::1], host: cython.const_int[::1]
-) -> cython.void:
-    for i in range(sender.shape[0]):
-        _add_route(routes, host[sender[i]], host[receiver[i]])
-
-
 def sum_routes(width: cython.Py_ssize_t, height: cython.Py_ssize_t, changes: cython.int[:, ::1]) -> int:
     """Turn load changes into loads, in place, and return the largest."""
     with cython.nogil:

@@ -18,6 +18,7 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
+from shorthaul.spatial.algorithms.stored import stored_nodes
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
@@ -29,9 +30,9 @@ from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs.inputs import TABLES, TREES, Pairs, Workload
 from shorthaul.spatial.verbs.planning import KIND, place_on_machine
 from shorthaul.spatial.verbs.treefix import (
-    best_method,
-    cycles_by_method,
-    machine,
+    Run,
+    fastest,
+    machine_for,
     replayed,
     run_figures,
     run_treefix,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 Index = npt.NDArray[np.int32]
 
 #: Words of the longest message; the machine refuses longer ones.
-MESSAGE_WORDS = 4
+MESSAGE_WORDS = 2
 
 
 @verb(
@@ -84,19 +85,24 @@ def lca(
     tree, options, search, source = asked(workload, TREES, LcaOptions, keywords)
     pairs = _queries(queries, tree, options, search)
     stored = place_on_machine(tree, options, search)
-    method = options.method
-    if method == "auto":
-        method = best_method(cycles_by_method(stored, ("up", "down"), options, search))
-    computer, replay = machine(stored, options, search, message_words=MESSAGE_WORDS)
-    fix = partial(run_treefix, operator=OPERATORS["sum"], method=method, seed=search.seed)
-    found = lowest_common_ancestors(
-        computer, stored, stored.position[pairs],
-        up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
-    )  # fmt: skip
+    virtual = stored.virtual()
+    expect_time(search)
+
+    def run(method: str) -> Run:
+        machine, replay = machine_for(stored, options, search, message_words=MESSAGE_WORDS)
+        tree_nodes = stored_nodes(machine, virtual, paths=method == "heavy-path")
+        fix = partial(run_treefix, machine, tree_nodes, operator=OPERATORS["sum"], method=method, seed=search.seed)
+        answers = lowest_common_ancestors(
+            machine, tree_nodes, stored.position[pairs],
+            up=partial(fix, direction="up"), down=partial(fix, direction="down"), barriers=options.barriers,
+        )  # fmt: skip
+        return machine, replay, answers
+
+    method, (machine, replay, found), cycles = fastest(options.method, run, search)
     expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
-    report = replayed(check_lca(tree, pairs, answers), computer, replay)
-    cost = computer.cost()
+    report = replayed(check_lca(tree, pairs, answers), machine, replay)
+    cost = machine.cost()
     expect_time(search)
     return Result(
         KIND,
@@ -105,8 +111,14 @@ def lca(
         check=report,
         plan=VertexTable({"queries": pairs, "ancestor": answers}),
         provenance=provenance("spatial lca", options=options, source=source, search=search),
-        extra=run_figures(tree.n, stored, computer, method, {"queries": len(pairs), "barriers": options.barriers}),
-        figures=run_views(computer, f"{len(pairs)} lowest common ancestors"),
+        extra=run_figures(
+            tree.n,
+            stored,
+            machine,
+            method,
+            {"queries": len(pairs), "barriers": options.barriers, **({"cycles_by_method": cycles} if cycles else {})},
+        ),
+        figures=run_views(machine, f"{len(pairs)} lowest common ancestors"),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -24,13 +24,14 @@ from shorthaul.spatial import tuning, views
 from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergecast
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
+from shorthaul.spatial.algorithms.stored import TreeNodes, neutral, stored_nodes, to_vertices
 from shorthaul.spatial.check.replay import Replay, check_treefix, first_overflow
-from shorthaul.spatial.computer.machine import SpatialComputer
+from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import Operator, operator_named
+from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
@@ -46,46 +47,49 @@ Values = npt.NDArray[Any]
 REPLAYED = 2**16
 
 
-def machine(
+Run = tuple[Machine, Replay | None, Values]
+
+
+def machine_for(
     stored: StoredTree, options: MachineOptions, search: Search, *, message_words: int | None = None
-) -> tuple[SpatialComputer, Replay | None]:
-    """Return the spatial computer for a stored tree, and the checker that listens to it (small trees only)."""
+) -> tuple[Machine, Replay | None]:
+    """Return the machine for a stored tree, and the checker that listens to it (small trees only)."""
     replay = Replay(stored.x, stored.y, stored.grid, links=options.count_links) if stored.n <= REPLAYED else None
-    computer = SpatialComputer(
+    machine = Machine(
         stored.x, stored.y, stored.grid,
         words=options.words, message_words=message_words, count_links=options.count_links, listener=replay,
         search=search,
     )  # fmt: skip
-    return computer, replay
+    return machine, replay
 
 
-def replayed(report: CheckReport, computer: SpatialComputer, replay: Replay | None) -> CheckReport:
+def replayed(report: CheckReport, machine: Machine, replay: Replay | None) -> CheckReport:
     """Return ``report`` with the message log's recount: a rule ``wrong-cost`` if it differs."""
-    cost = computer.cost()
+    cost = machine.cost()
     details = {"messages_replayed": replay is not None}
     if replay is None or dict(replay.cost()) == dict(cost):
         return dataclasses.replace(report, cost=cost, details=details)
-    wrong = Violation("wrong-cost", "messages", f"the replay counts {replay.cost()}, the computer {cost}")
+    wrong = Violation("wrong-cost", "messages", f"the replay counts {replay.cost()}, the machine {cost}")
     return dataclasses.replace(report, violations=(*report.violations, wrong), cost=replay.cost(), details=details)
 
 
 def run_treefix(
-    computer: SpatialComputer,
-    tree: VirtualTree,
-    values: Values,
+    machine: Machine,
+    tree: TreeNodes,
+    values: Register,
     operator: Operator,
     *,
     direction: str,
     method: str,
     kind: str = "local-maximum",
     seed: int = 0,
-) -> Values:
+) -> Register:
     """Return the treefix sums of ``values`` (by processor) over the virtual tree, by processor.
 
-    Bottom-up sums need a commutative operator, top-down ones any associative operator.
+    Bottom-up sums need a commutative operator, top-down ones any associative operator. ``heavy-path`` needs the paths
+    stored with the tree.
     """
     up = direction == "up"
-    n = len(values)
     if up and not operator.commutative:
         raise InputError(
             "is not commutative, which sums over subtrees need",
@@ -93,49 +97,44 @@ def run_treefix(
             value=operator.name,
             cure="use --direction down, or another operator",
         )
+    held = tree.of_vertices(values, neutral(operator, values.dtype))
     match method:
         case "convergecast":
-            return (convergecast if up else broadcast_down)(computer, tree, values, operator)[:n]
+            found = (convergecast if up else broadcast_down)(machine, tree, held, operator)
         case "heavy-path":
-            return (scan_up if up else scan_down)(computer, tree, values, operator)[:n]
-    state = prepare(computer, tree, values, operator, up=up)
-    contract(computer, state, operator, coins(kind, seed), up=up)
-    sums = expand_up(computer, state, operator) if up else expand_down(computer, state, tree, operator)
-    return sums[:n]
+            found = (scan_up if up else scan_down)(machine, tree, held, operator)
+        case _:
+            state = prepare(tree, held, operator, up=up)
+            contract(machine, state, coins(kind, seed))
+            found = (expand_up if up else expand_down)(machine, state)
+    return to_vertices(machine, found)
 
 
-def cycles_by_method(
-    stored: StoredTree, directions: Sequence[str], options: MachineOptions, search: Search, *, words: int = 1
-) -> dict[str, float]:
-    """Return the wafer-scale cycles of each method, run on the tree in these directions with values of ``words`` words.
+def fastest(method: str, run: Callable[[str], Run], search: Search) -> tuple[str, Run, dict[str, int]]:
+    """Return the method, its run, and the cycles of every method if ``auto`` tried several.
 
     A method that needs more memory than a processor has is left out, and so is one for which no time is left.
     """
-    tree, found = stored.virtual(), {}
-    trial = Operator("trial", np.maximum, np.zeros(words, np.int64) if words > 1 else np.int64(0), words=words)
-    values = np.zeros(stored.n if words == 1 else (stored.n, words), np.int64)
-    for method in METHODS[1:]:
-        began, cycles = time.monotonic(), 0.0
+    if method != METHODS[0]:
+        return method, run(method), {}
+    found: dict[str, int] = {}
+    best: tuple[str, Run] | None = None
+    for one in METHODS[1:]:
+        began = time.monotonic()
         try:
-            for direction in directions:
-                computer = SpatialComputer(
-                    stored.x, stored.y, stored.grid,
-                    words=options.words, count_links=options.count_links, search=search,
-                )  # fmt: skip
-                operator = operator_named("sum") if words == 1 else trial
-                run_treefix(computer, tree, values, operator, direction=direction, method=method)
-                cycles += computer.figures()["cycles"]
+            done = run(one)
         except InfeasibleError:
+            if one == METHODS[-1] and best is None:
+                raise
             continue
-        found[method] = cycles
+        found[one] = done[0].figures()["cycles"]
+        if found[one] == min(found.values()) and (best is None or found[one] < found[best[0]]):
+            best = (one, done)
+        del done
         if search.remaining_s() < tuning.TRIALS * (time.monotonic() - began):
             break
-    return found
-
-
-def best_method(cycles: dict[str, float]) -> str:
-    """Return the method of the fewest cycles; the wave, which needs the least memory, if there is none."""
-    return min(cycles, key=cycles.__getitem__, default=METHODS[2])
+    assert best is not None
+    return *best, found
 
 
 @verb(
@@ -182,25 +181,28 @@ def treefix(
     stored = place_on_machine(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
-    cycles: dict[str, float] = {}
-    if options.method == "auto":
-        cycles = cycles_by_method(stored, (options.direction,), options, search, words=chosen.words)
-    method = best_method(cycles) if options.method == "auto" else options.method
-    computer, replay = machine(stored, options, search)
     held = np.empty_like(given)
     held[stored.position] = given
-    with np.errstate(invalid="ignore"):  # infinities that cancel give no number
+
+    def run(method: str) -> Run:
+        machine, replay = machine_for(stored, options, search)
+        tree = stored_nodes(machine, virtual, paths=method == "heavy-path")
         sums = run_treefix(
-            computer, virtual, held, chosen,
+            machine, tree, machine.load("values", held), chosen,
             direction=options.direction, method=method, kind=options.coins, seed=search.seed,
-        )[stored.position]  # fmt: skip
+        )  # fmt: skip
+        return machine, replay, machine.collect(sums)
+
+    with np.errstate(invalid="ignore"):  # infinities that cancel give no number
+        method, (machine, replay, found), cycles = fastest(options.method, run, search)
+    sums = found[stored.position]
     expect_time(search)
     report = CheckReport(remarks=("the operator is not built in: only the messages were replayed",))
     if operator is None:
         columns = (given.reshape(tree.n, -1), sums.reshape(tree.n, -1))
         report = check_treefix(tree, columns[0], options.op, options.direction, columns[1])
-    report = replayed(report, computer, replay)
-    cost = computer.cost()
+    report = replayed(report, machine, replay)
+    cost = machine.cost()
     bound = treefix_bound(stored, options.direction)
     expect_time(search)
     return Result(
@@ -211,8 +213,8 @@ def treefix(
         check=report,
         plan=VertexTable({"parent": tree.parent, "value": sums}),
         provenance=provenance("spatial treefix", options=options, source=source, search=search),
-        extra=run_figures(tree.n, stored, computer, method, {"cycles_by_method": cycles} if cycles else {}),
-        figures=run_views(computer, f"treefix {options.direction} by {method}"),
+        extra=run_figures(tree.n, stored, machine, method, {"cycles_by_method": cycles} if cycles else {}),
+        figures=run_views(machine, f"treefix {options.direction} by {method}"),
     )
 
 
@@ -263,23 +265,21 @@ def treefix_bound(stored: StoredTree, direction: str) -> Bound:
     return Bound("energy_hops", edges, "messages", proof, {"distance_hops": farthest})
 
 
-def run_figures(
-    n: int, stored: StoredTree, computer: SpatialComputer, method: str, more: Mapping[str, object]
-) -> RunExtra:
+def run_figures(n: int, stored: StoredTree, machine: Machine, method: str, more: Mapping[str, object]) -> RunExtra:
     """Return what a run adds to its result document."""
-    energy = computer.cost()["energy_hops"]
+    energy = machine.cost()["energy_hops"]
     grid = [stored.grid.width, stored.grid.height]
     figures = {
         "vertices": n,
         "grid": grid,
         "method": method,
         "energy_per_vertex": energy / n,
-        **computer.figures(),
+        **machine.figures(),
         **more,
     }
     return cast("RunExtra", figures)
 
 
-def run_views(computer: SpatialComputer, what: str) -> tuple[Figure, ...]:
+def run_views(machine: Machine, what: str) -> tuple[Figure, ...]:
     """Return the link-load heat map of a run, where links were counted."""
-    return (views.load_map(computer.link_loads(), f"Link load: {what}"),) if computer.count_links else ()
+    return (views.load_map(machine.link_loads(), f"Link load: {what}"),) if machine.count_links else ()

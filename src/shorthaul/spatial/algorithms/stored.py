@@ -1,0 +1,94 @@
+"""The virtual tree as its nodes know it: parent, slot and children, stored with the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.registers import Nodes, Register
+from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.tree_kernels import depths, heavy_children, ranks_and_layers, sorted_by, subtree_sizes
+
+Index = npt.NDArray[np.int32]
+NONE = np.int32(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class HeavyPaths:
+    """The heavy paths, stored with a tree: each node's rank on its path, layer, and heavy child (-1: none)."""
+
+    rank: Register
+    layer: Register
+    heavy: Register
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNodes:
+    """What the nodes of a tree know: their ``parent``, which child of it they are, and their ``kids`` (-1: none).
+
+    Where ``slot`` is None, nobody has more than one child.
+    """
+
+    nodes: Nodes
+    parent: Register
+    slot: Register | None
+    kids: tuple[Register, ...]
+    paths: HeavyPaths | None = None
+
+    def of_vertices(self, held: Register, fill: object = 0) -> Register:
+        """Return a register of the nodes with what the vertices hold; added nodes hold ``fill``.
+
+        The first nodes are the vertices, each on its own processor.
+        """
+        everybody = self.nodes.all
+        vertices = everybody.where(self.nodes.all.number == everybody.processor)
+        value = held[vertices.processor]
+        register = self.nodes.register(fill, value.dtype, width=value.width, name="value")
+        register[vertices] = value
+        return register
+
+
+def stored_nodes(machine: Machine, tree: VirtualTree, *, paths: bool = False) -> TreeNodes:
+    """Return the nodes of the virtual tree on a machine, with its heavy paths if wanted; what they know is given."""
+    nodes = machine.nodes(tree.host, "nodes of the virtual tree")
+    kids = np.full((3, tree.nodes), NONE, np.int32)
+    inner = np.flatnonzero(tree.parent >= 0).astype(np.int32)
+    kids[tree.slot[inner], tree.parent[inner]] = inner
+    return TreeNodes(
+        nodes,
+        machine.load("virtual tree: parent", tree.parent, nodes),
+        machine.load("virtual tree: slot", tree.slot.astype(np.int8), nodes),
+        tuple(machine.load("virtual tree: children", kid, nodes) for kid in kids),
+        _heavy_paths(machine, nodes, tree) if paths else None,
+    )
+
+
+def _heavy_paths(machine: Machine, nodes: Nodes, tree: VirtualTree) -> HeavyPaths:
+    """Return the heavy-path decomposition of the virtual tree (Baumann et al., Section VI-A)."""
+    depth, _ = depths(tree.parent)
+    order = sorted_by(depth, int(depth.max()))
+    heavy = heavy_children(tree.parent, subtree_sizes(tree.parent, order))
+    rank, layer = ranks_and_layers(tree.parent, order, heavy)
+    return HeavyPaths(
+        machine.load("heavy paths: rank", rank, nodes),
+        machine.load("heavy paths: layer", layer.astype(np.int8), nodes),
+        machine.load("heavy paths: heavy child", heavy, nodes),
+    )
+
+
+def to_vertices(machine: Machine, held: Register) -> Register:
+    """Return a register of the processors with what the first nodes, the vertices, hold."""
+    value = held[machine.all.number]
+    register = machine.register(0, value.dtype, width=value.width, name="result")
+    register[machine.all] = value
+    return register
+
+
+def neutral(operator: Operator, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return the operator's identity as a number of type ``kind``."""
+    return np.asarray(operator.identity).astype(kind) if operator.words == 1 else np.asarray(operator.identity)

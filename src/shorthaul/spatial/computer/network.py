@@ -1,0 +1,120 @@
+"""The network between the processors: delivers messages and counts what they cost."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Cost
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.search import Search
+from shorthaul.spatial.computer.machine_kernels import Messages, Traffic, arrive, travel, travel_in_order
+from shorthaul.spatial.deadline import expect_time
+from shorthaul.spatial.model import Grid
+
+Index = npt.NDArray[np.int32]
+Array = npt.NDArray[Any]
+
+#: Messages that a processor may send, and receive, in one round.
+MOST_MESSAGES = 8
+#: Hops between two looks at the clock: some tenths of a second.
+_HOPS_AT_ONCE = 2**24
+
+
+class Listener(Protocol):
+    """Hears every round of messages (processors), for instance to replay them."""
+
+    def round(self, sender: Index, receiver: Index, words: int) -> None:
+        """Take one round: messages sender[i] -> receiver[i] of so many words each, all sent at once."""
+
+
+class Output:
+    """A result that has left the machine; :meth:`Machine.collect` reads it when the program has ended."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, data: Array) -> None:
+        self._data = data
+
+
+class Network:
+    """Processors at (x, y) of a grid, each on a cell of its own, and the links between these.
+
+    A message goes along its row, then along its column, word by word; a link carries one word in one direction per
+    cycle, and so do the ways between a processor and its router.
+    """
+
+    def __init__(
+        self, x: Index, y: Index, grid: Grid, *, count_links: bool, listener: Listener | None, search: Search | None
+    ) -> None:
+        _expect_cells(x, y, grid)
+        self.grid = grid
+        self.count_links = count_links
+        self.rounds = 0
+        self._traffic = Traffic(x, y, grid.width, grid.cells, count_links)
+        self._listener = listener
+        self._search = search
+
+    def deliver(self, sender: Index, receiver: Index, host: Index, words: int, *, wave: bool = False) -> None:
+        """Send a message of so many words from every node ``sender[i]`` to ``receiver[i]``, placed by ``host``.
+
+        All at once, or as a ``wave``: each after those before it have arrived, whose rounds the caller counts. Raises
+        :class:`InfeasibleError` if a processor sends or receives more than :data:`MOST_MESSAGES` at once, and
+        :class:`NoPlanError` once the search has to end.
+        """
+        messages = Messages(sender, receiver, host, words)
+        self.rounds += not wave
+        at = 0
+        while at < len(sender):
+            expect_time(self._search)
+            at = (travel_in_order if wave else travel)(self._traffic, messages, at, _HOPS_AT_ONCE)
+        most = 0 if wave else arrive(self._traffic, messages)
+        if most > MOST_MESSAGES:
+            raise InfeasibleError("messages of a processor in one round", demand=most, limit=MOST_MESSAGES)
+        if self._listener is not None:
+            a, b = host[sender], host[receiver]
+            a, b = a[a != b], b[a != b]
+            for i in range(len(a) if wave else 1):
+                part = slice(i, i + 1) if wave else slice(None)
+                self._listener.round(a[part], b[part], words)
+                expect_time(self._search)
+
+    def link_loads(self) -> Index:
+        """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
+        loads = self._traffic.loads()[:, :4]
+        return np.ascontiguousarray(loads.reshape(self.grid.height, self.grid.width, 4).transpose(2, 0, 1))
+
+    def cost(self) -> Cost:
+        """Return energy, depth, critical-path distance and, if counted, the largest link load."""
+        depth, distance, _ = self._traffic.chains()
+        amounts = {"energy_hops": self._traffic.hops, "depth": depth, "distance_hops": distance}
+        if self.count_links:
+            amounts["link_load"] = int(self._traffic.loads()[:, :4].max(initial=0))
+        return Cost(**amounts)
+
+    def figures(self) -> dict[str, Any]:
+        """Return messages, rounds, longest message, messages per processor and cycles."""
+        return {
+            "messages": self._traffic.messages,
+            "rounds": self.rounds,
+            "longest_message_hops": self._traffic.longest,
+            **({"messages_per_processor": self._traffic.busiest()} if self.count_links else {}),
+            "cycles": self._traffic.chains()[2],
+        }
+
+
+def _expect_cells(x: Index, y: Index, grid: Grid) -> None:
+    if x.ndim != 1 or x.shape != y.shape:
+        raise InputError("are not one cell per processor", place="x, y", value=f"shapes {x.shape} and {y.shape}")
+    outside = np.flatnonzero((x < 0) | (y < 0) | (x >= grid.width) | (y >= grid.height))
+    if len(outside):
+        p = int(outside[0])
+        raise InputError(f"stands outside the grid {grid}", place=f"processor {p}", value=(int(x[p]), int(y[p])))
+    cell = y.astype(np.int64) * grid.width + x
+    taken = np.zeros(grid.cells, np.bool_)
+    taken[cell] = True
+    if np.count_nonzero(taken) < len(x):
+        p = int(np.flatnonzero(np.bincount(cell)[cell] > 1)[0])
+        raise InputError("shares its cell with another", place=f"processor {p}", value=(int(x[p]), int(y[p])))

@@ -1,0 +1,488 @@
+"""Registers: one element per node, which only the processor that holds it can read and write.
+
+A program names nodes by a :class:`Selection`, made from what the nodes hold themselves. Reading a register there gives
+:class:`Values`; what is computed element by element stays with the nodes that hold it. Everything that exists counts as
+memory until the program lets go of it: registers, values, and a byte for being in a selection.
+"""
+
+from __future__ import annotations
+
+from types import NotImplementedType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from shorthaul.core.errors import InputError
+
+if TYPE_CHECKING:
+    from shorthaul.spatial.computer.operators import Operator
+
+Index = npt.NDArray[np.int32]
+Array = npt.NDArray[Any]
+
+_NUMBERS = "biuf"
+#: Rows on which a program's own function is tried alone.
+_TRIED = 3
+
+
+class MachineError(InputError):
+    """A program did what no processor can do: the message names the processor and the register."""
+
+
+class Memory(Protocol):
+    """Who counts the bytes."""
+
+    def hold(self, size: int) -> None:
+        """Count bytes of every processor; fewer, if negative."""
+
+    def look(self) -> None:
+        """Count a question of the host program."""
+
+
+class Nodes:
+    """Nodes that processors host; each has its own element of every register made for them."""
+
+    __slots__ = ("_all", "_host", "_memory", "_seen", "_share", "_turn", "name")
+
+    def __init__(self, memory: Memory, host: Index, name: str) -> None:
+        self._memory = memory
+        self._host = host
+        self._share = 1 if name == "processors" else int(np.bincount(host, minlength=1).max(initial=1))
+        self._seen = np.zeros(len(host), np.int32)
+        self._turn = 0
+        self._all: Selection | None = None
+        self.name = name
+
+    @property
+    def all(self) -> Selection:
+        """All nodes."""
+        if self._all is None:
+            self._all = Selection(self, np.arange(len(self._host), dtype=np.int32), None, None)
+        return self._all
+
+    def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
+        """Return a new register of every node, filled with one number, or with ``width`` numbers.
+
+        Raises :class:`MachineError` if ``fill`` differs from node to node (see :meth:`Machine.load`), and
+        :class:`InfeasibleError` if a processor would hold more words than it has.
+        """
+        kind = np.dtype(dtype)
+        if kind.kind not in _NUMBERS:
+            raise MachineError("holds no numbers", place=f"register {name!r}", value=kind, allowed="numbers of a type")
+        given = np.asarray(fill)
+        if isinstance(fill, Register | Values) or given.shape not in {(), (width,)} or width < 1:
+            what = f"the {len(self._host)} {self.name}"
+            raise MachineError(
+                "begins with one value for all", place=f"register {name!r}", value=f"shape {given.shape} for {what}",
+                cure="give what differs from node to node by load(), where it is counted as given",
+            )  # fmt: skip
+        shape = (len(self._host),) if width == 1 else (len(self._host), width)
+        return Register(self, np.full(shape, given, kind), name)
+
+    def place(self, node: int) -> str:
+        """Return how an error calls the processor of a node."""
+        host = int(self._host[node])
+        return f"processor {host}" if self.name == "processors" else f"processor {host} (of {self.name}: {node})"
+
+    def fresh(self) -> tuple[Array, int]:
+        """Return scratch space in which no number has been seen in this turn, and the turn."""
+        self._turn += 1
+        return self._seen, self._turn
+
+
+class Selection:
+    """Nodes that know that they are in it: all, or those of another selection for which something holds."""
+
+    __slots__ = ("_base", "_index", "_positions", "_share", "_space")
+
+    def __init__(self, space: Nodes, index: Index, base: Selection | None, positions: Array | None) -> None:
+        self._share = 0
+        space._memory.hold(space._share)
+        self._share = space._share
+        self._space = space
+        self._index = index
+        self._base = base
+        self._positions = positions
+
+    def __del__(self) -> None:
+        if self._share:
+            self._space._memory.hold(-self._share)
+
+    def __bool__(self) -> bool:
+        """Whether any node is left: what the host program may know, to end a loop. Every question is counted."""
+        self._space._memory.look()
+        return len(self._index) > 0
+
+    def __iter__(self) -> Any:
+        raise MachineError("a selection cannot be listed: a processor does not know who else is in it")
+
+    __len__ = None
+    __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
+
+    @property
+    def number(self) -> Values:
+        """The number of every node, which it knows."""
+        return Values(self, self._index.copy(), "number")
+
+    @property
+    def processor(self) -> Values:
+        """The number of the processor that hosts every node."""
+        return Values(self, _picked(self._space._host, self), "processor")
+
+    def where(self, condition: Values | Register) -> Selection:
+        """Return the nodes whose own value of ``condition`` is true."""
+        held = as_values(condition, self)
+        if held._data.dtype != np.bool_ or held._data.ndim != 1:
+            raise MachineError("is not true or false", place="where", value=held._data.dtype)
+        positions = np.flatnonzero(held._data)
+        index = positions.astype(np.int32) if self is self._space._all else self._index[positions]
+        return Selection(self._space, index, self, positions)
+
+    def __or__(self, other: Selection) -> Selection:
+        """Return the nodes of either."""
+        if other._space is not self._space:
+            raise MachineError(f"{self._space.name} and {other._space.name} cannot be in one selection")
+        if len(other._index) == 0:
+            return self
+        if len(self._index) == 0:
+            return other
+        seen, turn = self._space.fresh()
+        seen[self._index] = turn
+        return Selection(
+            self._space, np.concatenate([self._index, other._index[seen[other._index] != turn]]), None, None
+        )
+
+    def steps_from(self, base: Selection) -> Array | None:
+        """Return the positions of these nodes in ``base``, from which they were chosen; None if they were not."""
+        positions, at = self._positions, self._base
+        while at is not None and positions is not None:
+            if at is base:
+                return positions
+            positions = None if at._positions is None else at._positions[positions]
+            at = at._base
+        return None
+
+
+class _Local(NDArrayOperatorsMixin):
+    """What registers and values have in common: NumPy's element-by-element functions, and no others."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        _name: str
+        _data: Array
+
+        def _overwrite(self, data: Array) -> None: ...
+        def _binary(self, other: Any) -> Values: ...
+        def _unary(self) -> Values: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _binary
+        __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _binary
+        __pow__ = __lshift__ = __rshift__ = _binary
+        __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _binary
+        __neg__ = __invert__ = __abs__ = _unary
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of a number."""
+        return self._data.dtype
+
+    @property
+    def width(self) -> int:
+        """Numbers of an element."""
+        return 1 if self._data.ndim == 1 else self._data.shape[1]
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        out = keywords.pop("out", None)
+        if method != "__call__" or ufunc.signature is not None or getattr(np, ufunc.__name__, None) is not ufunc:
+            name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+            raise _unreadable(self._name, f"{name}() works on the elements of many processors")
+        if set(keywords) - {"dtype", "casting"} or (out is not None and out[0] is not self):
+            raise MachineError("takes no arrays of the host", place=ufunc.__name__, value=[*keywords, "out"])
+        first = next(one for one in inputs if isinstance(one, _Local))
+        nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
+        arrays = _rows([_operand(one, nodes) for one in inputs])
+        try:
+            found = ufunc(*arrays, **keywords)
+            if out is not None:
+                found = found.astype(self._data.dtype, casting="same_kind", copy=False)
+                self._overwrite(found)
+                return self
+        except (TypeError, ValueError) as error:
+            raise MachineError(str(error), place=f"register {self._name!r}") from error
+        if isinstance(found, tuple):
+            raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")
+        return Values(nodes, found, self._name)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Values | NotImplementedType:
+        if function is np.where and len(args) == 3 and not kwargs:
+            first = next(one for one in args if isinstance(one, _Local))
+            nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
+            return Values(nodes, np.where(*_rows([_operand(one, nodes) for one in args])), self._name)
+        raise _unreadable(self._name, f"{function.__name__}() works on the elements of many processors")
+
+    def __repr__(self) -> str:
+        if isinstance(self, Values):
+            return f"values of {self._name!r} on {self._nodes._space.name}"
+        return f"register {self._name!r} of the {_register(self)._space.name}"
+
+    def __array__(self, *_: Any, **__: Any) -> Array:
+        raise _unreadable(self._name, "an array of all elements is nowhere")
+
+    def __iter__(self) -> Any:
+        raise _unreadable(self._name, "the elements cannot be listed")
+
+    def __bool__(self) -> bool:
+        raise _unreadable(self._name, "whether it is true differs from processor to processor")
+
+    def __len__(self) -> int:
+        raise _unreadable(self._name, "who else holds an element is not known")
+
+    __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Values(_Local):
+    """What the nodes of a selection hold at the moment, one value each, for as long as the program keeps it."""
+
+    __slots__ = ("_data", "_held", "_name", "_nodes")
+
+    def __init__(self, nodes: Selection, data: Array, name: str) -> None:
+        self._held = 0
+        if data.dtype.kind not in _NUMBERS:
+            raise MachineError("are no numbers", place=f"values of {name!r}", value=data.dtype)
+        size = _size(data) * nodes._space._share
+        nodes._space._memory.hold(size)
+        self._held = size
+        self._nodes = nodes
+        self._data = data
+        self._name = name
+
+    def __del__(self) -> None:
+        if self._held:
+            self._nodes._space._memory.hold(-self._held)
+
+    def _overwrite(self, data: Array) -> None:
+        self._data = data  # others may share the old array
+
+    def __getitem__(self, nodes: Selection) -> Values:
+        """Return the values of some of the nodes."""
+        return as_values(self, _selection(nodes, self._name))
+
+    def astype(self, dtype: Any) -> Values:
+        """Return the values as numbers of another type."""
+        return Values(self._nodes, self._data.astype(dtype), self._name)
+
+    def word(self, number: int) -> Values:
+        """Return one of the numbers of every value that has several."""
+        return Values(self._nodes, self._data[:, number].copy(), self._name)
+
+    def combined(self, operator: Operator, later: Values) -> Values:
+        """Return ``operator`` applied to each of these values and the same node's value of ``later``.
+
+        Raises :class:`MachineError` if the operator looks at more than the two values.
+        """
+        a, b = self._data, as_values(later, self._nodes)._data
+        with np.errstate(over="ignore"):
+            found = np.asarray(operator.combine(a, b))
+        if operator.code < 0 and len(a):
+            expect_local(operator, a, b, found)
+        return Values(self._nodes, found.astype(a.dtype, copy=False), self._name)
+
+
+class Register(_Local):
+    """A register: one element per node, which that node's processor alone reads and writes.
+
+    ``register[selection]`` are the elements of these nodes, and ``register[selection] = values`` writes them, where
+    ``values`` is a number or what the same nodes hold. ``register[values]`` are the elements of the nodes that
+    ``values`` number, if they are on the same processors.
+    """
+
+    __slots__ = ("_data", "_held", "_name", "_space")
+
+    def __init__(self, space: Nodes, data: Array, name: str) -> None:
+        self._held = 0
+        size = _size(data) * space._share
+        space._memory.hold(size)
+        self._held = size
+        self._space = space
+        self._data = data
+        self._name = name or "unnamed"
+
+    def __del__(self) -> None:
+        if self._held:
+            self._space._memory.hold(-self._held)
+
+    def _overwrite(self, data: Array) -> None:
+        self._data[:] = data
+
+    def __getitem__(self, where: Selection | Values) -> Values:
+        """Return the elements of these nodes, or those of the nodes that the values number on the same processors."""
+        if isinstance(where, Values):
+            return self._near(where)
+        nodes = _selection(where, self._name)
+        if nodes._space is not self._space:
+            raise MachineError(
+                f"belongs to the {self._space.name}, not to the {nodes._space.name}", place=f"register {self._name!r}"
+            )
+        return Values(nodes, _picked(self._data, nodes), self._name)
+
+    def _near(self, numbers: Values) -> Values:
+        number, nodes = numbers._data, numbers._nodes
+        reader = nodes._space._host if nodes is nodes._space._all else nodes._space._host[nodes._index]
+        if len(number) and number.min() >= 0 and number.max() < len(self._data):
+            wrong = np.flatnonzero(self._space._host[number] != reader)
+        else:
+            wrong = np.flatnonzero((number < 0) | (number >= len(self._data)))
+        if len(wrong):
+            inside = (number >= 0) & (number < len(self._data))
+            k = int(wrong[0])
+            owner = self._space.place(int(number[k])) if inside[k] else f"{number[k]}, which does not exist"
+            raise MachineError(
+                f"processor {reader[k]} reads the element of {owner}",
+                place=f"register {self._name!r}", cure="let its owner send it: receivers, (value,) = machine.send(...)",
+            )  # fmt: skip
+        return Values(nodes, self._data[number], self._name)
+
+    def __setitem__(self, where: Selection, value: Any) -> None:
+        nodes = _selection(where, self._name)
+        if nodes._space is not self._space:
+            raise MachineError(
+                f"belongs to the {self._space.name}, not to the {nodes._space.name}", place=f"register {self._name!r}"
+            )
+        row = not isinstance(value, _Local) and np.shape(value) == self._data.shape[1:] != ()  # a constant
+        data = np.asarray(value) if row else _operand(value, nodes, self._name)
+        kind = np.asarray(data).dtype
+        if isinstance(value, _Local) and not np.can_cast(kind, self._data.dtype, "same_kind"):
+            raise MachineError(f"does not hold {kind}", place=f"register {self._name!r}", value=self._data.dtype)
+        if nodes is nodes._space._all:
+            self._data[:] = data
+        else:
+            self._data[nodes._index] = data
+
+
+def as_values(held: Values | Register, nodes: Selection, register: str = "") -> Values:
+    """Return what ``nodes`` hold of ``held``; raises :class:`MachineError` if others hold it.
+
+    ``register`` names the register that it is to be written to.
+    """
+    if isinstance(held, Register):
+        return held[nodes]
+    if held._nodes is nodes:
+        return held
+    if held._nodes is nodes._space._all:
+        return Values(nodes, _picked(held._data, nodes), held._name)
+    positions = nodes.steps_from(held._nodes)
+    if positions is not None:
+        return Values(nodes, held._data[positions], held._name)
+    mine, theirs = nodes._index, held._nodes._index
+    same_space = held._nodes._space is nodes._space
+    if same_space and len(mine) == len(theirs) and np.array_equal(mine, theirs):
+        return Values(nodes, held._data.copy(), held._name)
+    count = min(len(mine), len(theirs))
+    differ = np.flatnonzero(mine[:count] != theirs[:count]) if same_space else np.zeros(min(count, 1), np.intp)
+    k = int(differ[0]) if len(differ) else count
+    reader = nodes._space.place(int(mine[k])) if k < len(mine) else "nobody"
+    owner = held._nodes._space.place(int(theirs[k])) if k < len(theirs) else "nobody"
+    what = f"writes register {register!r} with" if register else "reads"
+    raise MachineError(
+        f"{reader} {what} an element of {owner}", place=f"register {held._name!r}",
+        cure="choose the same nodes on both sides, or let the owner send it by machine.send()",
+    )  # fmt: skip
+
+
+# What the machine itself may look at, and no program.
+
+
+def contents(held: Values | Register) -> Array:
+    """Return all elements."""
+    return held._data
+
+
+def bytes_each(held: Values | Register) -> int:
+    """Return the bytes of one element."""
+    return _size(held._data)
+
+
+def nodes_of(values: Values) -> Selection:
+    """Return the nodes that hold the values."""
+    return values._nodes
+
+
+def numbers_of(nodes: Selection) -> Index:
+    """Return the numbers of the nodes."""
+    return nodes._index
+
+
+def space_of(held: Register | Selection) -> Nodes:
+    """Return the nodes that a register or a selection is about."""
+    return held._space
+
+
+def hosts_of(space: Nodes) -> Index:
+    """Return the processor of every node."""
+    return space._host
+
+
+def received(values: Values, receivers: Selection) -> Values:
+    """Return the values as those who got them hold them."""
+    return Values(receivers, values._data, values._name)
+
+
+def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
+    if isinstance(value, Register) and nodes is value._space.all:
+        return value._data
+    if isinstance(value, _Local):
+        return as_values(value if isinstance(value, Values) else _register(value), nodes, register)._data
+    if np.ndim(value) > 0:
+        raise MachineError(
+            "an array of the host program is on no processor", place=f"register {register!r}" if register else "",
+            value=f"shape {np.shape(value)}", cure="give it by load(), where it is counted as given",
+        )  # fmt: skip
+    return value
+
+
+def _rows(arrays: list[Any]) -> list[Any]:
+    """Return operands of which those with one number per node meet those with several."""
+    if not any(np.ndim(array) == 2 for array in arrays):
+        return arrays
+    return [array[:, None] if np.ndim(array) == 1 else array for array in arrays]
+
+
+def _selection(where: object, name: str) -> Selection:
+    if isinstance(where, Selection):
+        return where
+    raise _unreadable(name, f"[{type(where).__name__}] is read or written from outside, by no processor")
+
+
+def _register(held: _Local) -> Register:
+    assert isinstance(held, Register)
+    return held
+
+
+def _unreadable(name: str, why: str) -> MachineError:
+    return MachineError(
+        why, place=f"register {name!r}",
+        allowed="element-by-element functions of NumPy (+, <, np.maximum, np.where, ...)",
+        cure="let the owners send by machine.send(); machine.collect() reads results when the program has ended",
+    )  # fmt: skip
+
+
+def _picked(data: Array, nodes: Selection) -> Array:
+    return data.copy() if nodes is nodes._space._all else data[nodes._index]
+
+
+def _size(data: Array) -> int:
+    return data.itemsize * (1 if data.ndim == 1 else data.shape[1])
+
+
+def expect_local(operator: Operator, a: Array, b: Array, found: Array) -> None:
+    """Raise :class:`MachineError` if an operator's result for a node changes when it sees that node alone."""
+    if found.shape != a.shape:
+        raise MachineError("gives another shape", place=f"operator {operator.name!r}", value=found.shape)
+    for k in sorted({0, len(a) // 2, len(a) - 1})[:_TRIED]:
+        alone = np.asarray(operator.combine(a[k : k + 1], b[k : k + 1]))
+        if not np.array_equal(alone[0], found[k], equal_nan=True):
+            raise MachineError("looks at the values of other processors", place=f"operator {operator.name!r}")

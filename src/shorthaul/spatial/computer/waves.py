@@ -1,0 +1,126 @@
+"""Waves: messages of which each goes as soon as those that its sender waits for have come."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.spatial.computer.operators import Operator, fold
+from shorthaul.spatial.computer.registers import MachineError, Nodes, Register, contents, expect_local, space_of
+from shorthaul.spatial.tree_kernels import children, depths, sorted_by
+
+Index = npt.NDArray[np.int32]
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The messages of a wave in an order in which they may go; ``parent`` of every node, ``up``: they go there."""
+
+    sender: Index
+    receiver: Index
+    parent: Index
+    depth: Index
+    up: bool
+
+    @property
+    def height(self) -> int:
+        """The longest chain of messages."""
+        return int(self.depth.max())
+
+    def fold(self, held: Register, operator: Operator) -> None:
+        """Let every message put its sender's value before its receiver's."""
+        values = contents(held)
+        if operator.code < 0:
+            for sender, receiver in self._selections():
+                before, after = values[sender], values[receiver]
+                found = np.asarray(operator.combine(before, after))
+                if len(before) > 1:
+                    expect_local(operator, before, after, found)
+                values[receiver] = found
+        elif values.itemsize == _FOLDED:
+            fold(self.sender, self.receiver, values, operator)
+        else:
+            wide = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+            fold(self.sender, self.receiver, wide, operator)
+            values[:] = wide
+
+    def _selections(self) -> Iterator[tuple[Index | slice, Index | slice]]:
+        """Yield messages of one depth between different nodes, in the order of the wave."""
+        begins, kids = children(self.parent, np.empty(0, np.int32))
+        above = np.where(self.parent[kids] >= 0, self.parent[kids], len(kids))
+        slot = np.empty(len(kids), np.int64)
+        slot[kids] = np.arange(len(kids)) - begins[above]
+        node = self.sender if self.up else self.receiver
+        turn = np.where(self.up, -1, 1) * self.depth[node] * (int(slot[node].max(initial=0)) + 1) + slot[node]
+        order = np.argsort(turn, kind="stable")
+        sender, receiver = self.sender[order], self.receiver[order]
+        starts = np.flatnonzero(np.diff(turn[order], prepend=turn.min(initial=0) - 1, append=turn.max(initial=0) + 1))
+        for begin, end in itertools.pairwise(starts.tolist()):
+            if end == begin + 1:  # on a path, slices of one are several times faster than arrays of indices
+                one, other = int(sender[begin]), int(receiver[begin])
+                yield slice(one, one + 1), slice(other, other + 1)
+            else:
+                yield sender[begin:end], receiver[begin:end]
+
+
+_FOLDED = 8
+
+
+def turns_by_parent(target: Register, awaited: Register) -> Turns:
+    """Return the messages from every node to its target, the deepest first; raises :class:`MachineError`."""
+    space, parent = space_of(target), contents(target).astype(np.int32)
+    wrong = np.flatnonzero(parent >= len(parent))
+    if len(wrong):
+        raise MachineError(
+            f"{space.place(int(wrong[0]))} sends a message off the grid", place="converge", value=int(parent[wrong[0]])
+        )
+    parent = np.maximum(parent, -1)
+    come = np.bincount(parent[parent >= 0], minlength=len(parent))
+    wrong = np.flatnonzero(come != contents(awaited))
+    if len(wrong):
+        k = int(wrong[0])
+        raise MachineError(
+            f"{space.place(k)} waits for another number of messages than come", place="converge",
+            value=int(contents(awaited)[k]), allowed=str(int(come[k])),
+        )  # fmt: skip
+    return _turns(space, parent, up=True)
+
+
+def turns_by_children(kids: Sequence[Register]) -> Turns:
+    """Return the messages from every node to its kids, the first nodes first; raises :class:`MachineError`."""
+    space = space_of(kids[0])
+    count = len(contents(kids[0]))
+    parent = np.full(count, -1, np.int32)
+    for register in kids:
+        kid = contents(register)
+        node = np.flatnonzero(kid >= 0).astype(np.int32)
+        kid = kid[node]
+        wrong = np.flatnonzero(kid >= count)
+        if len(wrong):
+            raise MachineError(
+                f"{space.place(int(node[wrong[0]]))} sends a message off the grid", place="flood",
+                value=int(kid[wrong[0]]),
+            )  # fmt: skip
+        wrong = np.flatnonzero((parent[kid] >= 0) | (np.bincount(kid, minlength=count)[kid] > 1))
+        if len(wrong):
+            raise MachineError(f"two messages go to {space.place(int(kid[wrong[0]]))}", place="flood")
+        parent[kid] = node
+    return _turns(space, parent, up=False)
+
+
+def _turns(space: Nodes, parent: Index, *, up: bool) -> Turns:
+    depth, culprit = depths(parent)
+    if culprit >= 0:
+        raise MachineError(f"{space.place(culprit)} waits for itself, round a cycle", place="wave")
+    order = sorted_by(depth, int(depth.max()))
+    order = order[np.count_nonzero(depth == 0) :]  # without those that have no parent
+    if up:
+        order = np.ascontiguousarray(order[::-1])
+    other = parent[order]
+    return Turns(*((order, other) if up else (other, order)), parent, depth, up)
