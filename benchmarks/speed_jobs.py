@@ -472,21 +472,16 @@ def _bound_of_cholesky() -> Work:
 
 
 def _tensor_moves(text: str, rules: str) -> Work:
-    sequence = module("tensor.search.sequence", "tensor.sequence")
-    neighbour = module("tensor.search.moves", "tensor.moves").neighbour
-    groups = module("tensor.search.groups", "tensor.groups").Groups
+    schedules = module("tensor.search.schedules").Schedules
+    moves = module("tensor.search.move_kernels")
     problem, named = module("tensor").case(text).workload, module("tensor.model").RULES[rules]
 
     def work() -> Done:
-        made, chance = groups(problem, named), random.Random(0)
-        current = tuple(1 << operator for operator in problem.topological_order)
-        latency = sequence.evaluate(made, current).latency
-        for _ in range(1000):
-            changed = neighbour(made, current, chance)
-            found = sequence.evaluate(made, changed) if changed else None
-            if found is not None and found.latency <= latency * 1.0005:
-                current, latency = changed, found.latency
-        return Done(round(latency, 3))
+        made = schedules(problem, named)
+        walk = made.begin(tuple((operator,) for operator in problem.topological_order), 0)
+        while walk.steps < 1000:
+            made.settle(walk, moves.run(walk, 1000 - walk.steps, walk.best * 5e-4))
+        return Done(round(walk.best, 3))
 
     return work
 

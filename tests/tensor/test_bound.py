@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pytest
@@ -15,9 +14,8 @@ from shorthaul.tensor.bounds.best import lower_bound
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import load_problem
 from shorthaul.tensor.model import CONTEST, RULES, SPEC, Machine, Operator, OperatorType, Problem, Tensor
-from shorthaul.tensor.search.annealing import anneal, solution
-from shorthaul.tensor.search.groups import Groups
-from shorthaul.tensor.search.sequence import plan_of, steps_of
+from shorthaul.tensor.search.annealing import anneal
+from shorthaul.tensor.search.schedules import Schedules
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "tensor"
 
@@ -34,14 +32,12 @@ def starved(seed, operators):
 def hunt(seed, rules, effort=0.05):
     """Return latency over bound of the best plan that a short search finds, None if it finds none."""
     problem = starved(seed, 7)
-    groups = Groups(problem, rules)
-    start = solution(groups, tuple(1 << operator for operator in problem.topological_order))
+    schedules = Schedules(problem, rules)
+    start = schedules.solution(tuple((operator,) for operator in problem.topological_order))
     if start is None:
         return None
-    best = anneal(
-        groups, start, Random(seed), Search(effort=effort), hottest=3e-2, coldest=1e-4, is_done=lambda _: False
-    )
-    latency = replay(problem, plan_of(groups, steps_of(groups, best.sequence, best.evaluation)), rules).cost["latency"]
+    best = anneal(schedules, start, seed, Search(effort=effort), hottest=3e-2, coldest=1e-4, is_done=lambda _: False)
+    latency = replay(problem, schedules.plan(best.sequence), rules).cost["latency"]
     bound = lower_bound(problem, rules)
     assert latency >= bound.value * (1 - 1e-9), bound
     return latency / bound.value if bound.value else None

@@ -15,6 +15,7 @@ from shorthaul.tensor.cost_model.cost import kernel_arguments
 from shorthaul.tensor.cost_model.exhaustion import without_mixed
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Machine
+from shorthaul.tensor.search.schedules import graph_arguments
 
 
 def some_profile(rng: np.random.Generator) -> tuple[Profile, Machine]:
@@ -82,12 +83,42 @@ def exhaustion(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return values, place, work.floor, work.price, work.w, work.h, work.k
 
 
+def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    """A hot and a cold walk with prices made up of their floors, in the modules beside ``kernels``."""
+    groups, sequences = beside(kernels, "group_kernels"), beside(kernels, "sequence_kernels")
+    problem = random_problem(rng, operators=9)
+    graph = groups.Graph(*graph_arguments(problem))
+    made = sequences.Sequences(groups.Groups(graph), bool(rng.integers(2)), bool(rng.integers(2)))
+    walk = beside(kernels, "move_kernels").Moves(made, int(rng.integers(1 << 40)))
+    numbers = [made.groups.find(np.array([operator], np.int32)) for operator in problem.topological_order]
+
+    def settle(status: int) -> None:
+        if status == 3:
+            walk.reserve()
+        for entry in np.asarray(made.wanted)[: made.missing].tolist() if status == 2 else ():
+            group, found, kept, shared = made.key(entry)
+            made.set_price(entry, float(1 + (group * 7 + found * 5 + kept * 3 + shared) % 23) + 60 / (1 + group % 5))
+
+    while (status := beside(kernels, "move_kernels").begin(walk, numbers)) != 0:
+        if status == 1:
+            return None
+        settle(status)
+    for temperature in (1e3, 0.5):
+        last = walk.steps + 150
+        while walk.steps < last:
+            settle(beside(kernels, "move_kernels").run(walk, last - walk.steps, temperature))
+    return walk.best, walk.best_sequence(), walk.steps, walk.accepted, made.total, made.evaluated, made.steps()
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
     ("shorthaul.tensor.cost_model.price_kernels", costs),
     ("shorthaul.tensor.cost_model.order_kernels", orders),
     ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
+    ("shorthaul.tensor.search.group_kernels", moves),
+    ("shorthaul.tensor.search.sequence_kernels", moves),
+    ("shorthaul.tensor.search.move_kernels", moves),
 ]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import numpy as np
 import pytest
 from tests.tensor.random_plans import random_problem
@@ -15,9 +13,19 @@ from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.model import CONTEST, RULES, SPEC
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.driver import improve
-from shorthaul.tensor.search.groups import Groups, bits
-from shorthaul.tensor.search.moves import neighbour
-from shorthaul.tensor.search.sequence import evaluate, plan_of, steps_of
+from shorthaul.tensor.search.move_kernels import run
+from shorthaul.tensor.search.schedules import Schedules
+
+#: A temperature at which every move is taken that leads to a plan.
+HOT = 1e12
+
+
+def walked(schedules, moves):
+    """Make one move that leads to another plan; return the sequence it leads to."""
+    accepted = moves.accepted
+    while moves.accepted == accepted:
+        schedules.settle(moves, run(moves, 1, HOT))
+    return tuple(tuple(schedules.groups.members.get(group)) for group, _ in schedules.sequences.steps())
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -26,24 +34,23 @@ def test_every_sequence_is_a_legal_plan_of_the_latency_claimed(name):
     rules = RULES[name]
     seen = retained = recomputed = 0
     for seed in range(30):
-        problem = random_problem(np.random.default_rng(seed), operators=7)
-        groups = Groups(problem, rules)
-        random = Random(seed)
-        sequence = tuple(1 << operator for operator in problem.topological_order)
-        for _ in range(40):
-            changed = neighbour(groups, sequence, random)
-            found = evaluate(groups, changed) if changed else None
-            if found is None:
-                continue
-            sequence = changed
-            latency, steps = found.latency, steps_of(groups, sequence, found)
-            checked = replay(problem, plan_of(groups, steps), rules)
+        problem = random_problem(np.random.default_rng(seed), operators=8)
+        schedules, other = Schedules(problem, rules), Schedules(problem, rules)
+        moves = schedules.begin(tuple((operator,) for operator in problem.topological_order), seed)
+        if moves is None or len(problem.operators) < 3:
+            continue
+        for _ in range(20):
+            sequence = walked(schedules, moves)
+            # What is evaluated from change to change is what a whole evaluation finds, and what the replay finds.
+            assert schedules.sequences.total == pytest.approx(other.solution(sequence).latency, rel=1e-9)
+            plan = other.plan(sequence)
+            checked = replay(problem, plan, rules)
             assert not checked.violations
             assert not checked.remarks
-            assert checked.cost["latency"] == pytest.approx(latency, rel=1e-9)
+            assert checked.cost["latency"] == pytest.approx(schedules.sequences.total, rel=1e-9)
             seen += 1
-            retained += any(step.retained for step in steps)
-            recomputed += sum(len(list(bits(step.operators))) for step in steps) > len(problem.operators)
+            retained += any(subgraph.retained for subgraph in plan.subgraphs)
+            recomputed += sum(len(group) for group in sequence) > len(problem.operators)
     assert seen > 150
     assert retained > 25
     assert recomputed > 10

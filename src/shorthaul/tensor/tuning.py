@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 #: Visits of a group per effort, while sequences are changed and evaluated; what a move takes besides, in visits.
-VISITS_PER_EFFORT: Final = 250_000
-VISITS_PER_MOVE: Final = 3
+VISITS_PER_EFFORT: Final = 8_000_000
+VISITS_PER_MOVE: Final = 40
+#: Moves between two looks at effort and deadline.
+MOVES_AT_ONCE: Final = 100
 #: Profiles per effort whose best granularity is searched.
-GRANULARITIES_PER_EFFORT: Final = 300
+GRANULARITIES_PER_EFFORT: Final = 800
 
 #: Effort of the round before all others, which every plan gets, per operator and at least.
 FIRST_EFFORT_PER_OPERATOR: Final = 0.02
@@ -22,7 +24,7 @@ EFFORT_PER_OPERATOR: Final = 0.5
 LEAST_EFFORT: Final = 3.0
 MOST_EFFORT: Final = 40.0
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
-PATIENCE: Final = 4_000
+PATIENCE: Final = 40_000
 
 #: Groups in the making that pricing meets per effort; granularities evaluated to prove the least latency of a column,
 #: and how many of them the outline of all tiles takes.

@@ -2,46 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import partial
-from random import Random
-from typing import NamedTuple
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.groups import Groups
-from shorthaul.tensor.search.moves import neighbour
-from shorthaul.tensor.search.sequence import Evaluation, Sequence, evaluate, plan_of, steps_of
-from shorthaul.tensor.tuning import PATIENCE, VISITS_PER_EFFORT, VISITS_PER_MOVE
-
-
-class Solution(NamedTuple):
-    """A sequence of groups and its best plan."""
-
-    sequence: Sequence
-    evaluation: Evaluation
-
-    @property
-    def latency(self) -> float:
-        """The latency of the plan."""
-        return self.evaluation.latency
-
-    def plan(self, groups: Groups) -> Plan:
-        """Return the plan."""
-        return plan_of(groups, steps_of(groups, self.sequence, self.evaluation))
-
-
-def solution(groups: Groups, sequence: Sequence) -> Solution | None:
-    """Return a sequence with its best plan, None if it has none."""
-    found = evaluate(groups, sequence)
-    return None if found is None else Solution(sequence, found)
+from shorthaul.tensor.search import move_kernels
+from shorthaul.tensor.search.schedules import Schedules, Solution
+from shorthaul.tensor.tuning import MOVES_AT_ONCE, PATIENCE, VISITS_PER_EFFORT, VISITS_PER_MOVE
 
 
 def anneal(
-    groups: Groups,
+    schedules: Schedules,
     start: Solution,
-    random: Random,
+    seed: int,
     search: Search,
     *,
     hottest: float,
@@ -51,25 +23,24 @@ def anneal(
     """Return the best solution of an annealing that takes all of ``search``, which has a limit.
 
     The temperature falls geometrically from ``hottest`` to ``coldest``, both as fractions of the start's latency, as
-    the effort is spent; ``is_done``, asked before every move with the best latency, ends it early, and so do
+    the effort is spent; ``is_done``, asked between moves with the best latency, ends it early, and so do
     ``PATIENCE`` moves that lead to nothing new.
     """
-    current = best = start
-    ratio = coldest / hottest
+    moves = schedules.begin(start.sequence, seed)
+    assert moves is not None, "the search began with this solution"
+    sequences = schedules.sequences
     whole = search.left()
-    moves, known = 0, groups.tried
-    while moves < PATIENCE and not is_done(best.latency) and (left := search.left()) > 0:
-        moves, known = (moves + 1, known) if groups.tried == known else (0, groups.tried)
-        work = groups.work
-        changed = neighbour(groups, current.sequence, random)
-        found = None if changed is None or changed == current.sequence else solution(groups, changed)
-        search.spend(groups.work - work + (len(current.sequence) + VISITS_PER_MOVE) / VISITS_PER_EFFORT)
-        if found is None:
-            continue
-        temperature = start.latency * hottest * ratio ** (1 - left / whole)
-        if found.latency <= current.latency - temperature * math.log(1.0 - random.random()):
-            current = found
-            if found.latency < best.latency * (1 - 1e-12):
-                best, moves = found, 0
-                search.keep(best.latency, partial(best.plan, groups))
-    return best
+    length = len(start.sequence)
+    last, best, met = 0, moves.best, len(schedules.executions)
+    while not is_done(moves.best) and (left := search.left()) > 0:
+        if moves.best < best or len(schedules.executions) > met:
+            last, best, met = moves.steps, moves.best, len(schedules.executions)
+        elif moves.steps - last > PATIENCE:
+            break
+        temperature = start.latency * hottest * (coldest / hottest) ** (1 - left / whole)
+        before, evaluated, work = moves.steps, sequences.evaluated, schedules.work
+        status = move_kernels.run(moves, MOVES_AT_ONCE, temperature)
+        schedules.settle(moves, status)
+        visits = sequences.evaluated - evaluated + (moves.steps - before) * (VISITS_PER_MOVE + length)
+        search.spend(schedules.work - work + visits / VISITS_PER_EFFORT)
+    return schedules.best(moves)

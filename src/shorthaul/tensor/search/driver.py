@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import chain, cycle
 from random import Random
 from typing import Final, NamedTuple
@@ -16,10 +15,9 @@ from shorthaul.tensor.cost_model.granularity import Execution
 from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
-from shorthaul.tensor.search.annealing import Solution, anneal, solution
+from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
-from shorthaul.tensor.search.groups import Groups
-from shorthaul.tensor.search.sequence import Sequence
+from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 
 #: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the first latency, and
 #: whether it begins where the search began, rather than with the best so far.
@@ -54,11 +52,11 @@ def improve(
     nothing new is left to try; ``bound`` is one on the latency, if a better one than the quick one is known. Raises
     :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
     """
-    groups = Groups(problem, rules)
-    start = solution(groups, tuple(1 << operator for operator in problem.topological_order))
+    schedules = Schedules(problem, rules)
+    start = schedules.solution(tuple((operator,) for operator in problem.topological_order))
     if start is None:
         return one_operator_per_subgraph(problem, rules)
-    search.spend(groups.work)
+    search.spend(schedules.work)
     bound = lower_bound(problem, rules, search) if bound is None else bound
     search.report(best=start.latency, bound=bound.value)
     if search.time_limit_s is not None:
@@ -67,12 +65,10 @@ def improve(
     count = len(problem.operators)
     # A short round here, so that even a machine too busy to start processes in time has a plan worth having.
     first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
-    start = _resumed(groups, start, search.start())
-    search.keep(start.latency, partial(start.plan, groups))
     best = anneal(
-        groups,
+        schedules,
         start,
-        Random(search.seed),
+        search.seed,
         _part(search, first),
         hottest=1e-3,
         coldest=1e-6,
@@ -80,7 +76,7 @@ def improve(
     )
     search.report(best=best.latency, bound=bound.value)
     if count > 1 and not bound.is_met_by(best.latency) and not search.expired():
-        known, known_best = groups.granularities.known, best.latency
+        known, known_best = schedules.granularities.known, best.latency
         tasks = [
             _Task(problem, rules, search.seed, number, best.sequence, bound.value, known) for number in range(restarts)
         ]
@@ -95,16 +91,7 @@ def improve(
             )
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
-    return best.plan(groups)
-
-
-def _resumed(groups: Groups, start: Solution, given: Plan | None) -> Solution:
-    """Return the solution with the subgraphs of a plan from a journal, if it is one and a better one than ``start``."""
-    if given is None:
-        return start
-    sequence = tuple(sum(1 << operator for operator in subgraph.operators) for subgraph in given.subgraphs)
-    again = solution(groups, sequence)
-    return start if again is None else min(start, again, key=lambda one: one.latency)
+    return schedules.plan(best.sequence)
 
 
 def _default_effort(operators: int) -> float:
@@ -119,10 +106,9 @@ def _part(search: Search, amount: float) -> Search:
 
 def _anneal(task: _Task, search: Search) -> Solution:
     """Return the best solution of one seed. How many run at once does not change any."""
-    groups = Groups(task.problem, task.rules)
-    groups.granularities.known.update(task.known)
-    start = solution(groups, tuple(1 << operator for operator in task.problem.topological_order))
-    best = solution(groups, task.best)
+    schedules = Schedules(task.problem, task.rules, task.known)
+    start = schedules.solution(tuple((operator,) for operator in task.problem.topological_order))
+    best = schedules.solution(task.best)
     assert start is not None, "the search began with this solution"
     assert best is not None, "the search went on with this solution"
     random = Random(f"{task.seed}, {task.number}")
@@ -135,11 +121,13 @@ def _anneal(task: _Task, search: Search) -> Solution:
     for share, hottest, coldest, from_start in chain(_ROUNDS[task.number % len(_ROUNDS)], cycle(_FURTHER_ROUNDS)):
         if is_done(best.latency) or search.expired():
             break
-        tried = groups.tried
+        tried = len(schedules.executions)
         origin = start if from_start else best
         part = _part(search, share * whole)
-        found = anneal(groups, origin, random, part, hottest=hottest, coldest=coldest, is_done=is_done)
+        found = anneal(
+            schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, is_done=is_done
+        )
         best = min(best, found, key=lambda candidate: candidate.latency)
-        if groups.tried == tried and not from_start:
+        if len(schedules.executions) == tried and not from_start:
             break  # a whole round has met no execution that was new: there is nothing left to find
     return best

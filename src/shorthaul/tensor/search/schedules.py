@@ -1,0 +1,179 @@
+"""Sequences of groups of operators and what they cost: the kernels' tables, and the prices they ask for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.cost_model.granularity import Execution, Granularities
+from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, PADDED, ROWS_EXACT, Profile, profile_of
+from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.plan import Plan, Subgraph
+from shorthaul.tensor.search import group_kernels, move_kernels, sequence_kernels
+from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT
+
+#: Groups in the order of their execution, each as its operators, ascending.
+Sequence = tuple[tuple[int, ...], ...]
+
+#: What the kernels report: all done, no plan, prices are missing, tables are full.
+_DONE, _IMPOSSIBLE, _MISSING, _FULL = range(4)
+
+
+class Solution(NamedTuple):
+    """A sequence of groups and the latency of its best plan."""
+
+    latency: float
+    sequence: Sequence
+
+
+class Schedules:
+    """All groups that a search has met, in every state of fast memory that it met them in, priced once."""
+
+    def __init__(self, problem: Problem, rules: Rules, known: dict[Profile, Execution | None] | None = None) -> None:
+        self.problem = problem
+        self.rules = rules
+        self.granularities = Granularities(problem.machine, rules)
+        self.granularities.known.update(known or {})
+        self.groups = group_kernels.Groups(group_kernels.Graph(*graph_arguments(problem)))
+        self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs)
+        self.executions: dict[int, Execution | None] = {}
+
+    @property
+    def work(self) -> float:
+        """The effort spent on granularities."""
+        return self.granularities.searched / GRANULARITIES_PER_EFFORT
+
+    def number(self, operators: Iterable[int]) -> int:
+        """Return the number of a connected group."""
+        return self.groups.find(np.array(sorted(operators), dtype=np.int32))
+
+    def price(self, operators: Iterable[int]) -> float:
+        """Return the latency of a group that finds nothing in fast memory and leaves nothing; infinite without one."""
+        found = self._execute(frozenset(operators), (), (), ())
+        return math.inf if found is None else found.latency
+
+    def settle(self, moves: move_kernels.Moves, status: int) -> None:
+        """Give the kernels what a status asks for: prices, or larger tables."""
+        if status == _FULL:
+            moves.reserve()
+        for entry in np.asarray(self.sequences.wanted)[: self.sequences.missing].tolist() if status == _MISSING else ():
+            found = self.execution(entry)
+            self.sequences.set_price(entry, math.inf if found is None else found.latency)
+
+    def execution(self, entry: int) -> Execution | None:
+        """Return the best execution of an entry of the kernels' table, None if it has none."""
+        if entry not in self.executions:
+            group, *sets = self.sequences.key(entry)
+            resident, retained, shared = map(self.sequences.kept.get, sets)
+            inside = frozenset(self.groups.members.get(group))
+            self.executions[entry] = self._execute(inside, resident, retained, shared)
+        return self.executions[entry]
+
+    def _execute(
+        self, inside: frozenset[int], resident: Iterable[int], retained: Iterable[int], shared: Iterable[int]
+    ) -> Execution | None:
+        tensors = self.problem.tensors
+        outputs = self.outputs(inside, retained, shared)
+        if any(tensors[tensor] != tensors[outputs[0]] for tensor in outputs):
+            return None
+        profile = profile_of(self.problem, inside, outputs, frozenset(resident), frozenset(retained))
+        return self.granularities.best(profile)
+
+    def outputs(self, inside: frozenset[int], retained: Iterable[int], shared: Iterable[int]) -> list[int]:
+        """Return the tensors that a group stores or retains."""
+        operators = self.problem.operators
+        produced = {operators[index].output for index in inside}
+        consumed = {tensor for index in inside for tensor in operators[index].inputs}
+        return sorted((produced - consumed) | (produced & set(retained)) | set(shared))
+
+    def begin(self, sequence: Sequence, seed: int, search: Search | None = None) -> move_kernels.Moves | None:
+        """Return an annealing that stands at a sequence; None if that has no plan, or ``search`` ends before."""
+        moves = move_kernels.Moves(self.sequences, seed)
+        numbers = [self.number(group) for group in sequence]
+        while (status := move_kernels.begin(moves, numbers)) != _DONE:
+            if status == _IMPOSSIBLE or (search is not None and search.expired()):
+                return None
+            self.settle(moves, status)
+        return moves
+
+    def solution(self, sequence: Sequence, search: Search | None = None) -> Solution | None:
+        """Return a sequence with its latency; None if it has no plan, or ``search`` ends before it is known."""
+        moves = self.begin(sequence, 0, search)
+        return None if moves is None else Solution(moves.best, sequence)
+
+    def best(self, moves: move_kernels.Moves) -> Solution:
+        """Return the best solution of an annealing."""
+        groups = tuple(tuple(self.groups.members.get(number)) for number in moves.best_sequence())
+        return Solution(moves.best, groups)
+
+    def plan(self, sequence: Sequence) -> Plan:
+        """Return the best plan of a sequence that has one."""
+        assert self.begin(sequence, 0) is not None, "the sequence was found by the search"
+        position = {operator: number for number, operator in enumerate(self.problem.topological_order)}
+        subgraphs = []
+        for group, entry in self.sequences.steps():
+            execution = self.execution(entry)
+            assert execution is not None, "the sequence was evaluated"
+            _, _, *sets = self.sequences.key(entry)
+            retained, shared = map(self.sequences.kept.get, sets)
+            inside = frozenset(self.groups.members.get(group))
+            size = execution.granularity
+            shape = self.problem.tensors[self.outputs(inside, retained, shared)[0]]
+            traversal = None
+            if execution.order is not None:
+                order = execution.order.order(-(-shape.height // size.h), -(-shape.width // size.w))
+                traversal = tuple(order.tolist())
+            operators = tuple(sorted(inside, key=position.__getitem__))
+            subgraphs.append(Subgraph(operators, size, tuple(retained), traversal, execution.latency))
+        return Plan(tuple(subgraphs))
+
+
+def graph_arguments(problem: Problem) -> tuple[NDArray[Any], ...]:
+    """Return the operator graph as :class:`group_kernels.Graph` takes it."""
+    operators, tensors, machine = problem.operators, problem.tensors, problem.machine
+    inputs = [list(dict.fromkeys(operator.inputs)) for operator in operators]
+    shapes = {shape: number for number, shape in enumerate(dict.fromkeys(tensors))}
+    return (
+        *_rows(inputs),
+        *_rows(problem.consumers),
+        np.array([operator.output for operator in operators], dtype=np.int32),
+        np.array([-1 if source is None else source for source in problem.producer], dtype=np.int32),
+        np.array([shapes[shape] for shape in tensors], dtype=np.int32),
+        np.array([not operator.is_matmul for operator in operators], dtype=np.uint8),
+        np.array([tensor.size for tensor in tensors], dtype=float),
+        np.array(_least_times(problem), dtype=float),
+        np.array([machine.capacity, machine.bandwidth], dtype=float),
+    )
+
+
+def _rows(lists: Iterable[Iterable[int]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    rows = [list(row) for row in lists]
+    begin = np.zeros(len(rows) + 1, dtype=np.int32)
+    np.cumsum([len(row) for row in rows], out=begin[1:])
+    return begin, np.array([item for row in rows for item in row], dtype=np.int32)
+
+
+def _least_times(problem: Problem) -> list[float]:
+    """Return what every operator takes at least: native tiles, padded where nobody may ask for it unpadded."""
+    machine = problem.machine
+    exact: list[set[int]] = [{PADDED} for _ in problem.tensors]
+    for index in reversed(problem.topological_order):
+        operator = problem.operators[index]
+        for side, tensor in enumerate(operator.inputs):
+            exact[tensor] |= {(COLUMNS_EXACT, ROWS_EXACT)[side]} if operator.is_matmul else exact[operator.output]
+    times = []
+    for operator in problem.operators:
+        shape = problem.tensors[operator.output]
+        rows, columns = shape.height / machine.native_height, shape.width / machine.native_width
+        tiles = {
+            PADDED: math.ceil(rows) * math.ceil(columns),
+            ROWS_EXACT: rows * math.ceil(columns),
+            COLUMNS_EXACT: math.ceil(rows) * columns,
+        }
+        times.append(operator.base_cost * min(tiles[kind] for kind in exact[operator.output]))
+    return times
