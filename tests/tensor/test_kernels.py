@@ -89,7 +89,7 @@ def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     problem = random_problem(rng, operators=9)
     graph = groups.Graph(*graph_arguments(problem))
     made = sequences.Sequences(groups.Groups(graph), bool(rng.integers(2)), bool(rng.integers(2)))
-    walk = beside(kernels, "move_kernels").Moves(made, int(rng.integers(1 << 40)))
+    walk = beside(kernels, "change_kernels").Moves(made, int(rng.integers(1 << 40)))
     numbers = [made.groups.find(np.array([operator], np.int32)) for operator in problem.topological_order]
 
     def settle(status: int) -> None:
@@ -118,6 +118,8 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
     ("shorthaul.tensor.search.group_kernels", moves),
     ("shorthaul.tensor.search.sequence_kernels", moves),
+    ("shorthaul.tensor.search.change_kernels", moves),
+    ("shorthaul.tensor.search.path_kernels", moves),
     ("shorthaul.tensor.search.move_kernels", moves),
 ]
 

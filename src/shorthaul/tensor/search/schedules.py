@@ -15,6 +15,7 @@ from shorthaul.tensor.cost_model.profile import COLUMNS_EXACT, PADDED, ROWS_EXAC
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan, Subgraph
 from shorthaul.tensor.search import group_kernels, move_kernels, sequence_kernels
+from shorthaul.tensor.search.change_kernels import Moves
 from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT
 
 #: Groups in the order of their execution, each as its operators, ascending.
@@ -57,7 +58,7 @@ class Schedules:
         found = self._execute(frozenset(operators), (), (), ())
         return math.inf if found is None else found.latency
 
-    def settle(self, moves: move_kernels.Moves, status: int) -> None:
+    def settle(self, moves: Moves, status: int) -> None:
         """Give the kernels what a status asks for: prices, or larger tables."""
         if status == _FULL:
             moves.reserve()
@@ -91,9 +92,9 @@ class Schedules:
         consumed = {tensor for index in inside for tensor in operators[index].inputs}
         return sorted((produced - consumed) | (produced & set(retained)) | set(shared))
 
-    def begin(self, sequence: Sequence, seed: int, search: Search | None = None) -> move_kernels.Moves | None:
+    def begin(self, sequence: Sequence, seed: int, search: Search | None = None) -> Moves | None:
         """Return an annealing that stands at a sequence; None if that has no plan, or ``search`` ends before."""
-        moves = move_kernels.Moves(self.sequences, seed)
+        moves = Moves(self.sequences, seed)
         numbers = [self.number(group) for group in sequence]
         while (status := move_kernels.begin(moves, numbers)) != _DONE:
             if status == _IMPOSSIBLE or (search is not None and search.expired()):
@@ -106,7 +107,7 @@ class Schedules:
         moves = self.begin(sequence, 0, search)
         return None if moves is None else Solution(moves.best, sequence)
 
-    def best(self, moves: move_kernels.Moves) -> Solution:
+    def best(self, moves: Moves) -> Solution:
         """Return the best solution of an annealing."""
         groups = tuple(tuple(self.groups.members.get(number)) for number in moves.best_sequence())
         return Solution(moves.best, groups)

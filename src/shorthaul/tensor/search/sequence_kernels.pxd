@@ -45,7 +45,8 @@ cdef class Sequences:
     cdef int[::1] made_last
     cdef int[::1] made_fact
 
-cdef int evaluate(Sequences sequences) noexcept nogil
-cdef int trace(Sequences sequences) noexcept nogil
-cdef int link(Sequences sequences) noexcept nogil
-cdef void accept(Sequences sequences) noexcept nogil
+cdef bint has_room(Sequences sequences) noexcept nogil
+cdef long long row_of(Sequences sequences, long long forced, long long free) noexcept nogil
+cdef long long price_of(
+    Sequences sequences, long long g, long long found, long long kept, long long shared
+) noexcept nogil
