@@ -36,7 +36,7 @@ def hunt(seed, rules, effort=0.05):
     start = schedules.solution(tuple((operator,) for operator in problem.topological_order))
     if start is None:
         return None
-    best = anneal(schedules, start, seed, Search(effort=effort), hottest=3e-2, coldest=1e-4, is_done=lambda _: False)
+    best = anneal(schedules, start, seed, Search(effort=effort), hottest=0.2, coldest=1e-3)
     latency = replay(problem, schedules.plan(best.sequence), rules).cost["latency"]
     bound = lower_bound(problem, rules)
     assert latency >= bound.value * (1 - 1e-9), bound

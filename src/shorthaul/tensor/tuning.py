@@ -9,20 +9,22 @@ from __future__ import annotations
 from typing import Final
 
 #: Visits of a group per effort, while sequences are changed and evaluated; what a move takes besides, in visits.
-VISITS_PER_EFFORT: Final = 8_000_000
-VISITS_PER_MOVE: Final = 40
+VISITS_PER_EFFORT: Final = 16_000_000
+VISITS_PER_MOVE: Final = 5
 #: Moves between two looks at effort and deadline.
 MOVES_AT_ONCE: Final = 100
 #: Profiles per effort whose best granularity is searched.
 GRANULARITIES_PER_EFFORT: Final = 800
 
 #: Effort of the round before all others, which every plan gets, per operator and at least.
-FIRST_EFFORT_PER_OPERATOR: Final = 0.02
-LEAST_FIRST_EFFORT: Final = 0.2
+FIRST_EFFORT_PER_OPERATOR: Final = 0.002
+LEAST_FIRST_EFFORT: Final = 0.05
 #: Effort of one annealing where nothing limits it: per operator, at least and at most.
-EFFORT_PER_OPERATOR: Final = 0.5
-LEAST_EFFORT: Final = 3.0
+EFFORT_PER_OPERATOR: Final = 0.1
+LEAST_EFFORT: Final = 1.0
 MOST_EFFORT: Final = 40.0
+#: Operators up to which some rounds begin afresh, with one operator per group.
+MOST_AFRESH: Final = 300
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 40_000
 

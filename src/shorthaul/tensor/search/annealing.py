@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from shorthaul.core.search import Search
 from shorthaul.tensor.search import move_kernels
@@ -18,29 +18,31 @@ def anneal(
     *,
     hottest: float,
     coldest: float,
-    is_done: Callable[[float], bool],
+    floor: float = 0.0,
 ) -> Solution:
     """Return the best solution of an annealing that takes all of ``search``, which has a limit.
 
-    The temperature falls geometrically from ``hottest`` to ``coldest``, both as fractions of the start's latency, as
-    the effort is spent; ``is_done``, asked between moves with the best latency, ends it early, and so do
-    ``PATIENCE`` moves that lead to nothing new.
+    The temperature falls geometrically from ``hottest`` to ``coldest``, both as parts of the mean latency of an
+    operator at the start, as the effort is spent. A latency of ``floor`` ends it early, and so do ``PATIENCE`` moves
+    that lead to nothing new.
     """
     moves = schedules.begin(start.sequence, seed)
     assert moves is not None, "the search began with this solution"
     sequences = schedules.sequences
-    whole = search.left()
-    length = len(start.sequence)
+    whole, mean = search.left(), start.latency / len(schedules.problem.operators)
     last, best, met = 0, moves.best, len(schedules.executions)
-    while not is_done(moves.best) and (left := search.left()) > 0:
+    while moves.best > floor and (left := search.left()) > 0:
+        if moves.best < best:
+            search.report(best=moves.best)
+            if search.keeps:
+                search.keep(moves.best, partial(schedules.plan, schedules.best(moves).sequence))
         if moves.best < best or len(schedules.executions) > met:
             last, best, met = moves.steps, moves.best, len(schedules.executions)
         elif moves.steps - last > PATIENCE:
             break
-        temperature = start.latency * hottest * (coldest / hottest) ** (1 - left / whole)
+        temperature = mean * hottest * (coldest / hottest) ** (1 - left / whole)
         before, evaluated, work = moves.steps, sequences.evaluated, schedules.work
-        status = move_kernels.run(moves, MOVES_AT_ONCE, temperature)
-        schedules.settle(moves, status)
-        visits = sequences.evaluated - evaluated + (moves.steps - before) * (VISITS_PER_MOVE + length)
+        schedules.settle(moves, move_kernels.run(moves, MOVES_AT_ONCE, temperature))
+        visits = sequences.evaluated - evaluated + (moves.steps - before) * (VISITS_PER_MOVE + len(start.sequence))
         search.spend(schedules.work - work + visits / VISITS_PER_EFFORT)
     return schedules.best(moves)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain, cycle
 from random import Random
 from typing import Final, NamedTuple
@@ -17,19 +18,30 @@ from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
+from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
 
-#: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the first latency, and
-#: whether it begins where the search began, rather than with the best so far.
+#: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the mean latency of an
+#: operator, and whether it begins with one operator per group, rather than with the best so far.
 _ROUNDS: Final = (
-    ((0.6, 1e-2, 1e-6, True), (0.25, 2e-3, 1e-6, False), (0.15, 5e-4, 1e-7, False)),
-    ((0.2, 1e-3, 1e-6, False), (0.4, 4e-3, 1e-6, True), (0.3, 2e-2, 1e-6, True), (0.1, 1e-3, 1e-7, False)),
+    ((0.6, 0.3, 3e-5, True), (0.25, 0.06, 3e-5, False), (0.15, 0.015, 3e-6, False)),
+    ((0.2, 0.03, 3e-5, False), (0.4, 0.12, 3e-5, True), (0.3, 0.6, 3e-5, True), (0.1, 0.03, 3e-6, False)),
 )
 #: What follows, over and over, where there is more effort than the rounds take.
-_FURTHER_ROUNDS: Final = ((0.3, 2e-3, 1e-6, False), (0.5, 8e-3, 1e-6, True), (0.3, 5e-3, 1e-6, False))
+_FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.3, 0.15, 3e-5, False))
+#: The round before all others.
+_FIRST_ROUND: Final = (0.03, 3e-5)
 #: Seconds kept back for checking the plan and writing it, at least, and the most of a time limit.
 _FINISH_S: Final = 0.25
 _FINISH_SHARE: Final = 0.25
+
+
+class Begun(NamedTuple):
+    """A search that has a plan: all that it has priced, one operator per group, and the best so far."""
+
+    schedules: Schedules
+    alone: Solution
+    best: Solution
 
 
 class _Task(NamedTuple):
@@ -42,40 +54,58 @@ class _Task(NamedTuple):
     known: dict[Profile, Execution | None]
 
 
+def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
+    """Return a plan worth having, soon: fused greedily, and a short annealing; None if an operator alone does not fit.
+
+    What a journal has is taken up if it is better.
+    """
+    schedules = Schedules(problem, rules)
+    alone = schedules.solution(tuple((operator,) for operator in problem.topological_order))
+    if alone is None:
+        return None
+    search.spend(schedules.work)
+    start = _resumed(schedules, alone, search.start())
+    search.keep(start.latency, partial(schedules.plan, start.sequence))
+    if search.time_limit_s is not None:
+        # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.
+        search.keep_back(min(_FINISH_SHARE * search.time_limit_s, max(_FINISH_S, search.elapsed_s() / 2)))
+    count = len(problem.operators)
+    if count == 1:
+        return Begun(schedules, alone, start)
+    best = min(start, fused(schedules, alone, search))
+    first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
+    hottest, coldest = _FIRST_ROUND
+    best = anneal(schedules, best, search.seed, search.within(first), hottest=hottest, coldest=coldest)
+    search.report(best=best.latency)
+    return Begun(schedules, alone, best)
+
+
 def improve(
-    problem: Problem, rules: Rules, search: Search, *, restarts: int = len(_ROUNDS), bound: Bound | None = None
+    problem: Problem,
+    rules: Rules,
+    search: Search,
+    *,
+    restarts: int = len(_ROUNDS),
+    begun: Begun | None = None,
+    bound: Bound | None = None,
 ) -> Plan:
     """Return the best schedule found within ``search``, by ``restarts`` annealings from seeds of their own.
 
     Each of them has an effort of its own, so that the plan depends on the seed and the effort alone; without limits it
     grows with the number of operators. With a time limit alone they go on until then, unless they meet the bound or
-    nothing new is left to try; ``bound`` is one on the latency, if a better one than the quick one is known. Raises
+    nothing new is left to try; then there are as many as run at once, at least. ``begun`` is what :func:`begin` made,
+    ``bound`` one on the latency, if a better one than the quick one is known. Raises
     :class:`InfeasibleError` or :class:`NoPlanError` if no schedule was found.
     """
-    schedules = Schedules(problem, rules)
-    start = schedules.solution(tuple((operator,) for operator in problem.topological_order))
-    if start is None:
+    begun = begin(problem, rules, search) if begun is None else begun
+    if begun is None:
         return one_operator_per_subgraph(problem, rules)
-    search.spend(schedules.work)
+    schedules, _, best = begun
     bound = lower_bound(problem, rules, search) if bound is None else bound
-    search.report(best=start.latency, bound=bound.value)
-    if search.time_limit_s is not None:
-        # On a busy machine the last steps take as long as the first did: keep back half of what has gone by.
-        search.keep_back(min(_FINISH_SHARE * search.time_limit_s, max(_FINISH_S, search.elapsed_s() / 2)))
-    count = len(problem.operators)
-    # A short round here, so that even a machine too busy to start processes in time has a plan worth having.
-    first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
-    best = anneal(
-        schedules,
-        start,
-        search.seed,
-        _part(search, first),
-        hottest=1e-3,
-        coldest=1e-6,
-        is_done=lambda latency: count == 1 or bound.is_met_by(latency),
-    )
     search.report(best=best.latency, bound=bound.value)
-    if count > 1 and not bound.is_met_by(best.latency) and not search.expired():
+    if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
+        if search.effort is None and search.time_limit_s is not None:
+            restarts = max(restarts, search.workers)
         known, known_best = schedules.granularities.known, best.latency
         tasks = [
             _Task(problem, rules, search.seed, number, best.sequence, bound.value, known) for number in range(restarts)
@@ -85,7 +115,7 @@ def improve(
                 _anneal,
                 tasks,
                 search=search,
-                unlimited=_default_effort(count),
+                unlimited=_default_effort(len(problem.operators)),
                 enough=lambda solved: bound.is_met_by(solved.latency),
                 watch=lambda told: search.report(best=min(told, known_best), bound=bound.value),
             )
@@ -94,40 +124,39 @@ def improve(
     return schedules.plan(best.sequence)
 
 
+def _resumed(schedules: Schedules, start: Solution, given: Plan | None) -> Solution:
+    """Return the solution with the subgraphs of a plan from a journal, if it is one and a better one than ``start``."""
+    if given is None:
+        return start
+    again = schedules.solution(tuple(tuple(sorted(subgraph.operators)) for subgraph in given.subgraphs))
+    return start if again is None else min(start, again, key=lambda one: one.latency)
+
+
 def _default_effort(operators: int) -> float:
     """Return the effort of one annealing where nothing limits it."""
     return min(max(tuning.LEAST_EFFORT, tuning.EFFORT_PER_OPERATOR * operators), tuning.MOST_EFFORT)
 
 
-def _part(search: Search, amount: float) -> Search:
-    """Return the search of a part of so much effort, or of as many seconds where only the clock limits it."""
-    return search.part(min(1.0, amount / max(search.left(), 1e-9)), unlimited=amount)
-
-
 def _anneal(task: _Task, search: Search) -> Solution:
     """Return the best solution of one seed. How many run at once does not change any."""
     schedules = Schedules(task.problem, task.rules, task.known)
-    start = schedules.solution(tuple((operator,) for operator in task.problem.topological_order))
+    count = len(task.problem.operators)
+    alone = schedules.solution(tuple((operator,) for operator in task.problem.topological_order))
     best = schedules.solution(task.best)
-    assert start is not None, "the search began with this solution"
+    assert alone is not None, "the search began with this solution"
     assert best is not None, "the search went on with this solution"
     random = Random(f"{task.seed}, {task.number}")
-
-    def is_done(latency: float) -> bool:
-        search.report(best=latency)
-        return latency <= task.floor * (1 + TOLERANCE) or search.expired()
-
-    whole = min(search.left(), _default_effort(len(task.problem.operators)))
-    for share, hottest, coldest, from_start in chain(_ROUNDS[task.number % len(_ROUNDS)], cycle(_FURTHER_ROUNDS)):
-        if is_done(best.latency) or search.expired():
+    floor = task.floor * (1 + TOLERANCE)
+    whole = min(search.left(), _default_effort(count))
+    for share, hottest, coldest, is_afresh in chain(_ROUNDS[task.number % len(_ROUNDS)], cycle(_FURTHER_ROUNDS)):
+        if best.latency <= floor or search.expired():
             break
-        tried = len(schedules.executions)
-        origin = start if from_start else best
-        part = _part(search, share * whole)
-        found = anneal(
-            schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, is_done=is_done
-        )
+        met = len(schedules.executions)
+        # Of thousands of operators one round cannot fuse as many as the start has fused.
+        origin = alone if is_afresh and count <= tuning.MOST_AFRESH else best
+        part = search.part(min(1.0, share * whole / max(search.left(), 1e-9)), unlimited=share * whole)
+        found = anneal(schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, floor=floor)
         best = min(best, found, key=lambda candidate: candidate.latency)
-        if len(schedules.executions) == tried and not from_start:
+        if len(schedules.executions) == met and origin is best:
             break  # a whole round has met no execution that was new: there is nothing left to find
     return best

@@ -27,6 +27,8 @@ DONE = cython.declare(cython.int, 0)
 IMPOSSIBLE = cython.declare(cython.int, 1)
 MISSING = cython.declare(cython.int, 2)
 FULL = cython.declare(cython.int, 3)
+#: Groups that are fused at once, at most.
+MOST_FUSED = cython.declare(cython.longlong, 6)
 #: The moves, and how often each is tried: the sums of the weights so far.
 FUSE = cython.declare(cython.longlong, 5)
 FUSE_ALL = cython.declare(cython.longlong, 6)
@@ -423,3 +425,59 @@ def run(moves: Moves, steps: cython.longlong, temperature: cython.double) -> int
     with cython.nogil:
         status = _run(moves, steps, temperature)
     return int(status)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _weigh(moves: Moves, operators: cython.const_int[::1]) -> cython.int:
+    place: cython.longlong
+    latest: cython.longlong = 0
+    is_fresh: cython.bint
+    status: cython.int
+    moves.changes = 0
+    moves.first[0] = 0
+    if not _has_room(moves):
+        return FULL
+    for n in range(operators.shape[0]):
+        latest = max(latest, moves.where[operators[n]])
+    open_change(moves, latest)
+    for n in range(operators.shape[0]):
+        put_group(moves, moves.where[operators[n]], 0)
+    for n in range(operators.shape[0]):
+        place = moves.where[operators[n]]
+        is_fresh = True
+        for c in range(moves.changes):
+            is_fresh = is_fresh and moves.changed[c] != place
+        if is_fresh:
+            if moves.changes == MOST_FUSED:
+                return IMPOSSIBLE
+            open_change(moves, place)
+    if moves.changes == 1 or not _build(moves):
+        return IMPOSSIBLE
+    if not _is_in_order(moves) and not _put_in_order(moves):
+        return IMPOSSIBLE
+    status = link(moves.sequences)
+    if status == DONE:
+        status = evaluate(moves.sequences)
+    if status == DONE and moves.sequences.latency < moves.sequences.total:
+        status = trace(moves.sequences)
+    return status
+
+
+def weigh(moves: Moves, operators: cython.const_int[::1]) -> int:
+    """Make a candidate of the current sequence with the groups of these operators fused, and evaluate it.
+
+    ``sequences.latency`` is then what it takes; more than is known where that is not below the current ``total``.
+    """
+    status: cython.int
+    with cython.nogil:
+        status = _weigh(moves, operators)
+    return int(status)
+
+
+def take(moves: Moves) -> None:
+    """Make the candidate that was weighed, and found better, the current sequence."""
+    with cython.nogil:
+        accept(moves.sequences)
+        _note_current(moves)

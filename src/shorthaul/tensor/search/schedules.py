@@ -22,7 +22,7 @@ from shorthaul.tensor.tuning import GRANULARITIES_PER_EFFORT
 Sequence = tuple[tuple[int, ...], ...]
 
 #: What the kernels report: all done, no plan, prices are missing, tables are full.
-_DONE, _IMPOSSIBLE, _MISSING, _FULL = range(4)
+DONE, IMPOSSIBLE, MISSING, FULL = range(4)
 
 
 class Solution(NamedTuple):
@@ -53,16 +53,11 @@ class Schedules:
         """Return the number of a connected group."""
         return self.groups.find(np.array(sorted(operators), dtype=np.int32))
 
-    def price(self, operators: Iterable[int]) -> float:
-        """Return the latency of a group that finds nothing in fast memory and leaves nothing; infinite without one."""
-        found = self._execute(frozenset(operators), (), (), ())
-        return math.inf if found is None else found.latency
-
     def settle(self, moves: Moves, status: int) -> None:
         """Give the kernels what a status asks for: prices, or larger tables."""
-        if status == _FULL:
+        if status == FULL:
             moves.reserve()
-        for entry in np.asarray(self.sequences.wanted)[: self.sequences.missing].tolist() if status == _MISSING else ():
+        for entry in np.asarray(self.sequences.wanted)[: self.sequences.missing].tolist() if status == MISSING else ():
             found = self.execution(entry)
             self.sequences.set_price(entry, math.inf if found is None else found.latency)
 
@@ -96,8 +91,8 @@ class Schedules:
         """Return an annealing that stands at a sequence; None if that has no plan, or ``search`` ends before."""
         moves = Moves(self.sequences, seed)
         numbers = [self.number(group) for group in sequence]
-        while (status := move_kernels.begin(moves, numbers)) != _DONE:
-            if status == _IMPOSSIBLE or (search is not None and search.expired()):
+        while (status := move_kernels.begin(moves, numbers)) != DONE:
+            if status == IMPOSSIBLE or (search is not None and search.expired()):
                 return None
             self.settle(moves, status)
         return moves
@@ -113,8 +108,12 @@ class Schedules:
         return Solution(moves.best, groups)
 
     def plan(self, sequence: Sequence) -> Plan:
-        """Return the best plan of a sequence that has one."""
-        assert self.begin(sequence, 0) is not None, "the sequence was found by the search"
+        """Return the best plan of a sequence that has one; what is under way here is not disturbed."""
+        other = Schedules(self.problem, self.rules, self.granularities.known)
+        assert other.begin(sequence, 0) is not None, "the sequence was found by the search"
+        return other._current_plan()
+
+    def _current_plan(self) -> Plan:
         position = {operator: number for number, operator in enumerate(self.problem.topological_order)}
         subgraphs = []
         for group, entry in self.sequences.steps():

@@ -19,7 +19,7 @@ cdef class Sequences:
     cdef double[::1] value
     cdef double[::1] used
     cdef public double total
-    cdef double latency
+    cdef readonly double latency
     cdef long long begin
     cdef long long end
     cdef readonly long long evaluated

@@ -23,7 +23,7 @@ from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
-from shorthaul.tensor.search.driver import improve
+from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
@@ -116,8 +116,9 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     problem, options, search, source = asked(workload, PROBLEMS, PlanOptions, keywords)
     rules = RULES[options.rules]
     with search:
+        begun = begin(problem, rules, search)
         bound = proven_bound(problem, rules, search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT))
-        found = improve(problem, rules, search, restarts=options.restarts, bound=bound)
+        found = improve(problem, rules, search, restarts=options.restarts, begun=begun, bound=bound)
         replayed = replay(problem, found, rules)
         if search.start() is not None:
             others = replay(problem, search.start(), rules)
