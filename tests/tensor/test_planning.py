@@ -130,11 +130,9 @@ class TestSweep:
 
         improve = planning.improve
 
-        def lazy(problem, rules, search, *, restarts, bound):
+        def lazy(problem, rules, search, **others):
             return (
-                improve(problem, rules, search, restarts=restarts, bound=bound)
-                if problem.machine.capacity < 12_000
-                else slow(problem, rules)
+                improve(problem, rules, search, **others) if problem.machine.capacity < 12_000 else slow(problem, rules)
             )
 
         def slow(problem, rules):
