@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from random import Random
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check.certificate import certificate_of, verify
-from shorthaul.tensor.check.column_floor import _Steps, column
+from shorthaul.tensor.check.column_floor import Steps, column
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 
@@ -62,6 +64,36 @@ def test_prices_raised_are_found_out():
     assert found > 6
 
 
+def falsified(rng, document):
+    """A certificate with some prices raised, and perhaps some that count against columns left out."""
+    false = copy.deepcopy(document)
+    tables = false["certificate"]
+    rows = [row for name in ("cover", "link") for row in tables[name]]
+    for row in rng.sample(rows, rng.randint(1, len(rows))):
+        row[-1] = row[-1] * rng.uniform(1.02, 3) + rng.choice((0, 1))
+    if rng.random() < 0.5:
+        tables["hand_over"] = [row for row in tables["hand_over"] if rng.random() < 0.5]
+    false["value"] = sum(row[-1] for row in rows) * (1 - 1e-12)
+    return false
+
+
+def test_what_claims_more_than_a_plan_takes_is_found_out():
+    mutations = 0
+    for seed in range(9):
+        problem = starved(seed, 5)
+        document = certified(problem, CONTEST)
+        if document is None:
+            continue
+        plan = improve(problem, CONTEST, Search(effort=0.05, workers=1))
+        latency = replay(problem, plan, CONTEST).cost["latency"]
+        rng = Random(seed)
+        for false in [falsified(rng, document) for _ in range(12)]:
+            if false["value"] > latency * (1 + 1e-6):
+                assert verify(problem, CONTEST, certificate_of(problem, false, "bound"))
+                mutations += 1
+    assert mutations > 50
+
+
 def test_no_execution_is_below_the_floor():
     """Whatever granularity and order a random plan has, the replay sees no subgraph below its floor there."""
     seen = 0
@@ -77,7 +109,7 @@ def test_no_execution_is_below_the_floor():
             inside = frozenset(subgraph.operators)
             item = column(problem, inside, list(found.outputs), found.resident, found.retained)
             size = subgraph.granularity
-            steps = _Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
+            steps = Steps(problem, item, *(np.array([value]) for value in (size.w, size.h, size.k)))
             assert steps.floor()[0] <= found.latency * (1 + 1e-9)
             assert steps.outline()[0] <= found.latency * (1 + 1e-9)
             seen += 1

@@ -35,6 +35,12 @@ def test_a_graph_of_more_groups_than_can_be_enumerated():
     prices = program.solve(search, formula_prices(problem, CONTEST, search))
     assert prices is not None
     assert prices.value > 1.2 * lower_bound(problem, CONTEST).value
+    document = {"value": prices.value, "certificate": prices.document()}
+    assert verify(problem, CONTEST, certificate_of(problem, document, "bound")) == []
+    document["value"] *= 1.01
+    for row in document["certificate"]["cover"] + document["certificate"]["link"]:
+        row[-1] *= 1.01
+    assert verify(problem, CONTEST, certificate_of(problem, document, "bound"))
 
 
 @pytest.mark.parametrize("effort", [0.02, 0.1, 0.3])

@@ -6,18 +6,18 @@ See :mod:`shorthaul.tensor.check.column_floor` for the latency. Shares no code w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, Final
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.check.column_floor import Column, cheaper, column
+from shorthaul.tensor.check.column_floor import Column, cheaper
+from shorthaul.tensor.check.group_pricing import Groups, Prices, TooManyError
 from shorthaul.tensor.model import Problem, Rules
 
-#: Groups above which a certificate is not verified.
-_MOST_GROUPS: Final = 20_000
+#: States, and groups in the making, above which a certificate is not verified.
+_MOST_GROUPS: Final = 200_000
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
 
@@ -87,90 +87,20 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     if certificate.value > total * (1 + _ROUNDING):
         message = "the bound is above what its prices add up to"
         return [Violation("certificate-sum", "bound", message, certificate.value, total)]
+    prices = Prices(certificate.cover, certificate.link, certificate.hand_over)
     worths: dict[Column, tuple[float, str]] = {}
-    for number, inside in enumerate(_groups(problem, rules)):
-        if number >= _MOST_GROUPS:
-            raise InputError(
-                "is stated, not verified: the graph has more connected groups than are looked at",
-                place="bound.certificate",
-                allowed=f"graphs with up to {_MOST_GROUPS} groups",
-            )
-        for item, worth, name in _columns(problem, certificate, inside):
+    try:
+        for item, worth, name in Groups(problem, rules, prices, _MOST_GROUPS).favoured():
             if worth > worths.get(item, (0.0, ""))[0]:
                 worths[item] = worth, name
+    except TooManyError:
+        raise InputError(
+            "is stated, not verified: the graph has more groups of operators than are looked at",
+            place="bound.certificate",
+        ) from None
     for item, (worth, name) in worths.items():
         size = cheaper(problem, rules, item, worth * (1 - _ROUNDING))
         if size is not None:
             message = f"its prices, {worth:.12g}, may exceed its latency at granularity {list(size)}"
             return [Violation("certificate-price", name, message)]
     return []
-
-
-def _groups(problem: Problem, rules: Rules) -> Iterator[frozenset[int]]:
-    """Yield all connected sets of operators, grown one operator at a time."""
-    machine = problem.machine
-    beside: dict[int, set[int]] = {index: set() for index in range(len(problem.operators))}
-    apart: dict[int, set[int]] = {index: set() for index in beside}
-    for index, operator in enumerate(problem.operators):
-        for side, tensor in enumerate(operator.inputs):
-            source = problem.producer[tensor]
-            if source is None:
-                continue
-            beside[index].add(source)
-            beside[source].add(index)
-            is_prologue = operator.is_matmul and not problem.operators[source].is_matmul
-            most = (machine.native_width, machine.native_height)[side]
-            if rules.prologues_are_whole and is_prologue and problem.reduction(index) > max(most, machine.native_width):
-                apart[index].add(source)  # neither one step nor one tile holds the reduction
-                apart[source].add(index)
-    layer = {frozenset([index]) for index in beside}
-    while layer:
-        yield from layer
-        layer = {
-            inside | {other}
-            for inside in layer
-            for other in set().union(*(beside[index] for index in inside)) - inside
-            if not apart[other] & inside
-        }
-
-
-def _columns(problem: Problem, certificate: Certificate, inside: frozenset[int]) -> Iterator[tuple[Column, float, str]]:
-    """Yield every column of a set of operators with what its prices add up to."""
-    produced = {problem.operators[index].output for index in inside}
-    consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
-    sinks = produced - consumed
-    shapes = {problem.tensors[tensor] for tensor in sinks}
-    if len(shapes) > 1:
-        return
-    capacity = problem.machine.capacity
-    inner = {t for t, consumers in enumerate(problem.consumers) if consumers and problem.producer[t] is not None}
-    keep = sorted(tensor for tensor in produced & inner if problem.tensors[tensor] in shapes)
-    read = sorted((consumed - produced) & inner)
-    for retained in _fitting(problem, keep, capacity):
-        room = capacity - sum(problem.tensors[tensor].size for tensor in retained)
-        for resident in _fitting(problem, read, room):
-            worth = _worth(problem, certificate, inside, produced | set(resident), sinks - set(retained))
-            worth += math.fsum(certificate.hand_over.get(tensor, 0.0) for tensor in retained)
-            worth -= math.fsum(certificate.hand_over.get(tensor, 0.0) for tensor in resident)
-            if worth > 0:
-                outputs = sorted(sinks | set(retained))
-                item = column(problem, inside, outputs, frozenset(resident), frozenset(retained))
-                yield item, worth, f"operators {sorted(inside)}, resident {list(resident)}, retained {list(retained)}"
-
-
-def _fitting(problem: Problem, tensors: list[int], room: float) -> Iterator[tuple[int, ...]]:
-    for count in range(len(tensors) + 1):
-        some = [c for c in combinations(tensors, count) if sum(problem.tensors[t].size for t in c) <= room]
-        if not some:
-            return
-        yield from some
-
-
-def _worth(
-    problem: Problem, certificate: Certificate, inside: frozenset[int], there: set[int], stored: set[int]
-) -> float:
-    """Return the prices of covering, and of every link that a tensor there, or one stored, serves."""
-    served = {(index, tensor) for index in inside for tensor in problem.operators[index].inputs if tensor in there}
-    served |= {(consumer, tensor) for tensor in stored for consumer in problem.consumers[tensor]}
-    covered = [certificate.cover.get(index, 0.0) for index in inside]
-    return math.fsum([*covered, *(certificate.link.get(link, 0.0) for link in served)])

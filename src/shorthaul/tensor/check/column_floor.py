@@ -23,10 +23,11 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-_WHOLE: Final = 0
-_TILE: Final = 1
-_STEP: Final = 2
-_CODES: Final = {Extent.FULL: _WHOLE, Extent.TILE: _TILE, Extent.STEP: _STEP}
+#: What an axis of a slice follows.
+WHOLE: Final = 0
+TILE: Final = 1
+STEP: Final = 2
+_CODES: Final = {Extent.FULL: WHOLE, Extent.TILE: TILE, Extent.STEP: STEP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +129,8 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
     w, h, least = w[open_], h[open_], least[open_]
     if not len(w):
         return None
-    outline = _Steps(problem, item, w, h, np.full_like(w, deepest)).outline()
-    fits = _Steps(problem, item, w, h, least).held(only_sure=True) <= machine.capacity
+    outline = Steps(problem, item, w, h, np.full_like(w, deepest)).outline()
+    fits = Steps(problem, item, w, h, least).held(only_sure=True) <= machine.capacity
     open_ = fits & (outline < worth)
     w, h, least, outline = w[open_], h[open_], least[open_], outline[open_]
     for first in range(0, len(w), 64):
@@ -138,7 +139,7 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
         every = [np.repeat(array[part], deepest) for array in (w, h, least)]
         k = np.tile(depth, len(w[part]))
         chosen = k >= every[2]
-        steps = _Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
+        steps = Steps(problem, item, every[0][chosen], every[1][chosen], k[chosen])
         floor = np.maximum(steps.floor(), np.repeat(outline[part], deepest)[chosen])
         if (floor < worth).any():
             worst = int(floor.argmin())
@@ -146,7 +147,7 @@ def cheaper(problem: Problem, rules: Rules, item: Column, worth: float) -> tuple
     return None
 
 
-class _Steps:
+class Steps:
     """One column at many granularities; arrays of the shape [row class, column class, granularity]."""
 
     def __init__(self, problem: Problem, item: Column, w: Integers, h: Integers, k: Integers) -> None:
@@ -165,29 +166,33 @@ class _Steps:
     # --- one slice --------------------------------------------------------------------------------------------------
 
     def steps_of(self, slice_: Slice) -> Integers:
+        """Return in how many steps of a tile a slice is asked for."""
         return -(-slice_.length // self.k) if slice_.length else np.ones_like(self.k)
 
     def codes(self, slice_: Slice) -> tuple[Integers, Integers]:
         """Return what the axes follow where that makes a difference."""
         one = np.zeros_like(self.k)
-        step = np.where(self.steps_of(slice_) > 1, _STEP, _WHOLE)
-        along = {_WHOLE: one, _STEP: step}
-        rows = {**along, _TILE: np.where(self.rows > 1, _TILE, _WHOLE)}
-        columns = {**along, _TILE: np.where(self.columns > 1, _TILE, _WHOLE)}
+        step = np.where(self.steps_of(slice_) > 1, STEP, WHOLE)
+        along = {WHOLE: one, STEP: step}
+        rows = {**along, TILE: np.where(self.rows > 1, TILE, WHOLE)}
+        columns = {**along, TILE: np.where(self.columns > 1, TILE, WHOLE)}
         return rows[slice_.rows], columns[slice_.columns]
 
     def is_asked(self, slice_: Slice, step: Integers) -> Mask:
+        """Where a slice is asked for in ``step``."""
         asked: Mask = step < self.steps_of(slice_) if slice_.length else step == self.steps - 1
         return asked
 
     def extents(self, slice_: Slice, step: Integers) -> tuple[Integers, Integers]:
+        """Return the rows and columns of a slice in ``step``, by class of tile."""
         part = np.minimum(self.k, slice_.length - step * self.k)[None, None, :]
         full = np.ones_like(self.k)[None, None, :]
-        rows = {_WHOLE: slice_.height * full, _TILE: self.tall, _STEP: part}[slice_.rows]
-        columns = {_WHOLE: slice_.width * full, _TILE: self.wide, _STEP: part}[slice_.columns]
+        rows = {WHOLE: slice_.height * full, TILE: self.tall, STEP: part}[slice_.rows]
+        columns = {WHOLE: slice_.width * full, TILE: self.wide, STEP: part}[slice_.columns]
         return rows, columns
 
     def same(self, one: Slice, other: Slice) -> Mask:
+        """Where two slices are the same whenever both are asked for."""
         pairs = zip(self.codes(one), self.codes(other), strict=True)
         same: Mask = np.logical_and(*[mine == theirs for mine, theirs in pairs])
         return same
@@ -195,12 +200,13 @@ class _Steps:
     def stays(self, slice_: Slice, step: Integers) -> Mask:
         """Where the slice used in ``step`` does not change with the step."""
         rows, columns = self.codes(slice_)
-        stays: Mask = self.is_asked(slice_, step) & (rows != _STEP) & (columns != _STEP)
+        stays: Mask = self.is_asked(slice_, step) & (rows != STEP) & (columns != STEP)
         return stays
 
     def covers(self, there: Slice, slice_: Slice) -> Mask:
+        """Where having ``there`` makes ``slice_`` free."""
         rows, columns = self.codes(there)
-        covers: Mask = self.same(there, slice_) | ((rows == _WHOLE) & (columns == _WHOLE))
+        covers: Mask = self.same(there, slice_) | ((rows == WHOLE) & (columns == WHOLE))
         return covers
 
     # --- chance -----------------------------------------------------------------------------------------------------
@@ -213,7 +219,7 @@ class _Steps:
                 ("columns", self.wide[0, 0], self.columns, self.rows),
                 ("rows", self.tall[0, 0], self.rows, self.columns),
             ):
-                if getattr(tile, axis) != _TILE or getattr(step, axis) != _STEP:
+                if getattr(tile, axis) != TILE or getattr(step, axis) != STEP:
                     continue
                 last = (number - 1) * extent == (self.steps_of(step) - 1) * self.k
                 meet = (extent == self.k) | last
@@ -243,6 +249,7 @@ class _Steps:
         return total
 
     def compute(self, step: Integers, works: list[tuple[Slice, ...]]) -> Floats:
+        """Return the time that all operators take in ``step``."""
         total = np.zeros((1, 1, len(self.k)))
         for group in works:
             times = [self.time(slice_, step) for slice_ in group]
@@ -256,6 +263,7 @@ class _Steps:
         return total
 
     def time(self, slice_: Slice, step: Integers) -> Floats:
+        """Return the time that a slice takes in ``step``."""
         rows, columns = self.extents(slice_, step)
         down: Floats = rows / self.machine.native_height
         across: Floats = columns / self.machine.native_width
@@ -267,6 +275,7 @@ class _Steps:
         return time
 
     def same_reduction(self, one: Slice, other: Slice) -> Mask:
+        """Where two slices do the same part of a reduction."""
         if one.part == other.part or "none" in {one.part, other.part}:
             return np.full(len(self.k), one.part == other.part)
         single: Mask = self.steps_of(one if one.part == Extent.STEP.value else other) == 1
@@ -288,8 +297,8 @@ class _Steps:
 
     def sure(self) -> tuple[list[tuple[Slice, ...]], list[tuple[Slice, ...]]]:
         """Return loads and works without the tensors and operators of which slices may coincide by chance."""
-        loads = [group for group in self.item.loads if not _mixed(group)]
-        works = [group[:1] if _mixed(group) else group for group in self.item.works]
+        loads = [group for group in self.item.loads if not mixed(group)]
+        works = [group[:1] if mixed(group) else group for group in self.item.works]
         return loads, works
 
     def held(self, *, only_sure: bool) -> Floats:
@@ -321,6 +330,7 @@ class _Steps:
         return np.where(may, np.maximum(less, sure), plain)
 
     def any_order(self, loads: list[tuple[Slice, ...]], works: list[tuple[Slice, ...]]) -> Floats:
+        """Return for every granularity what no order takes less than."""
         bandwidth = self.machine.bandwidth
         stored = self.tall * self.wide * self.item.stored
         zero, last = np.zeros_like(self.k), self.steps - 1
@@ -357,7 +367,7 @@ class _Steps:
                 there = np.zeros(len(self.k), dtype=np.bool_)
                 for other in group:
                     rows, columns = self.codes(other)
-                    follows = {"start": False, "row": columns != _TILE, "column": rows != _TILE, "step": True}[move]
+                    follows = {"start": False, "row": columns != TILE, "column": rows != TILE, "step": True}[move]
                     there |= self.stays(other, before) & self.covers(other, slice_) & follows
                 kept.append(there)
         return kept
@@ -371,17 +381,7 @@ class _Steps:
         tile_traffic = np.zeros((1, 1, len(self.k))) + stored
         traffic = np.full(len(self.k), float(self.item.height * self.item.width * self.item.stored))
         for group in self.item.loads:
-            whole = np.zeros(len(self.k), dtype=np.bool_)
-            for slice_ in group:
-                whole |= np.logical_and(*[code == _WHOLE for code in self.codes(slice_)])
-            most = np.zeros((2, 2, len(self.k)))
-            for slice_ in group:
-                if _STEP not in {slice_.rows, slice_.columns}:
-                    continue
-                rows, columns = self.along(slice_)
-                less = 2 * (self.tall * columns if slice_.rows == _STEP else rows * self.wide) * (len(group) > 1)
-                passes = (self.steps_of(slice_) > 1) & ~whole
-                most = np.maximum(most, np.where(passes, rows * columns - less, 0))
+            most = self.passing(group)
             tile_traffic = tile_traffic + most
             traffic += np.maximum((self.count * most).sum(axis=(0, 1)), group[0].height * group[0].width)
         compute = np.zeros((1, 1, len(self.k)))
@@ -391,21 +391,36 @@ class _Steps:
         outline: Floats = np.maximum((self.count * tiles).sum(axis=(0, 1)), traffic / self.machine.bandwidth)
         return outline
 
+    def passing(self, group: tuple[Slice, ...]) -> Floats:
+        """Return by class of tile how much of a tensor a tile loads at least, in several steps."""
+        whole = np.zeros(len(self.k), dtype=np.bool_)
+        for slice_ in group:
+            whole |= np.logical_and(*[code == WHOLE for code in self.codes(slice_)])
+        most = np.zeros((2, 2, len(self.k)))
+        for slice_ in group:
+            if STEP in {slice_.rows, slice_.columns}:
+                rows, columns = self.along(slice_)
+                less = 2 * (self.tall * columns if slice_.rows == STEP else rows * self.wide) * (len(group) > 1)
+                passes = (self.steps_of(slice_) > 1) & ~whole
+                most = np.maximum(most, np.where(passes, rows * columns - less, 0))
+        return most
+
     def along(self, slice_: Slice) -> tuple[Integers, Integers]:
         """Return the extents of all that the steps of a tile ask of a slice."""
         full = np.ones_like(self.k)[None, None, :]
-        rows = {_WHOLE: slice_.height * full, _TILE: self.tall, _STEP: slice_.length * full}[slice_.rows]
-        columns = {_WHOLE: slice_.width * full, _TILE: self.wide, _STEP: slice_.length * full}[slice_.columns]
+        rows = {WHOLE: slice_.height * full, TILE: self.tall, STEP: slice_.length * full}[slice_.rows]
+        columns = {WHOLE: slice_.width * full, TILE: self.wide, STEP: slice_.length * full}[slice_.columns]
         return rows, columns
 
     def whole_time(self, slice_: Slice) -> Floats:
+        """Return the time of all that the steps of a tile ask of a slice."""
         rows, columns = self.along(slice_)
         down: Floats = rows / self.machine.native_height
         across: Floats = columns / self.machine.native_width
         down = down if slice_.marking == Marking.ROWS.value else np.ceil(down)
         across = across if slice_.marking == Marking.COLUMNS.value else np.ceil(across)
         time: Floats = slice_.cost * down * across
-        is_again = slice_.part != Extent.STEP.value and _STEP not in {slice_.rows, slice_.columns}
+        is_again = slice_.part != Extent.STEP.value and STEP not in {slice_.rows, slice_.columns}
         return time * self.steps_of(slice_) if is_again else time
 
 
@@ -414,6 +429,7 @@ def _product(times: Floats, count: Integers) -> Floats:
     return total
 
 
-def _mixed(group: tuple[Slice, ...]) -> bool:
+def mixed(group: tuple[Slice, ...]) -> bool:
+    """Return whether slices may coincide by chance: along one axis some follow the tile and others the step."""
     axes = ({slice_.rows for slice_ in group}, {slice_.columns for slice_ in group})
-    return any({_TILE, _STEP} <= axis for axis in axes)
+    return any({TILE, STEP} <= axis for axis in axes)

@@ -1,0 +1,411 @@
+"""Which groups of operators have prices worth looking at, without enumerating all groups.
+
+Operators are taken one after the other, takers before makers, and join the group or not. All groups that wait for the
+same tensors in the same way are one *state*; what may still be gained from a state is bounded for several weights of
+time against traffic. Groups of one state that ask for the same slices are one, at the highest price. Written apart from
+the pricing of the search; slices and their times are those of :mod:`shorthaul.tensor.check.column_floor`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.tensor.check.boxes import Boxes
+from shorthaul.tensor.check.column_floor import STEP, TILE, WHOLE, Column, Slice
+from shorthaul.tensor.model import Problem, Rules, Tensor
+
+Floats = NDArray[np.float64]
+
+_WEIGHTS: Final = np.array([0, 0.02, 0.05, 0.08, 0.12, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98, 1])
+_LOADED, _RESIDENT, _MADE = "loaded", "resident", "made"
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What covering an operator, serving a link and retaining a tensor is worth."""
+
+    cover: Mapping[int, float]
+    link: Mapping[tuple[int, int], float]
+    hand_over: Mapping[int, float]
+
+
+class _Wait(NamedTuple):
+    """A tensor asked for, its slices (rows, columns, length, marking), and in which part of the group."""
+
+    tensor: int
+    way: str
+    slices: frozenset[tuple[int, int, int, str]]
+    part: int
+
+
+class _State(NamedTuple):
+    shape: Tensor
+    waits: tuple[_Wait, ...]
+
+
+class _Asks(NamedTuple):
+    """What a group has asked for so far: its pieces, ascending by number, and amounts."""
+
+    pieces: tuple[int, ...] = ()
+    stored: int = 0
+    held: int = 0
+    deepest: int = 1 << 60
+    left: int = 0
+    right: int = 0
+
+    def plus(self, more: _Asks) -> _Asks:
+        return _Asks(
+            tuple(sorted(self.pieces + more.pieces)),
+            self.stored + more.stored,
+            self.held + more.held,
+            min(self.deepest, more.deepest),
+            max(self.left, more.left),
+            max(self.right, more.right),
+        )
+
+
+class _Step(NamedTuple):
+    """One decision: its gain, what it asks for, the state after it (None: the group is complete), and its words."""
+
+    gain: float
+    asks: _Asks
+    state: _State | None
+    words: tuple[str, ...]
+
+
+_Words: TypeAlias = "tuple[_Words, tuple[str, ...]] | None"
+
+
+_Making: TypeAlias = "dict[_State, dict[_Asks, tuple[float, _Words]]]"
+
+
+class TooManyError(Exception):
+    """There are more states, or groups in the making, than are looked at."""
+
+
+class Groups:
+    """The states of all groups, and the steps between them."""
+
+    def __init__(self, problem: Problem, rules: Rules, prices: Prices, most: int) -> None:
+        self.problem, self.rules, self.prices, self.most = problem, rules, prices, most
+        self.order = _takers_first(problem)
+        place = {operator: number for number, operator in enumerate(self.order)}
+        self.last_taker = [max((place[user] for user in users), default=-1) for users in problem.consumers]
+        self.boxes = Boxes(problem, rules)
+        self.pieces: list[tuple[str, tuple[Slice, ...]]] = []
+        self._numbers: dict[tuple[str, tuple[Slice, ...]], int] = {}
+        self._costs: dict[tuple[Tensor, _Asks], list[float]] = {}
+        self.steps: list[dict[_State | None, list[_Step]]] = []
+        self._walk()
+        self._hope = self._hopes()
+
+    def _walk(self) -> None:
+        """Work out the states before each operator, None for the group that has not begun, and their steps."""
+        states: list[_State | None] = [None]
+        count = 0
+        for place in range(len(self.order)):
+            here = {state: list(self._steps(place, state)) for state in states}
+            self.steps.append(here)
+            following = {step.state: None for steps in here.values() for step in steps if step.state is not None}
+            states = [None, *following]
+            count += len(states)
+            if count > self.most:
+                raise TooManyError
+
+    def _hopes(self) -> list[dict[_State | None, Floats]]:
+        """Return by place and state what a group may gain from there at most, for each weight."""
+        hopes: list[dict[_State | None, Floats]] = [{} for _ in range(len(self.order) + 1)]
+        nothing, over = np.zeros(len(_WEIGHTS)), np.full(len(_WEIGHTS), -np.inf)
+        for place in range(len(self.order) - 1, -1, -1):
+            for state, steps in self.steps[place].items():
+                best = over
+                for step in steps:
+                    rest = nothing if step.state is None else hopes[place + 1].get(step.state, over)
+                    shape = self._shape(place, state)
+                    best = np.maximum(best, step.gain - np.array(self._loose(shape, step.asks)) + rest)
+                hopes[place][state] = best
+        return hopes
+
+    def _shape(self, place: int, state: _State | None) -> Tensor:
+        if state is not None:
+            return state.shape
+        return self.problem.tensors[self.problem.operators[self.order[place]].output]
+
+    def favoured(self) -> Iterator[tuple[Column, float, str]]:
+        """Yield every column whose prices may exceed its latency, with what they add up to and its operators."""
+        making: _Making = {}
+        nothing = [0.0] * len(_WEIGHTS)
+        count = 0
+        for place in range(len(self.order)):
+            following: _Making = defaultdict(dict)
+            complete: dict[Tensor, dict[_Asks, tuple[float, _Words]]] = defaultdict(dict)
+            for state, steps in self.steps[place].items():
+                begun = {_Asks(): (0.0, None)} if state is None else making.get(state, {})
+                shape = self._shape(place, state)
+                targets = [
+                    (step, nothing if step.state is None else self._hope[place + 1][step.state].tolist())
+                    for step in steps
+                    if step.state is None or step.state in self._hope[place + 1]
+                ]
+                for asks, (worth, words) in begun.items():
+                    for step, hope in targets:
+                        total = worth + step.gain
+                        grown = asks.plus(step.asks)
+                        least = self._least(shape, grown)
+                        if any(total + more <= cost for more, cost in zip(hope, least, strict=True)):
+                            continue
+                        count += 1
+                        there = complete[shape] if step.state is None else following[step.state]
+                        if grown not in there or there[grown][0] < total:
+                            there[grown] = total, (words, step.words)
+            if count > self.most:
+                raise TooManyError
+            for shape, groups in complete.items():
+                for asks, (worth, words) in groups.items():
+                    yield self._column(shape, asks), worth, _named(words)
+            making = following
+
+    def _column(self, shape: Tensor, asks: _Asks) -> Column:
+        found = [self.pieces[number] for number in asks.pieces]
+        loads = [slices for kind, slices in found if kind == "load"]
+        works = [slices for kind, slices in found if kind == "work"]
+        return Column(
+            height=shape.height,
+            width=shape.width,
+            longest=max(item.length for slices in works for item in slices),
+            deepest=asks.deepest if asks.deepest < 1 << 60 else 1,
+            prologues=(asks.left, asks.right),
+            loads=tuple(loads),
+            works=tuple(works),
+            stored=asks.stored,
+            held=asks.held,
+        )
+
+    def _least(self, shape: Tensor, asks: _Asks) -> list[float]:
+        """Return for each weight what a group in the making takes at least."""
+        found = self._costs.get((shape, asks))
+        if found is None:
+            tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), np.zeros((4, 1)))
+            need = (asks.left, asks.right)
+            times = self.boxes.least(shape, tables, asks.stored, asks.held, asks.deepest, need)
+            fitting = times[:, np.isfinite(times[0])]
+            least = np.full(len(_WEIGHTS), np.inf)
+            if fitting.size:
+                least = (np.outer(_WEIGHTS, fitting[0]) + np.outer(1 - _WEIGHTS, fitting[1])).min(axis=1)
+            found = self._costs[shape, asks] = list(map(float, least))
+        return found
+
+    def _loose(self, shape: Tensor, asks: _Asks) -> list[float]:
+        """Return for each weight what these pieces add to any group at least."""
+        time = traffic = 0.0
+        for number in asks.pieces:
+            table = self.boxes.table(shape, *self.pieces[number])
+            time, traffic = time + float(table[0].min()), traffic + float(table[1].min())
+        traffic = (traffic + asks.stored * shape.size) / self.problem.machine.bandwidth
+        return list(map(float, _WEIGHTS * time + (1 - _WEIGHTS) * traffic))
+
+    def _steps(self, place: int, state: _State | None) -> Iterator[_Step]:
+        index = self.order[place]
+        output = self.problem.operators[index].output
+        if state is None:
+            yield from self._joins(place, _State(self.problem.tensors[output], ()))
+            return
+        waits = {wait.tensor: wait for wait in state.waits}
+        mine = waits.pop(output, None)
+        if mine is None or mine.way != _MADE:
+            yield from self._settled(place, state.shape, waits, _Step(0.0, _Asks(), None, ()), None)
+        if mine is None and self.problem.tensors[output] != state.shape:
+            return
+        if mine is None or mine.way == _MADE:
+            yield from self._joins(place, state)
+
+    def _joins(self, place: int, state: _State) -> Iterator[_Step]:
+        """Yield the ways in which an operator joins a group."""
+        problem, prices = self.problem, self.prices
+        index = self.order[place]
+        operator = problem.operators[index]
+        output, size = operator.output, problem.tensors[operator.output].size
+        waits = {wait.tensor: wait for wait in state.waits}
+        mine = waits.pop(output, None)
+        part = max((wait.part for wait in state.waits), default=0) + 1 if mine is None else mine.part
+        takers = problem.consumers[output]
+        keeps = [False, True] if takers and problem.tensors[output] == state.shape else [False]
+        for is_kept in keeps:
+            slices = set(mine.slices) if mine else set()
+            gain = prices.cover.get(index, 0.0)
+            if mine is None or is_kept:
+                slices.add((TILE, TILE, 0, "none"))
+            if is_kept:
+                gain += prices.hand_over.get(output, 0.0)
+            elif mine is None:
+                gain += math.fsum(prices.link.get((taker, output), 0.0) for taker in takers)
+            asked = self._asked(index, slices)
+            base = _Asks(
+                pieces=(self._number("work", tuple(self._work(index, item) for item in sorted(slices))),),
+                stored=int(mine is None and not is_kept),
+                held=size if is_kept else 0,
+                deepest=problem.reduction(index) if operator.is_matmul else 1 << 60,
+            )
+            for ways in product(*(self._ways(tensor, waits) for tensor in asked)):
+                step = _Step(gain, base, None, (f"{index}{'+' if is_kept else ''}",))
+                yield from self._taking(
+                    place, state.shape, waits, step, dict(zip(asked, ways, strict=True)), part, asked
+                )
+
+    def _taking(
+        self,
+        place: int,
+        shape: Tensor,
+        waits: dict[int, _Wait],
+        step: _Step,
+        ways: dict[int, str],
+        part: int,
+        asked: dict[int, set[tuple[int, int, int, str]]],
+    ) -> Iterator[_Step]:
+        """Yield the step by which the operator takes its inputs in these ways."""
+        index = self.order[place]
+        grown = dict(waits)
+        gain, asks, words = step.gain, step.asks, step.words
+        for tensor, way in ways.items():
+            before = grown.get(tensor)
+            if way != _LOADED:
+                gain += self.prices.link.get((index, tensor), 0.0)
+            if way == _RESIDENT and before is None:
+                gain -= self.prices.hand_over.get(tensor, 0.0)
+                asks = asks._replace(held=asks.held + self.problem.tensors[tensor].size)
+                words = (*words, f"r{tensor}")
+            if way == _MADE and self._is_prologue(index, tensor):
+                left, right = self.problem.operators[index].inputs
+                depth = self.problem.reduction(index)
+                asks = asks._replace(
+                    left=depth if tensor == left else asks.left, right=depth if tensor == right else asks.right
+                )
+            if way == _MADE and before is not None and before.part != part:
+                for wait in list(grown.values()):
+                    if wait.part == before.part:
+                        grown[wait.tensor] = wait._replace(part=part)
+            slices = frozenset() if way == _RESIDENT else frozenset(asked[tensor])
+            if way == _LOADED:
+                slices = frozenset((*item[:3], "none") for item in slices)
+            slices |= before.slices if before else frozenset()
+            grown[tensor] = _Wait(tensor, way, slices, part if way == _MADE else 0)
+        yield from self._settled(place, shape, grown, _Step(gain, asks, None, words), part)
+
+    def _settled(
+        self, place: int, shape: Tensor, waits: dict[int, _Wait], step: _Step, part: int | None
+    ) -> Iterator[_Step]:
+        """Yield the step with the slices that nobody else can ask for loaded; none if the group falls apart."""
+        parts = {wait.part for wait in waits.values() if wait.way == _MADE}
+        if parts and part is not None and part not in parts:
+            return
+        left = []
+        pieces = list(step.asks.pieces)
+        for wait in waits.values():
+            if wait.way != _MADE and (not parts or self.last_taker[wait.tensor] <= place):
+                if wait.slices:
+                    height, width = self.problem.tensors[wait.tensor].height, self.problem.tensors[wait.tensor].width
+                    slices = (Slice(*item[:3], height, width) for item in sorted(wait.slices))
+                    pieces.append(self._number("load", tuple(slices)))
+                if self.problem.producer[wait.tensor] is None or self.problem.tensors[wait.tensor] != shape:
+                    continue
+                wait = wait._replace(slices=frozenset())  # whoever makes it may not join any more
+            left.append(wait)
+        state = None
+        if parts:
+            number = {
+                part: place for place, part in enumerate(dict.fromkeys(w.part for w in left if w.way == _MADE), 1)
+            }
+            left = [wait._replace(part=number.get(wait.part, 0)) for wait in left]
+            state = _State(shape, tuple(sorted(left)))
+        yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=state)
+
+    def _ways(self, tensor: int, waits: Mapping[int, _Wait]) -> list[str]:
+        if tensor in waits:
+            return [waits[tensor].way]
+        if self.problem.producer[tensor] is None:
+            return [_LOADED]
+        ways = [_LOADED]
+        if self.problem.tensors[tensor].size <= self.problem.machine.capacity:
+            ways.append(_RESIDENT)
+        ways.append(_MADE)
+        return ways
+
+    def _is_prologue(self, index: int, tensor: int) -> bool:
+        source = self.problem.producer[tensor]
+        operators = self.problem.operators
+        assert source is not None
+        return self.rules.prologues_are_whole and operators[index].is_matmul and not operators[source].is_matmul
+
+    def _asked(self, index: int, slices: set[tuple[int, int, int, str]]) -> dict[int, set[tuple[int, int, int, str]]]:
+        """Return the slices of its inputs that an operator asks for."""
+        operator = self.problem.operators[index]
+        asked: dict[int, set[tuple[int, int, int, str]]] = {tensor: set() for tensor in operator.inputs}
+        for rows, columns, length, marking in slices:
+            if not operator.is_matmul:
+                for tensor in operator.inputs:
+                    asked[tensor].add((rows, columns, length, marking))
+                continue
+            reduction = WHOLE if length else STEP
+            asked[operator.inputs[0]].add((rows, reduction, length or self.problem.reduction(index), "columns"))
+            asked[operator.inputs[1]].add((reduction, columns, length or self.problem.reduction(index), "rows"))
+        return asked
+
+    def _work(self, index: int, item: tuple[int, int, int, str]) -> Slice:
+        operator = self.problem.operators[index]
+        shape = self.problem.tensors[operator.output]
+        rows, columns, length, marking = item
+        part = "none"
+        if operator.is_matmul:
+            part = "full" if length else "step"
+            length = length or self.problem.reduction(index)
+        return Slice(rows, columns, length, shape.height, shape.width, operator.base_cost, marking, part)
+
+    def _number(self, kind: str, slices: tuple[Slice, ...]) -> int:
+        number = self._numbers.setdefault((kind, slices), len(self.pieces))
+        if number == len(self.pieces):
+            self.pieces.append((kind, slices))
+        return number
+
+
+def _named(words: _Words) -> str:
+    """Return the name of a group: its operators (with + if the output is retained) and tensors resident (with r)."""
+    found: list[str] = []
+    while words is not None:
+        words, last = words
+        found += last
+    return f"operators {' '.join(reversed(found))}"
+
+
+def _takers_first(problem: Problem) -> list[int]:
+    """Return the operators, takers before makers; of those that may follow, the one whose taker came last.
+
+    Of its makers the one with the fewest operators above it comes first.
+    """
+    above: list[set[int]] = [set() for _ in problem.operators]
+    for index in problem.topological_order:
+        for tensor in problem.operators[index].inputs:
+            maker = problem.producer[tensor]
+            if maker is not None:
+                above[index] |= above[maker] | {maker}
+    waiting = {index: set(problem.consumers[operator.output]) for index, operator in enumerate(problem.operators)}
+    order: list[int] = []
+    recent = dict.fromkeys(waiting, -1)
+    while waiting:
+        ready = [index for index, takers in waiting.items() if not takers]
+        chosen = max(ready, key=lambda index: (recent[index], -len(above[index])))
+        del waiting[chosen]
+        for tensor in problem.operators[chosen].inputs:
+            maker = problem.producer[tensor]
+            if maker is not None:
+                waiting[maker].discard(chosen)
+                recent[maker] = len(order)
+        order.append(chosen)
+    return order
