@@ -12,8 +12,9 @@ ROUTER_CYCLES = cython.declare(cython.longlong, 2)
 PIECE = cython.declare(cython.longlong, 16)
 #: Of its past a link remembers at least so many cycles, of the 64 that it remembers at all.
 PAST = cython.declare(cython.longlong, 32)
-#: The lower half of an entry.
-LOW = cython.declare(cython.ulonglong, 2**32 - 1)
+#: The parts of an entry's lower half: whether words did not fit before the cycles remembered; all words so far.
+FULL = cython.declare(cython.ulonglong, 1 << 31)
+LOAD = cython.declare(cython.ulonglong, (1 << 31) - 1)
 
 
 @cython.final
@@ -24,9 +25,9 @@ class Traffic:
     ``clock``, ``far`` and ``ready`` hold the longest chain of messages, of hops and of cycles that ends at each
     processor, ``sent`` and ``received`` its messages. ``links`` holds two entries for each of the six ways of every
     cell: east, west, south, north, from the processor to its router and back. The first tells in which of 64 cycles the
-    way is taken; the second holds the first of these cycles, times 2^32, and the words that went there. If these arrays
-    are empty, nothing is counted but messages, hops and chains, and nobody waits for a link. Nodes of one processor
-    share its memory: nothing travels between them.
+    way is taken; the second holds the first of these cycles, times 2^32, whether the way was crowded before them, and
+    the words that went there. If these arrays are empty, nothing is counted but messages, hops and chains, and nobody
+    waits for a link. Nodes of one processor share its memory: nothing travels between them.
     """
 
     x: cython.const_int[::1]
@@ -86,7 +87,7 @@ class Traffic:
 
     def loads(self) -> npt.NDArray[np.int32]:
         """Return the words over every way, shape (cells, 6)."""
-        return (np.asarray(self.links)[1::2] & np.uint64(2**32 - 1)).astype(np.int32).reshape(-1, 6)
+        return (np.asarray(self.links)[1::2] & np.uint64(2**31 - 1)).astype(np.int32).reshape(-1, 6)
 
 
 @cython.final
@@ -118,26 +119,30 @@ class Messages:
 def _take(traffic: Traffic, link: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong) -> cython.longlong:
     """Take a way for so many cycles in a row, the first free ones from ``when`` on; return the first of them."""
     begins: cython.ulonglong = traffic.links[2 * link + 1] >> 32
-    load: cython.ulonglong = (traffic.links[2 * link + 1] & LOW) + cython.cast(cython.ulonglong, words)
+    full: cython.ulonglong = traffic.links[2 * link + 1] & FULL
+    load: cython.ulonglong = (traffic.links[2 * link + 1] & LOAD) + cython.cast(cython.ulonglong, words)
     used: cython.ulonglong = traffic.links[2 * link]
     at: cython.longlong = when - cython.cast(cython.longlong, begins)
     one: cython.ulonglong = 1
     wanted: cython.ulonglong = (one << words) - one
-    if at < 0:  # so long ago that it is forgotten
+    if at < 0 and full == 0:  # so long ago that it is forgotten, but it was free
         traffic.links[2 * link + 1] = (begins << 32) | load
         return when
+    at = max(at, 0)
     if at > PAST:
         used = used >> (at - PAST) if at - PAST < 64 else 0
         begins += cython.cast(cython.ulonglong, at - PAST)
+        full = 0
         at = PAST
     while (used >> at) & wanted:
         at += 1
         if at + words > 64:
             used >>= PIECE
             begins += cython.cast(cython.ulonglong, PIECE)
+            full = FULL
             at -= PIECE
     traffic.links[2 * link] = used | (wanted << at)
-    traffic.links[2 * link + 1] = (begins << 32) | load
+    traffic.links[2 * link + 1] = (begins << 32) | full | load
     return cython.cast(cython.longlong, begins) + at
 
 

@@ -210,7 +210,7 @@ class _Local(NDArrayOperatorsMixin):
                 found = found.astype(self._data.dtype, casting="same_kind", copy=False)
                 self._overwrite(found)
                 return self
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise MachineError(str(error), place=f"register {self._name!r}") from error
         if isinstance(found, tuple):
             raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")

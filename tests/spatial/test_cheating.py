@@ -1,0 +1,234 @@
+"""Programs that cheat are refused: what no processor can know, hold or send."""
+
+# ruff: noqa: ARG005
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shorthaul.spatial
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.spatial import Machine, MachineError, Operator
+
+REFUSED = (MachineError, TypeError, AttributeError)
+
+
+def row(n: int = 4, **options: object) -> tuple[Machine, object]:
+    machine = Machine.on(f"{n}x1", **options)
+    return machine, machine.load("value", [5, 1, 4, 2, 7, 3, 9, 8][:n])
+
+
+READING: dict[str, Callable[[Machine, object], object]] = {
+    "the left neighbour's element": lambda m, v: v[m.all.number - 1],
+    "another's element by number": lambda m, v: v[3 - m.all.number],
+    "one element": lambda m, v: v[2],
+    "a slice": lambda m, v: v[1:],
+    "an array of numbers": lambda m, v: v[np.array([1, 2, 3, 0])],
+    "elements of other processors in a sum": lambda m, v: v[m.all.where(v > 3)] + v[m.all.where(v <= 3)],
+    "elements of other processors as a condition": lambda m, v: m.all.where(v > 3).where(v[m.all.where(v <= 3)] > 0),
+    "a prefix sum": lambda m, v: np.cumsum(v),
+    "a prefix sum by a ufunc": lambda m, v: np.add.accumulate(v),
+    "a sum by a ufunc": lambda m, v: np.add.reduce(v[m.all]),
+    "sums of slices": lambda m, v: np.add.reduceat(v, [0, 2]),
+    "a table of all pairs": lambda m, v: np.subtract.outer(v, v),
+    "a product of matrices": lambda m, v: v @ v,
+    "a sum": lambda m, v: sum(v),
+    "a sum of NumPy": lambda m, v: np.sum(v),
+    "a largest element": lambda m, v: max(v),
+    "a sorted list": lambda m, v: sorted(v),
+    "a rolled array": lambda m, v: np.roll(v, 1),
+    "an array": lambda m, v: np.asarray(v),
+    "an array of values": lambda m, v: np.array([v[m.all], v[m.all]]),
+    "a buffer": lambda m, v: memoryview(v),
+    "a number": lambda m, v: float(v),
+    "a truth": lambda m, v: bool(v > 3),
+    "a function of the host with a memory": lambda m, v: np.frompyfunc(lambda x: x, 1, 1)(v),
+    "a function of the host by element": lambda m, v: np.vectorize(lambda x: x)(v),
+    "a copy": lambda m, v: copy.copy(v),
+    "a deep copy": lambda m, v: copy.deepcopy(v[m.all]),
+    "a pickle": lambda m, v: pickle.dumps(v),
+    "how many are in a selection": lambda m, v: len(m.all.where(v > 3)),
+    "who is in a selection": lambda m, v: list(m.all.where(v > 3)),
+    "an array of the host in a sum": lambda m, v: v + np.arange(4),
+    "an array of the host as a condition": lambda m, v: m.all.where(np.array([True, False, True, False])),
+    "a condition of the host": lambda m, v: np.add(v, 1, where=[True, False, True, False]),
+    "a result before the end": lambda m, v: (m.collect(v), v + 1),
+    "another machine's register": lambda m, v: v + row()[1],
+}
+WRITING: dict[str, Callable[[Machine, object], object]] = {
+    "one element": lambda m, v: v.__setitem__(2, 9),
+    "an array of the host": lambda m, v: v.__setitem__(m.all, np.arange(4)),
+    "what others hold": lambda m, v: v.__setitem__(m.all.where(v > 3), v[m.all.where(v <= 3)]),
+    "what the sender holds": lambda m, v: v.__setitem__(m.send(3 - m.all.number)[0], v[m.all.where(v > 3)]),
+    "to the target of a ufunc": lambda m, v: np.add(v, 1, out=v[m.all]),
+    "by a ufunc at numbers": lambda m, v: np.add.at(v, [0, 1], 1),
+    "a first value that differs": lambda m, v: m.register(np.arange(4)),
+    "a register as first value": lambda m, v: m.register(v),
+    "what is no number": lambda m, v: m.register(None, object),
+    "real numbers as integers": lambda m, v: v.__setitem__(m.all, v[m.all] / 2),
+}
+SENDING: dict[str, Callable[[Machine, object], object]] = {
+    "off the grid": lambda m, v: m.send(m.all.number + 1),
+    "to a negative number": lambda m, v: m.send(m.all.number - 1),
+    "to a huge number": lambda m, v: m.send(m.all.number + 2**40),
+    "to half a processor": lambda m, v: m.send(m.all.number / 2),
+    "to all from nobody": lambda m, v: m.send(np.arange(4)),
+    "two to one": lambda m, v: m.send(m.all.number // 2),
+    "what others hold": lambda m, v: m.send(3 - m.all.number, v[m.all.where(v > 3)]),
+    "an array of the host": lambda m, v: m.send(3 - m.all.number, np.arange(4)),
+    "after the end": lambda m, v: (m.collect(v), m.send(3 - m.all.number)),
+}
+
+
+@pytest.mark.parametrize("cheat", [*READING.values(), *WRITING.values(), *SENDING.values()],
+                         ids=[*READING, *(f"write {name}" for name in WRITING), *(f"send {name}" for name in SENDING)])  # fmt: skip
+def test_cheats_are_refused(cheat: Callable[[Machine, object], object]) -> None:
+    machine, value = row()
+    with pytest.raises(REFUSED):
+        cheat(machine, value)
+
+
+def test_errors_name_processor_and_register() -> None:
+    machine, value = row()
+    for cheat in (lambda: value[3 - machine.all.number], lambda: value[machine.all.where(value == 1)] + value[machine.all.where(value == 4)]):  # fmt: skip
+        with pytest.raises(MachineError, match=r"register 'value': processor \d reads .* processor \d"):
+            cheat()
+    total = machine.register(0, name="total")
+    with pytest.raises(MachineError, match=r"processor 1 writes register 'total' with .* processor 0"):
+        total[machine.all.where(value == 1)] = value[machine.all.where(value == 5)]
+
+
+def test_what_exists_counts_as_memory() -> None:
+    # Many registers, values kept in a list of the host, wide registers, values in a list: all are words.
+    for hoard in (
+        lambda m, v: [m.register(0) for _ in range(40)],
+        lambda m, v: [v[m.all] for _ in range(40)],
+        lambda m, v: [v + k for k in range(40)],
+        lambda m, v: m.register(0, width=40),
+        lambda m, v: m.load("table", np.zeros((4, 40))),
+        lambda m, v: [m.all.where(v > 0) for _ in range(400)],
+        lambda m, v: [m.send(3 - m.all.number, v[m.all]) for _ in range(40)],
+        lambda m, v: m.nodes([0, *[1] * 40], "tasks").register(0),
+    ):
+        machine, value = row(words=32)
+        with pytest.raises(InfeasibleError, match="memory of a processor"):
+            hoard(machine, value)
+
+
+def test_what_is_dropped_is_free_again() -> None:
+    machine, value = row(words=8)
+    for turn in range(100):
+        held = machine.register(turn)
+        held[machine.all] += value[machine.all]
+    assert machine.figures()["words_per_processor"] <= 8
+
+
+def test_messages_are_priced_by_their_words() -> None:
+    machine, _ = row()
+    many = machine.register(0, width=20)
+    machine.send(3 - machine.all.number, many[machine.all])
+    assert machine.cost()["energy_hops"] == 20 * (3 + 1 + 1 + 3)
+    machine, _ = row()
+    halves = machine.register(0, np.int32)[machine.all]
+    machine.send(3 - machine.all.number, halves, halves)
+    assert machine.cost()["energy_hops"] == 8  # two numbers of 32 bits are a word
+    machine, _ = row(message_words=4)
+    with pytest.raises(InfeasibleError, match="words of a message"):
+        machine.send(3 - machine.all.number, *[machine.register(0)[machine.all]] * 5)
+
+
+def test_a_processor_cannot_send_or_receive_without_limit() -> None:
+    for host in ([0] * 9 + [1] * 9, [*[0] * 9, *range(1, 10)]):
+        machine = Machine.on("10x1", words=500)
+        nodes = machine.nodes(host, "tasks")
+        for towards in (9, -9):
+            senders = nodes.all.where((nodes.all.number < 9) if towards > 0 else (nodes.all.number >= 9))
+            with pytest.raises(InfeasibleError, match="in one round"):
+                machine.send(senders.number + towards)
+
+
+def test_nodes_of_one_processor_share_its_memory_and_nothing_travels_between_them() -> None:
+    machine = Machine.on("2x1")
+    nodes = machine.nodes([0, 1, 1], "tasks")
+    senders = nodes.all.where(nodes.all.number == 1)
+    machine.send(senders.number + 1)
+    assert machine.cost()["energy_hops"] == machine.cost()["depth"] == 0
+    held = machine.load("held", [3, 4])
+    assert machine.collect(_copied(nodes, held)).tolist() == [3, 4, 4]
+    with pytest.raises(InputError, match="is no processor"):
+        machine.nodes([0, 2], "tasks")
+
+
+def _copied(nodes, held):
+    found = nodes.register(0)
+    found[nodes.all] = held[nodes.all.processor]
+    return found
+
+
+def test_operators_see_two_values_each() -> None:
+    def leaks(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.cumsum(a) + b
+
+    machine, value = row()
+    with pytest.raises(MachineError, match="looks at the values of other processors"):
+        value[machine.all].combined(Operator("leaks", leaks, 0), value[machine.all])
+    target, awaited = machine.load("target", [-1, 0, 0, 0]), machine.load("awaited", [3, 0, 0, 0])
+    assert value[machine.all].combined(Operator("mine", np.add, 0), value[machine.all]).dtype == np.int64
+    machine.converge(value, target, awaited, Operator("mine", np.add, 0))
+    assert machine.collect(value).tolist() == [12, 1, 4, 2]
+
+
+def test_waves_wait_for_what_comes() -> None:
+    machine, value = row()
+    add = Operator("mine", np.add, 0)
+    for target, awaited, says in (
+        ([-1, 0, 1, 2], [1, 1, 0, 0], "another number of messages"),
+        ([1, 2, 0, -1], [1, 1, 1, 0], "round a cycle"),
+        ([4, -1, -1, -1], [0, 0, 0, 0], "off the grid"),
+    ):
+        with pytest.raises(MachineError, match=says):
+            machine.converge(value, machine.load("target", target), machine.load("awaited", awaited), add)
+    for kids, says in (([1, 1, -1, -1], "two messages"), ([7, -1, -1, -1], "off the grid"), ([1, 0, -1, -1], "cycle")):
+        with pytest.raises(MachineError, match=says):
+            machine.flood(value, [machine.load("kids", kids)], add)
+
+
+def test_questions_and_inputs_are_listed() -> None:
+    machine, value = row()
+    left = machine.all.where(value > 3)
+    while left:
+        value[left] -= 1
+        left = left.where(value[left] > 3)
+    figures = machine.figures()
+    assert figures["looks"] == 3
+    assert figures["given"] == {"value": 1.0}
+
+
+def test_machines_on_impossible_grids() -> None:
+    from shorthaul.spatial import Grid
+
+    for x, y in (([0, 2], [0, 0]), ([0, 0], [0, 0]), ([0, 1], [0]), ([-1, 0], [0, 0])):
+        with pytest.raises(InputError):
+            Machine(x, y, Grid(2, 1))
+    with pytest.raises(InputError, match="one value per node"):
+        Machine.on("2x1").load("value", [1, 2, 3])
+
+
+def test_algorithms_use_nothing_but_the_public_machine() -> None:
+    # No algorithm touches a private name of the machine's, nor a function that only the machine may call.
+    public = {"MachineError", "Nodes", "Register", "Selection", "Values"}
+    for path in Path(shorthaul.spatial.__file__).parent.joinpath("algorithms").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute):
+                assert not node.attr.startswith("_") or node.attr.startswith("__"), f"{path.name}: {node.attr}"
+            if isinstance(node, ast.ImportFrom) and node.module and "computer" in node.module:
+                assert "kernels" not in node.module
+                names = {alias.name for alias in node.names}
+                assert not node.module.endswith("registers") or names <= public, f"{path.name}: {names - public}"
