@@ -164,6 +164,7 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     width, height = 7, 12
     x, y = some_cells(rng, n, width, height)
     energy, longest = kernels.edge_energy(parent, x, y)
+    energy += kernels.farthest(np.minimum(parent, np.arange(n, dtype=np.int32) - 1), x, y)
     changes = np.zeros((4, width * height), np.int32)
     routes = kernels.Routes(x, y, width, changes)
     kernels.add_routes(routes, parent, np.arange(n, dtype=np.int32))

@@ -52,5 +52,18 @@ BYTES_AT_ONCE, LINES_AT_ONCE = 2**20, 2**14
 
 # Rake and compress (algorithms/rake_compress.py).
 
-#: Rounds of RAKE before the first COMPRESS.
-PATIENCE = 3
+#: Rounds of RAKE before the first COMPRESS: 8 take 22 to 35 % less energy upward than 0 on random trees of 2^15
+#: vertices, and at most 7 messages of depth more; 12 save another 7 to 14 %, and are up to 14 messages deeper than 0.
+PATIENCE = 8
+
+# Vertices in the middle of their subtrees (layout/middles.py). Yule tree of 2^20 vertices: 19 of them shorten the
+# longest way from the root from 3,673 to 2,237 hops for 0.7 % more energy, 107 to 2,061 hops for 2.1 %.
+
+#: Subtrees of more than n divided by this are large.
+MIDDLE_SHARES = (4, 8, 16, 32, 64)
+#: Vertices that are moved, at most: on a path all would be large.
+MOST_MIDDLES = 256
+#: How much more energy is allowed.
+MIDDLE_ENERGY = 0.02
+#: Cells on each side in which a leaf is looked for.
+MIDDLE_REACH = 8

@@ -41,6 +41,30 @@ def _edge_energy(
     return total, longest
 
 
+def farthest(parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1]) -> int:
+    """Return the longest way from a root along the edges; every parent precedes its children."""
+    way: cython.longlong[::1] = np.zeros(parent.shape[0], np.int64)
+    with cython.nogil:
+        longest = _farthest(parent, x, y, way)
+    return int(longest)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _farthest(
+    parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], way: cython.longlong[::1]
+) -> cython.longlong:
+    longest: cython.longlong = 0
+    p: cython.Py_ssize_t
+    for v in range(parent.shape[0]):
+        p = parent[v]
+        if p >= 0:
+            way[v] = way[p] + abs(x[v] - x[p]) + abs(y[v] - y[p])
+            longest = max(longest, way[v])
+    return longest
+
+
 def distance_counts(
     parent: cython.const_int[::1], x: cython.const_int[::1], y: cython.const_int[::1], longest: cython.Py_ssize_t
 ) -> Counts:

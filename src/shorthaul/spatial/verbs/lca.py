@@ -28,7 +28,7 @@ from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
 from shorthaul.spatial.verbs.inputs import TABLES, TREES, Pairs, Workload
-from shorthaul.spatial.verbs.planning import KIND, place_on_machine
+from shorthaul.spatial.verbs.planning import KIND
 from shorthaul.spatial.verbs.treefix import (
     Run,
     fastest,
@@ -37,6 +37,7 @@ from shorthaul.spatial.verbs.treefix import (
     run_figures,
     run_treefix,
     run_views,
+    stored_for,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def lca(
     """
     tree, options, search, source = asked(workload, TREES, LcaOptions, keywords)
     pairs = _queries(queries, tree, options, search)
-    stored = place_on_machine(tree, options, search)
+    stored = stored_for(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
 

@@ -31,6 +31,7 @@ from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import read_values
+from shorthaul.spatial.layout.middles import with_middles
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
@@ -48,6 +49,15 @@ REPLAYED = 2**16
 
 
 Run = tuple[Machine, Replay | None, Values]
+
+
+def stored_for(tree: Tree, options: MachineOptions, search: Search) -> StoredTree:
+    """Return the tree as stored with the layout that ``options`` name; if it is refined, for short chains too."""
+    stored = place_on_machine(tree, options, search)
+    if options.layout is not None or options.refine == 0:
+        return stored
+    expect_time(search)
+    return with_middles(stored)
 
 
 def machine_for(
@@ -178,7 +188,7 @@ def treefix(
     """
     tree, options, search, source = asked(workload, TREES, TreefixOptions, keywords)
     given, chosen = _given(values, operator, tree, options, search)
-    stored = place_on_machine(tree, options, search)
+    stored = stored_for(tree, options, search)
     virtual = stored.virtual()
     expect_time(search)
     held = np.empty_like(given)
