@@ -72,10 +72,11 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
     count = len(problem.operators)
     if count == 1:
         return Begun(schedules, alone, start)
-    best = min(start, fused(schedules, alone, search))
+    # A little is done even when the time is up already: it takes less than what has gone by.
+    best = min(start, fused(schedules, alone, _sure(search)))
     first = max(tuning.LEAST_FIRST_EFFORT, tuning.FIRST_EFFORT_PER_OPERATOR * count)
     hottest, coldest = _FIRST_ROUND
-    best = anneal(schedules, best, search.seed, search.within(first), hottest=hottest, coldest=coldest)
+    best = anneal(schedules, best, search.seed, _sure(search).within(first), hottest=hottest, coldest=coldest)
     search.report(best=best.latency)
     return Begun(schedules, alone, best)
 
@@ -122,6 +123,11 @@ def improve(
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
     return schedules.plan(best.sequence)
+
+
+def _sure(search: Search) -> Search:
+    """Return the search, or one of little effort if its time is up."""
+    return Search(effort=tuning.LEAST_FIRST_EFFORT, seed=search.seed) if search.expired() else search
 
 
 def _resumed(schedules: Schedules, start: Solution, given: Plan | None) -> Solution:
