@@ -32,8 +32,8 @@ class PlanOptions(RuleOptions):
     """Options of ``plan``."""
 
     restarts: int = option(
-        2,
-        "Annealings, each from a seed of its own; with a time limit, as many as run at once.",
+        4,
+        "Annealings, each from a seed of its own; with a time limit alone, one per core at least.",
         least=1,
         most=10_000,
         free=True,
