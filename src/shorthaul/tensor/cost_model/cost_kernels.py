@@ -100,7 +100,7 @@ class Costs:
         self.tall = np.zeros(2, np.int64)
         self.wide = np.zeros(2, np.int64)
         self.steps_of = np.zeros(max(1, reductions.shape[0]), np.int64)
-        self.borders = np.zeros(2 * reductions.shape[0] + 1, np.int64)
+        self.borders = np.zeros(3 * reductions.shape[0] + 1, np.int64)
         self.count = np.zeros(4)
         self.first = np.zeros(16)
         self.rest = np.zeros(4)
@@ -169,9 +169,12 @@ def settle(costs: Costs, w: cython.longlong, h: cython.longlong, k: cython.longl
     for i in range(groups):
         costs.steps_of[i] = _up(costs.reductions[i], k)
         costs.steps = max(costs.steps, costs.steps_of[i])
-        costs.borders[2 * i + 1] = max(1, costs.steps_of[i] - 1)
-        costs.borders[2 * i + 2] = costs.steps_of[i]
-    for i in range(1, 2 * groups + 1):  # ascending
+    for i in range(groups):
+        # What a group's last step leaves there may serve others in the step after it, but not in those that follow.
+        costs.borders[3 * i + 1] = max(1, costs.steps_of[i] - 1)
+        costs.borders[3 * i + 2] = costs.steps_of[i]
+        costs.borders[3 * i + 3] = min(costs.steps_of[i] + 1, costs.steps)
+    for i in range(1, 3 * groups + 1):  # ascending
         value = costs.borders[i]
         j = i
         while j > 0 and costs.borders[j - 1] > value:
