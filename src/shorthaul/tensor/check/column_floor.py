@@ -287,7 +287,8 @@ class Steps:
         borders = [np.ones_like(self.k)]
         for length in lengths:
             number = -(-length // self.k)
-            borders += [np.maximum(number - 1, 1), number]
+            # What the last of these steps leaves there may serve others in the next one only.
+            borders += [np.maximum(number - 1, 1), number, np.minimum(number + 1, self.steps)]
         ordered = np.sort(np.stack(borders), axis=0)
         for begin, end in pairwise(ordered):
             if (end > begin).any():
