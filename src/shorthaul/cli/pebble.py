@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shorthaul.bridges.loop_nest import LoopNestOptions
-from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
 from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -59,7 +59,9 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 
 
 @verb(app, "plan")
-def plan(workload: Input, read: LoopNestOptions, options: PlanOptions, search: PlanSearchFlags, output: Output) -> None:
+def plan(
+    workload: Input, read: LoopNestOptions, options: PlanOptions, search: TaskPlanSearchFlags, output: Output
+) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
     from shorthaul.pebble.verbs import planning
 

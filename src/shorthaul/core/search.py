@@ -390,6 +390,11 @@ class TaskSearchOptions(SearchOptions):
     )
 
 
+#: The help of the option ``restarts``; what may follow depends on the engine.
+RESTARTS: Final = "Searches, each from a seed of its own, that share the effort"
+#: For engines whose search uses one core, and for those that use all by threads.
+ONE_PER_WORKER: Final = " (default: 1; with a time limit alone, as many as run at once)."
+ONE_PER_MACHINE: Final = " (default: 1; on a cluster with a time limit alone, as many as run at once)."
 _JOURNAL: Final = "Keep the best plan so far in this file, as it is found."
 _RESUME: Final = "Go on from the best plan in this journal, and keep better ones there too unless --journal is given."
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.options import SIZES, PythonForm, option, validate
+from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
 
 STRATEGIES = ("reference", "mrb-always", "mrb-explore")
 DECODERS = ("caps", "multistart", "modulo", "window")
@@ -68,6 +69,7 @@ class PlanOptions(Decoding):
     max_cost: float | None = option(None, "Most core cost of a point.", least=0)
     max_footprint: int | None = option(None, "Most bytes of all buffers of a point.", least=0)
     bind: str | None = option(None, "Actors that stay on a core, as in gray=p3,sink=p5.", form=_BINDING)
+    restarts: int | None = option(None, RESTARTS + ONE_PER_MACHINE, least=1, most=10_000, free=True)
     front: int = option(
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.options import INTEGERS, option, validate
+from shorthaul.core.search import ONE_PER_WORKER, RESTARTS
 
 #: The planners that can be asked for by name.
 METHODS = (
@@ -40,6 +41,7 @@ class PlanOptions:
     )
     method: str = option("auto", "How to plan.", choices=METHODS, free=True)
     recompute: bool = option(False, "Allow values to be computed more than once.")
+    restarts: int | None = option(None, RESTARTS + ONE_PER_WORKER, least=1, most=10_000, free=True)
 
     def __post_init__(self) -> None:
         validate(self)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shorthaul.core.options import EXTENT, FILE_OR_NAME, INTEGERS, NAMES, option, validate
+from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
 
 ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random")
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
@@ -57,6 +58,7 @@ class LayoutOptions(PlacingOptions):
         most=1e6,
         free=True,
     )
+    restarts: int | None = option(None, RESTARTS + ONE_PER_MACHINE, least=1, most=10_000, free=True)
 
 
 @dataclass(frozen=True, slots=True)

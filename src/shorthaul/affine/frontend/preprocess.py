@@ -293,20 +293,23 @@ class _State:
 
     def finish(self, lines: int) -> Preprocessed:
         """Lay the tokens out on the lines they come from."""
-        texts = [""] * lines
+        pieces: list[list[str]] = [[] for _ in range(lines)]
+        lengths = [0] * lines
         starts: list[list[int]] = [[] for _ in range(lines)]
         origins: list[list[int]] = [[] for _ in range(lines)]
         for token in self.kept:
             if token.kind in {"space", "newline"}:
                 continue
             row = token.line - 1
-            gap = max(len(texts[row]) + (1 if texts[row] else 0), token.column - 1)
-            texts[row] = texts[row].ljust(gap) + token.text
+            gap = max(lengths[row] + (1 if lengths[row] else 0), token.column - 1)
+            pieces[row] += [" " * (gap - lengths[row]), token.text]
+            lengths[row] = gap + len(token.text)
             starts[row].append(gap + 1)
             origins[row].append(token.column)
         columns = tuple((tuple(first), tuple(second)) for first, second in zip(starts, origins, strict=True))
         integers = {name: macro.value for name, macro in self.macros.items() if macro.value is not None}
-        return Preprocessed(tuple(texts), integers, columns, frozenset(self.bounds))
+        texts = tuple("".join(parts) for parts in pieces)
+        return Preprocessed(texts, integers, columns, frozenset(self.bounds))
 
 
 def _logical_lines(text: str) -> list[list[Token]]:

@@ -153,6 +153,18 @@ def with_its_cluster(search: Search) -> Search:
     return search
 
 
+def restarts(search: Search, asked: int | None, *, is_threaded: bool = False) -> int:
+    """Return how many searches from seeds of their own to run: as asked, else one where the work is counted.
+
+    Where only the clock limits the search they are as many as run at once; a search that uses all cores of a machine
+    by itself (``is_threaded``) is repeated on a cluster only.
+    """
+    if asked is not None:
+        return asked
+    by_clock = search.effort is None and _WORTH * START_S <= search.remaining_s() < float("inf")
+    return slots(search) if by_clock and (search.cluster is not None or not is_threaded) else 1
+
+
 def slots(search: Search) -> int:
     """Return how many tasks of ``search`` run at once."""
     if search.cluster is None:

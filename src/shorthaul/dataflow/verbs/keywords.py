@@ -52,6 +52,7 @@ class PlanKeywords(TypedDict, total=False):
     max_cost: float | None
     max_footprint: int | None
     bind: str | Mapping[str, str] | None
+    restarts: int | None
     front: int
     effort: float | None
     time_limit: float | None

@@ -92,10 +92,13 @@ class PlanKeywords(TypedDict, total=False):
         "exact",
     ]
     recompute: bool
+    restarts: int | None
     effort: float | None
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
     search: Search | None

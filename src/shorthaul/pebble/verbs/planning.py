@@ -15,7 +15,8 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.files.arrays import as_array
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import PlanSearchOptions, Search
+from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
@@ -23,9 +24,10 @@ from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
-from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.request import Found, Request, cheaper, is_met
 from shorthaul.pebble.run import FloatArray, execute
 from shorthaul.pebble.strategy import find_plan, lower_bound
+from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.workloads.cases import CASES
 
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
     from shorthaul.pebble.verbs.keywords import BoundKeywords, CheckKeywords, PlanKeywords, RunKeywords
 
 KIND = "shorthaul/pebble-result"
+#: The methods that depend on the seed.
+_RANDOM = ("auto", "list-scheduling", "tiles", "beam", "local-search", "composition", "exact")
+#: The seeds of restarts are this far apart, so that those of two searches differ.
+_SEEDS_APART = 0x9E3779B97F4A7C15
 
 
 def case(text: str) -> Source[Cdag]:
@@ -85,7 +91,7 @@ def _of_journal(cdag: Cdag, plan: Plan, options: PlanOptions) -> CheckReport:
     return replay(cdag, plan, budget, recompute=options.recompute)
 
 
-@verb(PlanOptions, CDAGS, PLANS, searching=PlanSearchOptions, replay=_of_journal)
+@verb(PlanOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked schedule of little traffic within ``budget``, its cost and the best lower bound known.
 
@@ -118,7 +124,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     options = replace(options, budget=budget)
     keep_back(cdag, search)
     with search:
-        found = find_plan(Request(cdag, budget, options.recompute, search), options.method)
+        found = _best_of_restarts(cdag, budget, options, search)
     report = checked(cdag, found.plan, budget, recompute=options.recompute)
     cost, best = cost_of(report), found.bound
     return Result(
@@ -132,6 +138,34 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         extra=_extra(cdag, budget, found),
         figures=views.of_plan(cdag, found.plan, budget),
     )
+
+
+def _best_of_restarts(cdag: Cdag, budget: int, options: PlanOptions, search: Search) -> Found:
+    """Return the cheapest plan of all restarts, the first of these, with the best bound of any."""
+    repeats = options.method in _RANDOM and as_forest(cdag) is None
+    count = restarts(search, options.restarts) if repeats else 1
+    if count == 1:
+        return find_plan(Request(cdag, budget, options.recompute, search), options.method)
+    tasks = [(cdag, budget, options, number, search.start()) for number in range(count)]
+    answers = run_tasks(
+        _restarted,
+        tasks,
+        search=search,
+        unlimited=tuning.AUTO_EFFORT,
+        enough=lambda found: is_met(cdag, found),
+        watch=lambda told: search.report(best=told) if told < float("inf") else None,
+    )
+    found = [answer for _, answer in sorted(answers, key=lambda item: item[0])]
+    bound = max((item.bound for item in found), key=lambda item: item.value)
+    best = replace(min(found, key=lambda item: item.plan.traffic(cdag.weights)), bound=bound)
+    kept = search.best()  # of a process that died, say
+    return best if kept is None else cheaper(cdag, best, replace(best, plan=kept))
+
+
+def _restarted(task: tuple[Cdag, int, PlanOptions, int, Plan | None], search: Search) -> Found:
+    cdag, budget, options, number, search.resumed = task
+    search.seed = (search.seed + number * _SEEDS_APART) % 2**63
+    return find_plan(Request(cdag, budget, options.recompute, search), options.method)
 
 
 @verb(BoundOptions, CDAGS, PLANS)

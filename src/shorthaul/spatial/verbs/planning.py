@@ -16,6 +16,7 @@ from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions
+from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import energy_bound, machine_bound
@@ -31,6 +32,7 @@ from shorthaul.spatial.model import Tree, grid_from_text, tree_from_parents
 from shorthaul.spatial.options import (
     BoundOptions,
     CheckOptions,
+    LayoutOptions,
     MachineOptions,
     PlacingOptions,
     PlanOptions,
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
 Index = npt.NDArray[np.int32]
 
 KIND = "shorthaul/spatial-result"
+#: The seeds of restarts are this far apart, so that those of two searches differ.
+_SEEDS_APART = 0x9E3779B97F4A7C15
 
 
 def case(text: str, *, forest: bool = False, search: Search | None = None) -> Source[Tree]:
@@ -131,20 +135,33 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
     light_first = orders.positions(tree, "light-first")
     expect_time(search)
     if options.layout is None:
-        return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options.refine, search)
+        return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options, search)
     layout, file, _ = load_layout(options.layout)
     report = check_layout(layout, tree)
     for wrong in report.violations[:1]:
         raise InputError(f"is no layout of this tree: {wrong.message}", file=file, place=wrong.place)
     stored = store(tree, layout, light_first)
-    return _refined(stored, options.refine, search) if options.refine else stored
+    return _refined(stored, options, search) if options.refine else stored
 
 
-def _refined(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
-    if effort == 0:
+def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
+    if options.refine == 0:
         return stored
     from shorthaul.spatial.layout.annealing import refine
 
+    count = restarts(search, options.restarts, is_threaded=True)
+    if count == 1:
+        return refine(stored, options.refine, search)
+    effort = None if options.refine is None else options.refine / count
+    found = dict(run_tasks(_refined_again, [(stored, effort, number) for number in range(count)], search=search))
+    return min((found[number] for number in sorted(found)), key=lambda one: edge_energy(one.parent, one.x, one.y)[0])
+
+
+def _refined_again(task: tuple[StoredTree, float | None, int], search: Search) -> StoredTree:
+    from shorthaul.spatial.layout.annealing import refine
+
+    stored, effort, number = task
+    search.seed = (search.seed + number * _SEEDS_APART) % 2**63
     return refine(stored, effort, search)
 
 
@@ -204,7 +221,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         stored = store(tree, layout, light_first)
         search.keep(edge_energy(stored.parent, stored.x, stored.y)[0], layout)
         search.keep_back(finish_s + write_s)
-        refined = _refined(stored, options.refine, search)
+        refined = _refined(stored, options, search)
         search.keep_back(write_s)
         if refined is not stored:
             stored, layout, name = refined, refined.layout(tree), f"{name} + refine"
