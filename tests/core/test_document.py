@@ -34,7 +34,7 @@ from shorthaul.core.errors import InputError
         ("[-1e999]", "finite"),
         ('{"a": 1, "a": 2}', "given twice"),
         ("[" * 100_000, "nested too deeply"),
-        ("[" + "9" * 10_000 + "]", "hundreds of digits"),
+        ("[" + "9" * 10_000 + "]", "thousands of digits"),
     ],
 )
 def test_wrong_json_is_explained(text: str, says: str) -> None:

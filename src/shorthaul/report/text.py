@@ -33,8 +33,11 @@ def amount(value: float | None) -> str:
     >>> amount(1234567.0), amount(0.25), amount(None)
     ('1,234,567', '0.25', '-')
     """
-    if value is None or math.isnan(value):
-        return "-"
+    try:
+        if value is None or math.isnan(value):
+            return "-"
+    except OverflowError:  # a whole number of a file, beyond all floating-point ones
+        return "beyond 1e308"
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.1f}"

@@ -200,7 +200,8 @@ def connected(address: str, workers: int) -> Any:
         raise InputError("needs Dask, which is not installed", place="--cluster", value=address, cure=cure) from None
     import logging
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", *(name for name in logging.root.manager.loggerDict if name.startswith("distributed."))):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     if address == LOCAL:
         settings = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
         with _children_deaf_to_interrupts():

@@ -12,8 +12,9 @@ import numpy as np
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.dataflow import tuning
-from shorthaul.dataflow.bounds.constraints import Constraints
+from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import decoder_for
@@ -87,6 +88,32 @@ def explore_front(
     if not allowed:
         raise NoPlanError(constraints.nearest(points))
     return state, allowed
+
+
+def explore_apart(
+    problem: Problem, options: PlanOptions, search: Search, bounds: FrontBound, constraints: Constraints, count: int
+) -> tuple[State, list[Point]]:
+    """Return the points of so many explorations, and the state of the one that covers most."""
+    tasks = [(problem, options, bounds, constraints, number, search.start()) for number in range(count)]
+    found = [answer for _, answer in sorted(run_tasks(_explored, tasks, search=search), key=lambda item: item[0])]
+    explored = [answer for answer in found if not isinstance(answer, NoPlanError)]
+    if not explored:
+        raise next(answer for answer in found if isinstance(answer, NoPlanError))
+    state, _ = max(explored, key=lambda item: item[0].trace[-1] if item[0].trace else 0.0)
+    return state, [point for _, points in explored for point in points]
+
+
+def _explored(
+    task: tuple[Problem, PlanOptions, FrontBound, Constraints, int, Explored | None], search: Search
+) -> tuple[State, list[Point]] | NoPlanError:
+    problem, options, bounds, constraints, number, resumed = task
+    search.seed += number
+    search.resumed = resumed if number == 0 else None
+    instance = constrained_instance(build(problem.application, machine_of(problem)), constraints)
+    try:
+        return explore_front(problem, instance, options, search, bounds, constraints)
+    except NoPlanError as error:
+        return error
 
 
 def by_worth(points: FloatArray, low: FloatArray, state: State) -> IntArray:

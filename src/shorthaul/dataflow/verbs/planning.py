@@ -12,7 +12,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import save_json
-from shorthaul.core.errors import InputError, NoPlanError
+from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
@@ -20,26 +20,24 @@ from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import (
-    Constraints,
     constrained,
     constrained_instance,
     constraints_of,
     refuse_infeasible,
 )
-from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, period_bound
+from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
-from shorthaul.dataflow.exploration.front import by_worth, explore_front, in_time
+from shorthaul.dataflow.exploration.front import by_worth, explore_apart, explore_front, in_time
 from shorthaul.dataflow.exploration.kept import Explored
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
-    State,
     hypervolume,
 )
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
 )
-from shorthaul.dataflow.loading import machine_of, mapping_of, naming, prepared
+from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import (
@@ -138,7 +136,7 @@ def plan(
     count = restarts(search, options.restarts, is_threaded=True)
     with search:
         if count > 1:
-            state, points = _explored_apart(problem, options, search, bounds, constraints, count)
+            state, points = explore_apart(problem, options, search, bounds, constraints, count)
         else:
             state, points = explore_front(problem, instance, options, search, bounds, constraints)
     low = np.array(bounds.ideal)
@@ -176,32 +174,6 @@ def plan(
             *point_figures(net, machine, best),
         ),
     )
-
-
-def _explored_apart(
-    problem: Problem, options: PlanOptions, search: Search, bounds: FrontBound, constraints: Constraints, count: int
-) -> tuple[State, list[Point]]:
-    """Return the points of so many explorations, and the state of the one that covers most."""
-    tasks = [(problem, options, bounds, constraints, number, search.start()) for number in range(count)]
-    found = [answer for _, answer in sorted(run_tasks(_explored, tasks, search=search), key=lambda item: item[0])]
-    explored = [answer for answer in found if not isinstance(answer, NoPlanError)]
-    if not explored:
-        raise next(answer for answer in found if isinstance(answer, NoPlanError))
-    state, _ = max(explored, key=lambda item: item[0].trace[-1] if item[0].trace else 0.0)
-    return state, [point for _, points in explored for point in points]
-
-
-def _explored(
-    task: tuple[Problem, PlanOptions, FrontBound, Constraints, int, Explored | None], search: Search
-) -> tuple[State, list[Point]] | NoPlanError:
-    problem, options, bounds, constraints, number, resumed = task
-    search.seed += number
-    search.resumed = resumed if number == 0 else None
-    instance = constrained_instance(build(problem.application, machine_of(problem)), constraints)
-    try:
-        return explore_front(problem, instance, options, search, bounds, constraints)
-    except NoPlanError as error:
-        return error
 
 
 @verb(

@@ -1,0 +1,118 @@
+"""Searches on a cluster whose processes are killed: ``python -m tests.cluster_faults 20``.
+
+Each run starts a scheduler and three workers on loopback, begins a command there, kills some of them at random (workers,
+now and then the scheduler), and compares the answer with that of the same command on one process.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+COMMANDS = (
+    ("pebble", "sweep", "fft:n=16", "--points", "6", "--effort", "6"),
+    ("pebble", "plan", "fft:n=16", "--budget", "160", "--restarts", "5", "--effort", "6"),
+    ("tensor", "plan", "transformer-block", "--restarts", "6", "--effort", "6"),
+    ("tensor", "sweep", "example-5", "--points", "6", "--effort", "6"),
+    ("dataflow", "sweep", "sobel", "--generations", "40", "--seeds", "2"),
+    ("spatial", "sweep", "yule", "--sizes", "2^10..2^14"),
+    ("spatial", "plan", "yule:n=3000", "--restarts", "5", "--refine", "4"),
+)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 3) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Yield the address of a cluster, and its processes: the scheduler first."""
+    found = folder / "scheduler.json"
+    dask = (sys.executable, "-m", "dask")
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    address = ("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    processes = [subprocess.Popen([*dask, "scheduler", *address, "--scheduler-file", str(found)], **quiet)]  # type: ignore[call-overload]
+    try:
+        while not found.exists():
+            time.sleep(0.1)
+            assert processes[0].poll() is None, "the scheduler did not start"
+        options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20")
+        for _ in range(workers):
+            command = [*dask, "worker", "--scheduler-file", str(found), *options]
+            processes.append(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
+        yield json.loads(found.read_text())["address"], processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def document(command: tuple[str, ...], *more: str) -> tuple[dict[str, Any], str]:
+    """Return the answer of a command without what depends on the clock, and what it said."""
+    done = _start(command, *more).communicate(timeout=600)
+    return _answer(done[0]), done[1]
+
+
+def _start(command: tuple[str, ...], *more: str) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "shorthaul", *command, *more, "--json"]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _answer(text: str) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(text) if text.strip() else {}
+    answer.pop("provenance", None)
+    return answer
+
+
+def run(command: tuple[str, ...], kills: list[tuple[float, int]], expected: dict[str, Any]) -> str:
+    """Return how a command ended whose cluster loses processes: (seconds after its workers are up, which one)."""
+    with tempfile.TemporaryDirectory() as name, cluster(Path(name)) as (address, processes):
+        wait_for_workers(address, 3)
+        running = _start(command, "--cluster", address)
+        began = time.monotonic()
+        for after_s, victim in sorted(kills):
+            time.sleep(max(0.0, began + after_s - time.monotonic()))
+            processes[victim].kill()
+        out, said = running.communicate(timeout=600)
+    lines = [line for line in said.splitlines() if "cluster" in line or "scheduler" in line or "Traceback" in line]
+    told = f" ({lines[-1]})" if lines else ""
+    if running.returncode not in {0, 2} or "Traceback" in said:
+        return f"WRONG: status {running.returncode}: {said[-2000:]}"
+    if running.returncode == 2:  # lost before the search had begun
+        return f"refused{told}"
+    return f"same answer{told}" if _answer(out) == expected else "WRONG: another answer"
+
+
+def wait_for_workers(address: str, count: int) -> None:
+    """Wait until the cluster has its workers."""
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=60)
+
+
+def main() -> None:
+    """Print how every run ended."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    draw, expected, wrong = random.Random(int(sys.argv[2]) if len(sys.argv) > 2 else 0), {}, 0
+    for number in range(count):
+        command = COMMANDS[number % len(COMMANDS)]
+        if command not in expected:
+            began = time.monotonic()
+            expected[command] = document(command, "--workers", "1")[0], time.monotonic() - began
+        wanted, took_s = expected[command]
+        victims = draw.sample(range(1, 4), draw.choice((1, 2, 3))) if draw.random() < 0.7 else [0]
+        kills = [(draw.uniform(1.5, 1.5 + 0.6 * took_s), victim) for victim in victims]
+        ended = run(command, kills, wanted)
+        wrong += ended.startswith("WRONG")
+        shown = ", ".join(f"{'scheduler' if who == 0 else f'worker {who}'} at {at:.1f} s" for at, who in sorted(kills))
+        print(f"{' '.join(command[:3])}: killed {shown}: {ended}", flush=True)
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
