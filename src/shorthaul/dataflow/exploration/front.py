@@ -12,7 +12,7 @@ import numpy as np
 
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.core.searching.tasks import run_tasks
+from shorthaul.core.searching.tasks import restarts, run_tasks
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
@@ -90,10 +90,18 @@ def explore_front(
     return state, allowed
 
 
-def explore_apart(
-    problem: Problem, options: PlanOptions, search: Search, bounds: FrontBound, constraints: Constraints, count: int
+def explore_fronts(
+    problem: Problem,
+    instance: Instance,
+    options: PlanOptions,
+    search: Search,
+    bounds: FrontBound,
+    constraints: Constraints,
 ) -> tuple[State, list[Point]]:
-    """Return the points of so many explorations, and the state of the one that covers most."""
+    """Return the points of all restarts, and the state of the one that covers most."""
+    count = restarts(search, options.restarts, is_threaded=True)
+    if count == 1:
+        return explore_front(problem, instance, options, search, bounds, constraints)
     tasks = [(problem, options, bounds, constraints, number, search.start()) for number in range(count)]
     found = [answer for _, answer in sorted(run_tasks(_explored, tasks, search=search), key=lambda item: item[0])]
     explored = [answer for answer in found if not isinstance(answer, NoPlanError)]

@@ -16,7 +16,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
-from shorthaul.core.searching.tasks import restarts, run_tasks
+from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.constraints import (
@@ -28,7 +28,7 @@ from shorthaul.dataflow.bounds.constraints import (
 from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
-from shorthaul.dataflow.exploration.front import by_worth, explore_apart, explore_front, in_time
+from shorthaul.dataflow.exploration.front import by_worth, explore_fronts, in_time
 from shorthaul.dataflow.exploration.kept import Explored
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
@@ -133,12 +133,8 @@ def plan(
     bounds = bounds_on_all(limited, machine, options.strategy, quick=quick)
     refuse_infeasible(limited, machine, constraints, bounds)
     _expect_sound(search, application, machine)
-    count = restarts(search, options.restarts, is_threaded=True)
     with search:
-        if count > 1:
-            state, points = explore_apart(problem, options, search, bounds, constraints, count)
-        else:
-            state, points = explore_front(problem, instance, options, search, bounds, constraints)
+        state, points = explore_fronts(problem, instance, options, search, bounds, constraints)
     low = np.array(bounds.ideal)
     points = _undominated(points)
     numbers = by_worth(_objectives(points), low, state)[: options.front]
