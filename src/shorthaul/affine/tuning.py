@@ -161,7 +161,7 @@ MOST_ORIGINS = 200
 WIDEST_COMPARED = 12
 #: Pieces of a count that are joined.
 MOST_COUNT_PIECES = 16
-#: Remainders that are told apart in one count.
+#: Remainders that one count distinguishes.
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.
 MOST_BRANCHES = 64

@@ -63,7 +63,7 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
                 with limited(given.get("memory_limit"), end_without_memory):
                     function(**given)
             finally:
-                sys.stdout.flush()  # what cannot be written is told below, not by a traceback at the end
+                sys.stdout.flush()  # errors of writing are handled below, not in a traceback at the end
         except ShorthaulError as error:
             if isinstance(error, InfeasibleError) and given.get("json"):
                 from shorthaul.cli.output import print_infeasible

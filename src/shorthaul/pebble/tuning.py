@@ -82,7 +82,7 @@ ANNEALING_MOST_MOVES: Final = 2000
 #: stored to give way. All rounds end at the temperature ANNEALING_COLD.
 ANNEALING_ROUNDS: Final = ((0.3, 2.0), (1.0, 2.0), (0.6, 4.0), (0.3, 8.0), (1.0, 4.0), (0.6, 1.0))
 ANNEALING_COLD: Final = 0.1
-#: Below so many moves per computation a round starts no hotter than this many median weights.
+#: Below this many moves per computation a round starts no hotter than this many median weights.
 ANNEALING_HURRIED: Final = 30
 ANNEALING_MILD: Final = 0.3
 #: Nodes and edges of one replay with Belady's replacement per effort.
@@ -91,8 +91,8 @@ REPLAY_RATE: Final = 2e7
 REPLAY_EFFORT: Final = 1e-4
 #: Graphs of more nodes and edges than this are not annealed.
 LARGEST_ANNEALED: Final = 1_000_000
-#: With recomputation, orders of up to so many computations are annealed as a whole, those of more than the second
-#: number in windows, of so many computations.
+#: With recomputation, orders of up to this many computations are annealed as a whole, those of more than the second
+#: number in windows, of the third number of computations.
 MOST_ANNEALED_WHOLE: Final = 600
 LEAST_IN_WINDOWS: Final = 150
 WINDOW: Final = (30, 200)
@@ -124,8 +124,8 @@ RECOMPUTING_RATE: Final = 2e7
 #: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
 FLOW_RATE: Final = 1e8
 WAVEFRONT_EFFORT: Final = 1e-5
-#: Wavefronts: graphs above this many nodes are not cut into parts, but so many wavefronts sampled; above the third
-#: number no cuts are computed. Into how many pieces orders are cut.
+#: Wavefronts: graphs above this many nodes are not cut into parts, but a sample of wavefronts is taken (the second number);
+#: above the third number no cuts are computed. Into how many pieces orders are cut.
 MOST_PARTED: Final = 400
 WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 20_000
@@ -156,7 +156,7 @@ SURE_RECOMPUTED_PART: Final = 12
 LARGEST_CUT_PART: Final = 2500
 SMALLEST_PART: Final = 3
 FIRST_PART: Final = 10
-#: How often a part starts from the cones of outputs or inputs, on graphs of up to so many nodes; how many cones are
+#: How often a part starts from the cones of outputs or inputs, on graphs of up to this many nodes; how many cones are
 #: tried before parts grow, their largest size, and what each may take of what is left.
 CONE_CHANCE: Final = 0.1
 MOST_CONED: Final = 1000

@@ -25,7 +25,7 @@ _AFFINE = "sums of iterators and parameters with constant factors, and divisions
 
 @dataclass(frozen=True)
 class Names:
-    """What identifiers mean inside affine expressions, and who is told when one turns out to be a parameter."""
+    """What identifiers mean inside affine expressions, and a callback for those that turn out to be parameters."""
 
     place: Callable[[Any], Place]
     integers: Mapping[str, int]
@@ -145,7 +145,7 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
             raise not_affine(node, names, "the right side has to be a positive constant", cure)
         left = affine(node.left, names)
         if node.op in {"<<", ">>"} and divisor > MOST_SHIFTED:
-            raise not_affine(node, names, "no integer has so many bits", f"shift by at most {MOST_SHIFTED}")
+            raise not_affine(node, names, "no integer has this many bits", f"shift by at most {MOST_SHIFTED}")
         if node.op == "<<":
             return left.scale_val(isl.Val(2**divisor))
         if node.op == ">>":

@@ -34,7 +34,7 @@ from shorthaul.affine.tuning import COMPARED_ORDERS, COMPARED_PANEL, MOST_PANELS
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The size of ``panel``, and the ``width``: so many rows in sequence are in the same triangular blocks."""
+    """The size of ``panel``, and the ``width``: the number of successive rows in the same triangular blocks."""
 
     panel: int
     width: int = 1

@@ -218,7 +218,7 @@ def placements(
 
 
 def levels(statements: Sequence[Statement]) -> Placement:
-    """Return statements that take turns in their outermost loop as one statement with that many times the steps."""
+    """Return statements that take turns in their outermost loop as one with as many times the steps."""
     count = len(statements)
     result = {}
     for at, item in enumerate(statements):

@@ -25,8 +25,8 @@ _PRIMES = ((25, 5), (2_010_760, 16_597))
 def zone_size(rows: int, most: int, width: int = 1) -> float:
     """Return the least c that zones can have: c * m >= rows, no prime below m divides c, for an m up to ``most``.
 
-    With a ``width`` so many rows in sequence count as one, in ``rows`` and in ``most``, and c is in units of it. For
-    more than a million rows an integer that is not less, or infinity where none is known.
+    With a ``width`` that number of successive rows counts as one, in ``rows`` and in ``most``, and c is in units of
+    it. For more than a million rows an integer that is not less, or infinity where none is known.
 
     >>> zone_size(100, 6), zone_size(4, 6)
     (17, 1)

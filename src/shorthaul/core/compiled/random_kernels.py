@@ -43,5 +43,5 @@ class Random:
 
 
 def words(random: Random, count: cython.Py_ssize_t) -> list[int]:
-    """Return so many times 64 random bits, for tests and seeds."""
+    """Return ``count`` numbers of 64 random bits, for tests and seeds."""
     return [random.word() for _ in range(count)]

@@ -282,7 +282,7 @@ def _genotype(instance: Instance, point: Point) -> Genotypes:
 
 
 def _budgets(instance: Instance, price: IntArray) -> list[int]:
-    """Return the sums of core prices, rising; not more than so many, evenly spread."""
+    """Return the sums of core prices, rising; at most ``most`` of them, evenly spread."""
     kinds, counts = np.unique(price, return_counts=True)
     sums = {0}
     for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):

@@ -29,7 +29,7 @@ _PROOFS = {
     ),
     "S-partition": (
         "Every input is loaded and every output stored at least once. The graph is a network, or holds sums of "
-        "products, of which it is known how many values can be computed from so many words. Cut a schedule into "
+        "products, of which it is known how many values a given number of words can compute. Cut a schedule into "
         "segments of T loaded words each, from its end. What a segment computes depends on the words in fast memory at "
         "its start and the T loaded ones; so each computes at most M values, the first with its fewer loads fewer in "
         "proportion, and T N / M words are loaded for N values (Hong and Kung; Loomis and Whitney for products)."

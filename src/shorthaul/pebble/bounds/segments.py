@@ -1,4 +1,4 @@
-"""S-partition bounds: how much can be computed between so many loads (Hong and Kung 1981, with constants).
+"""S-partition bounds: the most values that a given number of loads can compute (Hong and Kung 1981, with constants).
 
 A schedule is cut, from its end, into segments of T loaded words each; only the first may load less, and it starts with
 an empty memory. If no segment computes more than M of N values, and one that loads r < T computes r M / T at most, then
@@ -158,7 +158,7 @@ def _classes(most: int) -> tuple[IntArray, IntArray]:
 
 
 def _price_of_a_term(found: Contraction, met: FloatArray) -> FloatArray:
-    """Return the least weight of operands per term where so many sums are met.
+    """Return the least weight of operands per term where this number of sums is met.
 
     Per term, at least 1 / (terms of one operand) of each operand, and their product at least 1 / (d c).
     """

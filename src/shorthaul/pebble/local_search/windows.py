@@ -79,7 +79,7 @@ def window(cdag: Cdag, plan: Plan, first: int, stop: int) -> Window:
 
 
 def _memory(cdag: Cdag, plan: Plan, moves: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.bool_]], IntArray]:
-    """Return what is red after so many moves, and where values are: 1 in slow memory, 2 inputs never loaded, else 0."""
+    """Return what is red after ``moves`` moves, and where values are: 1 in slow memory, 2 unloaded inputs, else 0."""
     kinds, nodes = plan.kinds[:moves], plan.nodes[:moves]
     red = np.zeros(cdag.n, dtype=np.bool_)
     placed = kinds != Move.STORE

@@ -167,7 +167,7 @@ def _note_reads(replay: Replay) -> cython.void:
 
 
 def advance(replay: Replay, operations: cython.longlong) -> bool:
-    """Compute so many nodes more; True at the end of the order."""
+    """Compute up to ``operations`` further nodes; True at the end of the order."""
     stop: cython.Py_ssize_t = min(replay.order.shape[0], replay.time + operations)
     with cython.nogil:
         while replay.time < stop:

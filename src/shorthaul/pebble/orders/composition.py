@@ -32,7 +32,7 @@ class _Draft:
 def plan(cdag: Cdag, budget: int, *, search: Search, planner: ModulePlanner) -> Plan:
     """Return the best schedule composed of schedules of modules.
 
-    Decompositions (parts that share inputs only, connected parts of so many levels, stretches of a good order between
+    Decompositions (parts that share inputs only, connected parts of a few levels, stretches of a good order between
     cuts where little is live) are compared with the modules' nodes in the orders of :mod:`belady`. For the best of
     them ``planner`` plans each shape of module once; all modules of the shape take over that order. The whole order is
     replayed with Belady's replacement, so that values stay from module to module. Raises :class:`InfeasibleError` if

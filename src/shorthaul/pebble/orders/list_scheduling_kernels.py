@@ -40,7 +40,7 @@ class Run:
 
 
 def advance(run: Run, work: cython.longlong) -> bool:
-    """Compute nodes for so many steps more; True when the order is complete."""
+    """Compute nodes for ``work`` further steps; True when the order is complete."""
     state: State = run.state
     least: cython.Py_ssize_t = run.count + work
     work += state.work

@@ -86,7 +86,7 @@ def _start(sharing: Sharing) -> cython.void:
 
 
 def advance(sharing: Sharing, values: cython.longlong) -> bool:
-    """Go on for about so many values read and computed; True at the end."""
+    """Go on until about ``values`` values were read and computed; True at the end."""
     stop: cython.Py_ssize_t = sharing.end + values
     with cython.nogil:
         while sharing.ready.size > 0 and sharing.end < stop:

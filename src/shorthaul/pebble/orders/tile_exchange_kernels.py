@@ -103,7 +103,7 @@ def _count(exchange: Exchange, reads: Reads) -> cython.void:
 
 
 def advance(exchange: Exchange, steps: cython.longlong) -> bool:
-    """Try so many moves more; True at the end."""
+    """Try ``steps`` further moves; True at the end."""
     reads: Reads = exchange.reads
     stop: cython.longlong = min(exchange.steps, exchange.step + steps)
     with cython.nogil:

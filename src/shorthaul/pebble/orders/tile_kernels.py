@@ -143,7 +143,7 @@ def _count(growth: Growth, reads: Reads) -> cython.void:
 
 
 def advance(growth: Growth, work: cython.longlong) -> bool:
-    """Let tiles grow for so many steps more; True when every target is in one."""
+    """Grow tiles for ``work`` further steps; True when every target is in one."""
     reads: Reads = growth.reads
     work += growth.work
     with cython.nogil:

@@ -166,7 +166,7 @@ def tiler_of(cdag: Cdag, search: Search) -> Tiler | None:
 def _classes(sums: Fused) -> Classes:
     """Return the classes of the values that sums read."""
     n = len(sums.heads)
-    codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is told by the sum of its readers' codes
+    codes = np.random.default_rng(0).integers(1, 2**62, n)  # a class is known by the sum of its readers' codes
     children = sums.children
     running = np.concatenate([[0], np.cumsum(codes[children.targets])])
     _, first, of = np.unique(

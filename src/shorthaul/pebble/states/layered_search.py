@@ -122,7 +122,7 @@ class _Layer:
 class Cut:
     """How layers are cut: to ``width`` states by cost plus ``greed`` times the charge of all red values, plus noise.
 
-    ``per_set`` keeps so many states of one computed set at most (0: any number). If ``is_guided``, the least cost of a
+    At most ``per_set`` states of one computed set are kept (0: any number). If ``is_guided``, the least cost of a
     plan through a state, as far as it is known, stands for its cost.
     """
 

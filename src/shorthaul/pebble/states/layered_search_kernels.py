@@ -449,7 +449,7 @@ def _expand(e: Expansion, stop: cython.longlong) -> cython.bint:
 
 
 def expand(e: Expansion, states: States, stop: cython.longlong, limit: cython.longlong) -> tuple[int, bool]:
-    """Add successors to ``states``, of those before ``stop`` whose cost, with what is to come, is below ``limit``.
+    """Add successors to ``states``, of those before ``stop`` whose cost plus heuristic is below ``limit``.
 
     Returns the work done, in sets of values looked at, and False if it stopped for want of room: then the successors
     of the state whose turn it is are taken out again.

@@ -23,7 +23,7 @@ from shorthaul.pebble.states.pattern_database_kernels import Parts, Patterns, Se
 WordArray = npt.NDArray[np.uint64]
 SmallArray = npt.NDArray[np.int32]
 
-#: Parts have at most this many nodes, and at most so many sets can have been computed.
+#: Parts have at most this many nodes, and their computed sets are at most this many.
 MOST_MEMBERS = 40
 _MOST_SETS = 2**15
 #: Charges of a part may add up to this much, in 32 bits.
@@ -39,7 +39,7 @@ def _nothing() -> Patterns:
     )  # fmt: skip
 
 
-#: No tables at all: nothing is known of what is to come.
+#: No tables: the heuristic is 0.
 NO_PATTERNS = _nothing()
 
 

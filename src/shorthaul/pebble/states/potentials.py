@@ -49,7 +49,7 @@ def _nothing() -> Potential:
     return Potential(table, none, none, none, np.zeros((2, 0), dtype=np.int64), 1)
 
 
-#: No potential: nothing is known of what is to come.
+#: No potential: the heuristic is 0.
 NO_POTENTIAL = _nothing()
 
 

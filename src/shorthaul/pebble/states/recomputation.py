@@ -22,7 +22,7 @@ MOST_NODES = 64
 _MOST_POSITIONS = 2**23
 _MOST_POSITIONS_OF_PART = 2**20
 _FIRST_POSITIONS = 2**13
-#: Parts are searched for excesses up to so many times their weight.
+#: Parts are searched for excesses up to this multiple of their weight.
 _MOST_EXCESS = 4
 
 

@@ -52,7 +52,7 @@ class Pieces:
 
 
 def advance(pieces: Pieces, tree: Tree, segments: cython.longlong) -> bool:
-    """Order about so many segments more; True at the end."""
+    """Order about ``segments`` further segments; True at the end."""
     with cython.nogil:
         while segments > 0 and pieces.position < tree.order.shape[0]:
             segments -= 1 + _order(pieces, tree, tree.order[pieces.position])

@@ -43,8 +43,8 @@ class Tiling:
 
     ``order`` is ``rows`` (blocks of ``height`` rows one after another, all columns each) or ``columns`` (blocks of
     ``width`` columns one after another, all rows each). ``kept`` is what stays in fast memory from one block to the
-    next: so many vector words (``rows``) or accumulators (``columns``). ``entries`` takes one matrix entry at a time
-    and keeps nothing; it fits wherever a schedule exists.
+    next: a number of vector words (``rows``) or of accumulators (``columns``). ``entries`` takes one matrix entry at a
+    time and keeps nothing; it fits wherever a schedule exists.
     """
 
     order: str

@@ -204,7 +204,7 @@ class Cuts:
 
 
 def advance(cuts: Cuts, tree: Tree, work: cython.longlong) -> bool:
-    """Compare about so many segments more; True when all nodes have their states."""
+    """Compare about ``work`` further segments; True when all nodes have their states."""
     work += cuts.work
     with cython.nogil:
         while cuts.work < work and cuts.position < tree.order.shape[0]:

@@ -101,7 +101,7 @@ class StepFunctions:
 @cython.nogil
 @cython.exceptval(check=False)
 def _width(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
-    """Return how many labels, or subsets, a node of so many parents has per step at most."""
+    """Return how many labels, or subsets, a node with this number of parents has per step at most."""
     if count <= MOST_ORDERED:
         return 1 << count
     return max(LEAST_LABELS, min(MOST_LABELS, ALL_LABELS // count))
@@ -110,7 +110,7 @@ def _width(count: cython.Py_ssize_t) -> cython.Py_ssize_t:
 def advance(
     functions: StepFunctions, order: cython.const_longlong[::1], largest: cython.longlong, work: cython.longlong
 ) -> bool:
-    """Go on for about so many steps with the nodes of ``order``, parents first; True at the end.
+    """Go on for about ``work`` steps with the nodes of ``order``, parents first; True at the end.
 
     Budgets above ``largest`` are not looked at.
     """

@@ -62,7 +62,7 @@ class Emission:
 
 
 def emit(emission: Emission, functions: StepFunctions, work: cython.longlong) -> bool:
-    """Write moves for about so many steps more; True at the end."""
+    """Write moves for about ``work`` further steps; True at the end."""
     with cython.nogil:
         while work > 0 and (emission.top > 0 or emission.root < emission.roots.shape[0]):
             if emission.top == 0:

@@ -40,7 +40,7 @@ class _Builder:
         return [self.node(element, scalar) for element in vector]
 
     def inputs(self, count: int) -> Vector:
-        """Return so many new inputs."""
+        """Return ``count`` new inputs."""
         return [self.node() for _ in range(count)]
 
     def built(self, most: int, generator: np.random.Generator, name: str) -> Cdag:
@@ -55,7 +55,7 @@ class _Builder:
 class _Matrix:
     """A random sparse matrix whose nonzeros are inputs, by rows; every row and column has one at least.
 
-    Raises :class:`InputError` if so many ``products`` with it make a graph too large.
+    Raises :class:`InputError` if that number of ``products`` makes the graph too large.
     """
 
     def __init__(
