@@ -124,8 +124,8 @@ RECOMPUTING_RATE: Final = 2e7
 #: Arcs of networks, times phases of their flows, per effort; and what every wavefront costs beside that.
 FLOW_RATE: Final = 1e8
 WAVEFRONT_EFFORT: Final = 1e-5
-#: Wavefronts: graphs above this many nodes are not cut into parts, but a sample of wavefronts is taken (the second number);
-#: above the third number no cuts are computed. Into how many pieces orders are cut.
+#: Wavefronts: graphs above this many nodes are not cut into parts, but a sample of wavefronts is taken (the
+#: second number); above the third number no cuts are computed. Into how many pieces orders are cut.
 MOST_PARTED: Final = 400
 WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 20_000

@@ -46,7 +46,7 @@ def along_a_row(cdag: Cdag, rows: list[IntArray], shared: int) -> IntArray | Non
 
 
 def _path(cdag: Cdag, row: IntArray, shared: int) -> IntArray | None:
-    """Return the nodes of a row from one end to the other; None if those with ``shared`` common readers form no path."""
+    """Return the nodes of a row from end to end; None if those with ``shared`` common readers form no path."""
     near: dict[int, list[int]] = {}
     for v in row.tolist():
         counts: dict[int, int] = {}
