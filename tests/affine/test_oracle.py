@@ -31,7 +31,7 @@ def test_no_kernel_violates_anything(name: str, profile: str) -> None:
     assert found.comparisons
 
 
-@pytest.mark.parametrize("name", ["gemm", "mvt", "jacobi-1d"])
+@pytest.mark.parametrize("name", ["mvt", "jacobi-1d"])
 def test_small_sizes(name: str) -> None:
     found = findings(name, "best", 60)
     assert not found.violations

@@ -45,7 +45,7 @@ def test_at_least_table_2(name: str, profile: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "sizes"), [
-    ("adi", {"N": 12, "TSTEPS": 3}), ("durbin", {"N": 20}), ("covariance", {"N": 6, "M": 5}),
+    pytest.param("adi", {"N": 12, "TSTEPS": 3}, marks=pytest.mark.slow), ("durbin", {"N": 20}), ("covariance", {"N": 6, "M": 5}),
 ])  # fmt: skip
 def test_where_table_2_is_beaten(name: str, sizes: dict[str, int]) -> None:
     """With a fast memory for everything the program order needs fewer loads than Table 2 says."""

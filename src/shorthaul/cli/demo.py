@@ -19,8 +19,8 @@ JOBS = (
     ("tensor", "plan transformer-block --effort 1"),
     ("pebble", "plan dwt:n=256,d=8 --budget 160"),
     ("affine", "bound cholesky --size N=1000,S=32768"),
-    ("dataflow", "plan sobel --generations 500"),
-    ("spatial", "plan yule:n=1048576,seed=1"),
+    ("dataflow", "plan sobel --generations 100"),
+    ("spatial", "plan yule:n=262144,seed=1"),
 )
 
 
