@@ -151,11 +151,12 @@ def _tile_exchanges() -> Work:
     tiles = module("pebble.orders.tiles", "pebble.tiles")
     cdag = generators().matmul(m=16, n=16, k=16, word=1)
     tiler = call(named(tiles, "tiler_of", "Tiler"), cdag, search=search())
-    shape = tiles.Shape(base="given", outputs=True, size=60, late=False, exchanges=4000)
+    sizes = (30, 40, 50, 60, 70, 80)  # the traffic of one size depends on its random choices
+    shapes = [tiles.Shape(base="given", outputs=True, size=size, late=False, exchanges=1000) for size in sizes]
 
     def work() -> Done:
-        order = call(tiler.order, shape, search=search())
-        return Done(belady().replay_order(cdag, 100, order).traffic(cdag.weights))
+        orders = [call(tiler.order, shape, search=search()) for shape in shapes]
+        return Done(sum(belady().replay_order(cdag, 100, order).traffic(cdag.weights) for order in orders))
 
     return work
 
@@ -249,7 +250,8 @@ def _pattern_databases() -> Work:
     problems = ((generators().fft(n=8, word=1), 20), (generators().stencil(n=5, t=4, word=1), 25))
 
     def work() -> Done:
-        made = [tables.table_of(cdag, cdag.order[:size].tolist(), 4, most=10**6) for cdag, size in problems]
+        sets = [(cdag, cdag.order[:size].tolist()) for cdag, size in problems]
+        made = [call(tables.table_of, cdag, nodes, 4, most=10**6, search=search()) for cdag, nodes in sets]
         return Done([(table.start, len(table.costs)) for table in made])
 
     return work
@@ -342,7 +344,7 @@ def _decoding(name: str, count: int) -> Work:
     decoder = heuristic.make_decoder(instance, decoding(tolerance=0.001))
     if "genotypes" in inspect.signature(decoder.objectives).parameters:
         genotypes = (module("dataflow.mapping.mapping_kernels").Genotypes(*genotypes),)
-    return lambda: Done(decoder.objectives(*genotypes))
+    return lambda: Done(call(decoder.objectives, *genotypes, search=search()))
 
 
 @job("dataflow: decoding Sobel4")
