@@ -31,7 +31,6 @@ kernels: .venv/ready-dev
 
 test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
-	$(MAKE) checked
 
 # Kernels that check every index, in a place of their own; an error inside one only warns, so that warning fails.
 checked: .venv/ready-dev
