@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test test-lowest lock locked checked keywords wheel lint docs bench speed clean
+.PHONY: demo kernels test test-lowest lock locked checked keywords wheel lint docs bench fuzz speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -37,6 +37,11 @@ checked: .venv/ready-dev
 	SHORTHAUL_CHECKED=1 $(BIN)/python setup.py --quiet build
 	SHORTHAUL_CHECKED=1 PYTHONPATH=$(CURDIR)/build/checked/lib $(BIN)/python -m pytest -n 2 --dist worksteal \
 		-W error::pytest.PytestUnraisableExceptionWarning $$(find tests -name 'test_kernels*.py') tests/packaging/test_checked.py
+
+# 10^5 damaged files for every reader, then whole commands: hours.
+fuzz: kernels
+	$(BIN)/python -m tests.fuzz 100000
+	$(BIN)/python -m tests.fuzz.commands 1000
 
 # The dependencies at the lowest versions that pyproject.toml allows.
 .venv-lowest/ready: requirements/lowest.txt

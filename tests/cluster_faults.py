@@ -69,10 +69,9 @@ def _answer(text: str) -> dict[str, Any]:
 
 
 def run(command: tuple[str, ...], kills: list[tuple[float, int]], expected: dict[str, Any]) -> str:
-    """Return how a command ended whose cluster loses processes: (seconds after its workers are up, which one)."""
+    """Return how a command ended whose cluster loses processes: (seconds after its tasks began, which one)."""
     with tempfile.TemporaryDirectory() as name, cluster(Path(name)) as (address, processes):
-        wait_for_workers(address, 3)
-        running = _start(command, "--cluster", address)
+        running = start_and_wait_for_tasks(command, address)
         began = time.monotonic()
         for after_s, victim in sorted(kills):
             time.sleep(max(0.0, began + after_s - time.monotonic()))
@@ -87,12 +86,16 @@ def run(command: tuple[str, ...], kills: list[tuple[float, int]], expected: dict
     return f"same answer{told}" if _answer(out) == expected else "WRONG: another answer"
 
 
-def wait_for_workers(address: str, count: int) -> None:
-    """Wait until the cluster has its workers."""
+def start_and_wait_for_tasks(command: tuple[str, ...], address: str) -> subprocess.Popen[str]:
+    """Start a command once the cluster has its workers, and return it once they are at work."""
     from distributed import Client
 
     with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(count, timeout=60)
+        client.wait_for_workers(3, timeout=60)
+        running = _start(command, "--cluster", address)
+        while not any(client.processing().values()) and running.poll() is None:
+            time.sleep(0.1)
+    return running
 
 
 def main() -> None:
@@ -106,7 +109,7 @@ def main() -> None:
             expected[command] = document(command, "--workers", "1")[0], time.monotonic() - began
         wanted, took_s = expected[command]
         victims = draw.sample(range(1, 4), draw.choice((1, 2, 3))) if draw.random() < 0.7 else [0]
-        kills = [(draw.uniform(1.5, 1.5 + 0.6 * took_s), victim) for victim in victims]
+        kills = [(draw.uniform(0, 0.4 * took_s), victim) for victim in victims]
         ended = run(command, kills, wanted)
         wrong += ended.startswith("WRONG")
         shown = ", ".join(f"{'scheduler' if who == 0 else f'worker {who}'} at {at:.1f} s" for at, who in sorted(kills))
