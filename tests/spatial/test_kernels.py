@@ -296,8 +296,14 @@ def crowded(kernels: ModuleType, rng: np.random.Generator) -> Any:
 def cut(kernels: ModuleType, rng: np.random.Generator) -> Any:
     tree = tree_from_parents(some_tree(rng)[0])
     weight = rng.integers(1, 5, tree.n).astype(np.int32)
-    starts, kids, weight = parents_before(tree, weight)
+    starts, kids, _ = parents_before(tree)
     return [kernels.fewest_cuts(starts, kids, weight, most) for most in (4, 6, 20)]
+
+
+def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    starts, kids, _ = parents_before(random_tree(rng))
+    sums = np.sort(rng.integers(0, 99, len(kids) + 1))
+    return kernels.most_of_stars(starts, kids, sums)
 
 
 CASES: list[tuple[str, Case]] = [
@@ -319,6 +325,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.layout.crowd_kernels", crowded),
     ("shorthaul.spatial.check.fabric_kernels", routed_again),
     ("shorthaul.spatial.bounds.cut_kernels", cut),
+    ("shorthaul.spatial.bounds.star_kernels", shared),
 ]
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
+from shorthaul.spatial.bounds.star_kernels import most_of_stars
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 from shorthaul.spatial.tree_kernels import children, depths
@@ -25,13 +26,13 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     ``details`` holds each argument's value and the bound on the longest edge.
     """
     edges = tree.n - len(tree.roots())
-    values = {"edges": edges, "stars": _star_bound(tree), "cuts": _cut_bound(tree, grid)}
+    values = {"edges": edges, "stars": star_bound(tree), "cuts": _cut_bound(tree, grid)}
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
         "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
         "stars": (
-            "Every edge belongs to one vertex's star; the d leaves of a star sit on distinct processors, of which "
-            "only 4k lie k hops away; summed over all stars."
+            "Every edge is given to the star of one of its ends; the leaves of a star sit on distinct processors, of "
+            "which only 4k lie k hops away; summed over all stars, shared out so that the sum is largest."
         ),
         "cuts": (
             "Removing e edges parts off at most the e largest subtrees (rooted at a centroid), so a line with k "
@@ -49,44 +50,35 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
     )
 
 
-def _star_sum(leaves: Counts, most: int, layers: int) -> int:
-    """Return the least distance of a star's leaves to its centre, ``most`` on a processor; summed over stars.
+def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
+    """Return the least distance of 0, 1, ... leaves of a star to its centre, ``most`` vertices on a processor.
 
     Of the processors, 4k lie k away, or on a machine of several layers 4k^2 + 2.
     """
-    number = np.bincount(leaves, minlength=1)
-    leaves = np.flatnonzero(number)
-    radius = np.arange(1, math.isqrt(len(number) // most) + 2, dtype=np.int64)
+    radius = np.arange(1, math.isqrt(most_leaves // most) + 2, dtype=np.int64)
     room = most * (4 * radius if layers == 1 else 4 * radius**2 + 2)
     inside = np.concatenate([[most - 1], most - 1 + np.cumsum(room)])
     full = np.concatenate([[0], np.cumsum(room * radius)])
+    leaves = np.arange(most_leaves + 1)
     shell = np.searchsorted(inside, leaves)  # the first within which all leaves fit
     below = np.maximum(shell - 1, 0)
-    sums = np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0)
-    return int((sums * number[leaves]).sum())
+    return np.asarray(np.where(shell > 0, full[below] + (leaves - inside[below]) * shell, 0))
 
 
-def _star_bound(tree: Tree, most: int = 1, layers: int = 1) -> int:
-    degrees = tree.degrees()
-    below = _star_sum(degrees, most, layers)
-    if tree.n == 1:
-        return below
-    # Every edge has one end at an even depth and one at an odd depth, so either half's full stars share no edge.
-    depth, _ = depths(tree.parent)
-    even = depth % 2 == 0
-    near = degrees + (tree.parent >= 0)
-    return max(below, _star_sum(near[even], most, layers), _star_sum(near[~even], most, layers))
+def star_bound(tree: Tree, most: int = 1, layers: int = 1) -> int:
+    """Return the least length of all edges if each is in the star of one of its ends, shared out as demands most."""
+    starts, kids, _ = parents_before(tree)
+    return most_of_stars(starts, kids, star_sums(int(tree.degrees().max()) + 1, most, layers))
 
 
-def parents_before(tree: Tree, weight: Index) -> tuple[Index, Index, Index]:
-    """Return children and weights of the vertices, numbered so that parents precede their children."""
-    if not len(tree.parents_first):
-        return *children(tree.parent, np.empty(0, np.int32)), weight
+def parents_before(tree: Tree) -> tuple[Index, Index, Index]:
+    """Return the children of the vertices as numbered with parents before children, and the vertices in this order."""
+    order = tree.parents_first if len(tree.parents_first) else np.arange(tree.n, dtype=np.int32)
     rank = np.empty(tree.n, np.int32)
-    rank[tree.parents_first] = np.arange(tree.n, dtype=np.int32)
-    above = tree.parent[tree.parents_first]
+    rank[order] = np.arange(tree.n, dtype=np.int32)
+    above = tree.parent[order]
     parent = np.where(above >= 0, rank[above], np.int32(-1)).astype(np.int32)
-    return *children(parent, np.empty(0, np.int32)), weight[tree.parents_first]
+    return *children(parent, np.empty(0, np.int32)), order
 
 
 def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
@@ -96,13 +88,13 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
     vertex need room.
     """
     lightest = np.sort(load.weight[tree.parent >= 0])
-    starts, kids, size = parents_before(tree, load.bytes)
+    starts, kids, order = parents_before(tree)
     cuts = max(
         fewest_cuts(starts, kids, np.ones(tree.n, np.int32), most),
-        fewest_cuts(starts, kids, size, fabric.memory_bytes),
+        fewest_cuts(starts, kids, load.bytes[order], fabric.memory_bytes),
     )
     least = int(lightest[0]) if len(lightest) else 0
-    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * _star_bound(tree, most, fabric.layers)}
+    values = {"cuts": int(lightest[:cuts].sum()), "stars": least * star_bound(tree, most, fabric.layers)}
     method = max(values, key=lambda name: (values[name], name == "cuts"))
     proofs = {
         "cuts": (
@@ -111,7 +103,7 @@ def machine_bound(tree: Tree, load: Load, fabric: Fabric, most: int) -> Bound:
             "of them takes at least one hop, times the sizes of the smallest messages."
         ),
         "stars": (
-            "Every edge belongs to one vertex's star; its leaves sit on processors with room for "
+            "Every edge is given to the star of one of its ends; its leaves sit on processors with room for "
             f"{most} vertices each, of which only {'4k' if fabric.layers == 1 else '4k^2 + 2'} lie k hops away, and "
             f"their messages are of size {least} or more; summed over all stars."
         ),

@@ -1,0 +1,58 @@
+"""Kernel that shares a tree's edges out among stars, so that these together need the most."""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
+
+
+def most_of_stars(starts: cython.const_int[::1], kids: cython.const_int[::1], sums: cython.const_longlong[::1]) -> int:
+    """Return the largest sum of ``sums[k]`` over all vertices, where each has k of its edges and every edge one end.
+
+    Parents precede their children, of which vertex v has kids[starts[v]:starts[v + 1]]; the roots are those of n. From
+    the leaves up: what is best below a vertex, with and without the edge above it. Of the edges below, it takes those
+    that their other ends need least.
+    """
+    n: cython.Py_ssize_t = kids.shape[0]
+    best: cython.longlong[:, ::1] = np.zeros((2, n + 1), np.int64)
+    heap = Heap()
+    with cython.nogil:
+        _share(starts, kids, sums, best, heap)
+    return int(best[0, n])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _share(
+    starts: cython.const_int[::1],
+    kids: cython.const_int[::1],
+    sums: cython.const_longlong[::1],
+    best: cython.longlong[:, ::1],
+    heap: Heap,
+) -> cython.void:
+    v: cython.Py_ssize_t
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    n: cython.Py_ssize_t = kids.shape[0]
+    taken: cython.Py_ssize_t
+    total: cython.longlong
+    for v in range(n - 1, -1, -1):
+        total = 0
+        for j in range(starts[v], starts[v + 1]):
+            i = kids[j]
+            total += best[1, i]
+            heap.push(cython.cast(cython.double, best[1, i] - best[0, i]), i)
+        taken = 0
+        best[0, v] = total
+        best[1, v] = total + sums[1]
+        while heap.size > 0:
+            i = heap.items[0]
+            heap.pop()
+            total += best[0, i] - best[1, i]
+            taken += 1
+            best[0, v] = max(best[0, v], total + sums[taken])
+            best[1, v] = max(best[1, v], total + sums[taken + 1])
+    for j in range(starts[n], starts[n + 1]):
+        best[0, n] += best[0, kids[j]]
