@@ -25,7 +25,7 @@ MOST_WORSE = 64
 #: Vertices of so many neighbours are moved to the middle of them at once; the others get there by swaps.
 MIDDLE_DEGREE = 5
 #: Reads per vertex where nothing limits the search, and the most effort then.
-DEFAULT_READS, DEFAULT_EFFORT = 4000, 10.0
+DEFAULT_READS, DEFAULT_EFFORT = 4000, 16.0
 #: Reads of a small tree, if these are no more than so many per vertex: 0.1 s.
 SMALL_READS, MOST_DEFAULT_READS = 20e6, 40_000
 #: Reads per vertex where a limit is given: beyond them 10 times as many gain less than 1 %.
