@@ -238,6 +238,16 @@ def test_the_centred_order_is_one(n: int) -> None:
                 assert max(below) - min(below) + 1 == size[v] == len(below)
 
 
+def test_the_longest_edge_as_objective() -> None:
+    for tree in (generators.yule(1023, 1), generators.perfect_binary(511), generators.random_recursive(700, 2)):
+        plain = engine.plan(tree, baselines=False, refine=0.2)
+        short = [engine.plan(tree, baselines=False, refine=0.2, objective="distance", workers=w) for w in (1, 2)]
+        assert short[0].cost == short[1].cost
+        assert short[0].cost["distance_hops"] <= 0.75 * plain.cost["distance_hops"]
+        assert short[0].cost["distance_hops"] >= short[0].bound.details["distance_hops"]
+        assert short[0].cost["energy_hops"] <= 1.4 * plain.cost["energy_hops"]
+
+
 def test_workers_do_not_change_a_layout() -> None:
     tree = generators.preferential_attachment(20_000, 1)
     found = [engine.plan(tree, refine=0.05, baselines=False, workers=workers).plan for workers in (1, 2, 3)]

@@ -12,6 +12,7 @@ ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
 OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
 METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
+OBJECTIVES = ("energy", "distance")
 COINS = ("local-maximum", "random-mate")
 
 
@@ -65,6 +66,7 @@ class LayoutOptions(PlacingOptions):
 class PlanOptions(LayoutOptions):
     """How to lay a tree out."""
 
+    objective: str = option("energy", "What refinement makes small; distance: the longest edge.", choices=OBJECTIVES)
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)

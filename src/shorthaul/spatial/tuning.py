@@ -31,6 +31,10 @@ SMALL_READS, MOST_DEFAULT_READS = 20e6, 40_000
 #: Reads per vertex where a limit is given: beyond them 10 times as many gain less than 1 %.
 MOST_READS = 200_000
 
+#: With the longest edge as objective: a hop beyond the limit counts so many times more; the first temperature in hops,
+#: and the stages, of STAGE_READS each, before a limit is given up. Not compared with others.
+STEEP = 8
+SHORTENING_HOTTEST, SHORTENING_STAGES = 1.0, 16
 #: Vertices of a window in light-first order that are annealed one after the other on a machine with several vertices
 #: per processor: they stay in the cache.
 WINDOW = 8192

@@ -58,12 +58,7 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
         for stage, temperature in enumerate(steps):
             until = began + (stage + 1) / len(steps) * remaining_s
             cut = _cut(stored.grid, stage, search.seed)
-            turns = [
-                pool.submit(_anneal, board, tile, cut[first :: len(tiles)], temperature, reads / len(steps), until)
-                for first, tile in enumerate(tiles)
-            ]
-            search.spend(sum(turn.result() for turn in turns) / tuning.READS_PER_EFFORT)
-            board.turn()
+            search.spend(_stage(board, tiles, pool, cut, (temperature, reads / len(steps), until)))
             centre(board, middles)
             x, y = board.places()
             energy = edge_energy(stored.parent, x, y)[0]
@@ -74,6 +69,56 @@ def refine(stored: StoredTree, effort: float | None, search: Search) -> StoredTr
             if search.expired() or best == edges:
                 break
     return replace(stored, x=best_x, y=best_y)
+
+
+def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+    """Return places with a shorter longest edge that annealing with so much effort finds; never with a longer one.
+
+    Hops beyond a limit are dear. The limit falls while it can be kept, and rises half-way to what was reached when it
+    cannot.
+    """
+    n = stored.n
+    effort = effort_that_pays(n, search) if effort is None else effort
+    if search.effort is not None:
+        effort = min(effort, search.left())
+    best = edge_energy(stored.parent, stored.x, stored.y)[::-1]
+    low, spent, stage, found = 1, 0.0, 0, stored
+    if best[0] <= 1:
+        return stored
+    board, _ = _board(stored)
+    with ThreadPoolExecutor(search.workers) as pool:
+        while low < best[0] and spent < effort and not search.expired():
+            limit = max(low, best[0] * 3 // 4)
+            tiles = [Tile(tuning.TILE, limit, tuning.STEEP) for _ in range(search.workers)]
+            for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
+                cut = _cut(stored.grid, stage, search.seed)
+                done = _stage(board, tiles, pool, cut, (temperature, tuning.STAGE_READS, search.deadline))
+                search.spend(done)
+                spent, stage = spent + max(done, tuning.STAGE_READS / tuning.READS_PER_EFFORT), stage + 1
+                x, y = board.places()
+                energy, longest = edge_energy(stored.parent, x, y)
+                if (longest, energy) < best:
+                    best, found = (longest, energy), replace(stored, x=x, y=y)
+                if longest <= limit or search.expired():
+                    break
+            if best[0] > limit:
+                low = limit + 1
+            search.report(best=best[0], bound=None, what="longest edge")
+    return found
+
+
+def _stage(
+    board: Board,
+    tiles: Sequence[Tile],
+    pool: ThreadPoolExecutor,
+    cut: Sequence[tuple[int, Rectangle]],
+    heat: tuple[float, float, float],
+) -> float:
+    """Anneal all tiles of ``cut`` beside each other; ``heat`` as :func:`_anneal` has it. Return the effort."""
+    turns = [pool.submit(_anneal, board, tile, cut[first :: len(tiles)], *heat) for first, tile in enumerate(tiles)]
+    done = sum(turn.result() for turn in turns)
+    board.turn()
+    return done / tuning.READS_PER_EFFORT
 
 
 def _anneal(

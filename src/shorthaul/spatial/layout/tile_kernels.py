@@ -15,6 +15,8 @@ MOVE = cython.declare(cython.longlong, 8)
 MOST_NEAR = cython.declare(cython.longlong, 64)
 #: Hops, at most, by which a vertex comes nearer to a neighbour that is far away.
 STRIDE = cython.declare(cython.longlong, 16)
+#: More hops than any edge has.
+NO_LIMIT = cython.declare(cython.longlong, 1 << 40)
 
 
 @cython.final
@@ -75,10 +77,13 @@ class Tile:
     """A rectangle of the grid as one thread works on it, with up to ``side`` cells a side.
 
     Its vertices are numbered anew: first those that may move, then those with too many neighbours, then the neighbours
-    outside, once for every edge. ``held`` is the vertex on every cell, -1 where there is none, -2 where it stays.
+    outside, once for every edge. ``held`` is the vertex on every cell, -1 where there is none, -2 where it stays. Every
+    hop of an edge beyond ``limit`` counts ``steep`` times more.
     """
 
     side: cython.longlong
+    limit: cython.longlong
+    steep: cython.longlong
     left: cython.longlong
     top: cython.longlong
     width: cython.longlong
@@ -91,9 +96,11 @@ class Tile:
     x: cython.int[::1]
     y: cython.int[::1]
 
-    def __init__(self, side: cython.longlong) -> None:
+    def __init__(self, side: cython.longlong, limit: cython.longlong = NO_LIMIT, steep: cython.longlong = 0) -> None:
         cells = side * side
         self.side = side
+        self.limit = limit
+        self.steep = steep
         self.left = self.top = self.width = self.height = self.movable = 0
         self.vertex = np.empty(cells, np.int32)
         self.held = np.empty(cells, np.int32)
@@ -169,6 +176,24 @@ def _store(board: Board, tile: Tile) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _beyond(
+    tile: Tile, v: cython.Py_ssize_t, other: cython.Py_ssize_t, x: cython.int, y: cython.int
+) -> cython.longlong:
+    """Return the hops beyond the limit of the edges of v, were it at (x, y), but for that to ``other``."""
+    total: cython.longlong = 0
+    k: cython.Py_ssize_t
+    u: cython.Py_ssize_t
+    for k in range(tile.starts[v], tile.starts[v + 1]):
+        u = tile.near[k]
+        hops = abs(x - tile.x[u]) + abs(y - tile.y[u]) - tile.limit
+        if u != other and hops > 0:
+            total += hops
+    return total
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _change(
     tile: Tile,
     v: cython.Py_ssize_t,
@@ -186,6 +211,8 @@ def _change(
         u = tile.near[k]
         if u != other:
             total += abs(x - tile.x[u]) + abs(y - tile.y[u]) - abs(from_x - tile.x[u]) - abs(from_y - tile.y[u])
+    if tile.steep > 0:
+        total += tile.steep * (_beyond(tile, v, other, x, y) - _beyond(tile, v, other, from_x, from_y))
     return total
 
 

@@ -55,7 +55,6 @@ class LcaKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
-    restarts: int | None
     layout: str | PathLike[str] | None
     words: int
     count_links: bool
@@ -80,7 +79,7 @@ class PlanKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
-    restarts: int | None
+    objective: Literal["energy", "distance"]
     baselines: bool
     create: bool
     machine: str | PathLike[str] | None
@@ -129,7 +128,6 @@ class TreefixKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
-    restarts: int | None
     layout: str | PathLike[str] | None
     words: int
     count_links: bool

@@ -96,7 +96,7 @@ def expect_machine(options: Machined) -> bool:
             if getattr(options, name, None) is not None:
                 raise InputError("is for machines", place=f"--{name.replace('_', '-')}", cure="give --machine as well")
         return False
-    for name, default in (("grid", None), ("curve", "auto"), ("create", False)):
+    for name, default in (("grid", None), ("curve", "auto"), ("create", False), ("objective", "energy")):
         given = getattr(options, name, default)
         if given != default:
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
