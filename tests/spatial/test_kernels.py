@@ -133,7 +133,10 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     ends = [[u for u in range(n) if parent[u] == v or parent[v] == u] for v in range(n)]
     starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
     near = np.array([u for group in ends for u in group], np.int32)
-    board, tile = kernels.Board(starts, near, x, y, holder, width), kernels.Tile(max(width, height))
+    board, tile = (
+        kernels.Board(starts, near, x, y, holder, width),
+        kernels.Tile(max(width, height), 2, int(rng.integers(2))),
+    )
     random = importlib.import_module(
         kernels.__name__.replace("spatial.layout.tile_kernels", "core.compiled.random_kernels")
     ).Random(int(rng.integers(99)))

@@ -55,6 +55,7 @@ class LcaKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
+    restarts: int | None
     layout: str | PathLike[str] | None
     words: int
     count_links: bool
@@ -79,6 +80,7 @@ class PlanKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
+    restarts: int | None
     objective: Literal["energy", "distance"]
     baselines: bool
     create: bool
@@ -128,6 +130,7 @@ class TreefixKeywords(TypedDict, total=False):
     curve: Literal["auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major"]
     grid: str | tuple[int, int] | None
     refine: float | None
+    restarts: int | None
     layout: str | PathLike[str] | None
     words: int
     count_links: bool

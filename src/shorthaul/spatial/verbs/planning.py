@@ -147,6 +147,14 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     if options.refine == 0:
         return stored
+    from shorthaul.spatial.layout.annealing import shorten
+
+    refined = _annealed(stored, options, search)
+    is_short = isinstance(options, PlanOptions) and options.objective == "distance"
+    return shorten(refined, options.refine, search) if is_short else refined
+
+
+def _annealed(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     from shorthaul.spatial.layout.annealing import refine
 
     count = restarts(search, options.restarts, is_threaded=True)
