@@ -96,7 +96,13 @@ def expect_machine(options: Machined) -> bool:
             if getattr(options, name, None) is not None:
                 raise InputError("is for machines", place=f"--{name.replace('_', '-')}", cure="give --machine as well")
         return False
-    for name, default in (("grid", None), ("curve", "auto"), ("create", False), ("objective", "energy")):
+    for name, default in (
+        ("grid", None),
+        ("curve", "auto"),
+        ("create", False),
+        ("objective", "energy"),
+        ("restarts", None),
+    ):
         given = getattr(options, name, default)
         if given != default:
             raise InputError("cannot be combined with --machine", place=f"--{name}", value=given)
