@@ -46,6 +46,10 @@ def test_closed_form_equals_replay(seed, rules, operators):
     compare(seed, rules, operators)
 
 
+def test_what_one_sink_leaves_there_serves_another_for_one_step():
+    assert compare(1729, CONTEST, 7)[0] > 0
+
+
 def test_the_random_plans_cover_slices_that_coincide():
     compared, mixed = np.sum([compare(seed, SPEC, 5) for seed in range(200)], axis=0)
     assert compared > 200

@@ -162,8 +162,11 @@ def _anneal(task: _Task, search: Search) -> Solution:
         if best.latency <= floor or search.expired():
             break
         met = len(schedules.executions)
-        # Of thousands of operators one round cannot fuse as many as the start has fused.
-        origin = alone if is_afresh and count <= tuning.MOST_AFRESH else best
+        origin = best
+        if count > tuning.MANY_OPERATORS:  # one round cannot put right again what much heat undoes
+            hottest = min(hottest, tuning.HOTTEST_OF_MANY)
+        elif is_afresh:
+            origin = alone
         part = search.part(min(1.0, share * whole / max(search.left(), 1e-9)), unlimited=share * whole)
         found = anneal(schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, floor=floor)
         best = min(best, found, key=lambda candidate: candidate.latency)
