@@ -7,12 +7,13 @@ import pytest
 from tests.tensor.test_bound import starved
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.best import formula_prices, lower_bound
+from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.profile import profile_of
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
+from shorthaul.tensor.search.driver import begin
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
 
@@ -41,6 +42,27 @@ def test_a_graph_of_more_groups_than_can_be_enumerated():
     for row in document["certificate"]["cover"] + document["certificate"]["link"]:
         row[-1] *= 1.01
     assert verify(problem, CONTEST, certificate_of(problem, document, "bound"))
+
+
+def test_the_integer_program_finds_a_plan_as_good_as_the_bound():
+    """From the columns alone, no search: on most small problems its groups take no longer than the bound."""
+    met = tried = 0
+    for seed in range(60, 76):
+        problem = starved(seed, 6)
+        begun = begin(problem, CONTEST, Search(effort=0.01))
+        if begun is None or len(problem.operators) < 3:
+            continue
+        alone = begun.schedules.plan(begun.alone.sequence)
+        bound, groups = prove(problem, CONTEST, Search(effort=3), alone, begun.alone.latency)
+        if groups is None:
+            assert bound.is_met_by(begun.alone.latency)
+            continue
+        found = begun._replace(best=begun.alone).with_groups(groups)
+        assert found.best.latency >= bound.value * (1 - 1e-9)
+        tried += 1
+        met += bound.is_met_by(found.best.latency)
+    assert tried > 2
+    assert met > tried / 3
 
 
 @pytest.mark.parametrize("effort", [0.02, 0.1, 0.3])

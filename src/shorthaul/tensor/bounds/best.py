@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
-from shorthaul.tensor.bounds.columns import Prices, column_prices
+from shorthaul.tensor.bounds.columns import Prices, column_program
+from shorthaul.tensor.bounds.integer import chosen_groups
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.plan import Plan
+
+#: The share of the effort in which the linear program is solved, before the integer program.
+_PRICING: Final = 0.75
 
 
 def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) -> Bound:
@@ -51,22 +56,38 @@ def lower_bound(problem: Problem, rules: Rules, search: Search | None = None) ->
     return Bound("latency", value, method, f"Under the rules '{rules.name}': {proofs[method]}", details)
 
 
-def proven_bound(problem: Problem, rules: Rules, search: Search) -> Bound:
+class Proof(NamedTuple):
+    """A bound, and the groups of operators of a plan that its linear program suggests, in order, if it does."""
+
+    bound: Bound
+    groups: list[tuple[int, ...]] | None
+
+
+def prove(problem: Problem, rules: Rules, search: Search, plan: Plan | None = None, latency: float = math.inf) -> Proof:
     """Return the larger of :func:`lower_bound` and the linear program over all subgraphs, as far as ``search`` gets.
 
-    The details of the latter hold its certificate: the dual prices.
+    The details of the latter hold its certificate: the dual prices. ``plan`` is one known, which takes ``latency``; if
+    the bound does not meet that, an integer program over the columns generated suggests other groups.
 
     >>> from shorthaul.tensor.workloads.cases import example_5
     >>> from shorthaul.tensor.model import CONTEST
-    >>> round(proven_bound(example_5(), CONTEST, Search(effort=1)).value, 1)
+    >>> round(prove(example_5(), CONTEST, Search(effort=1)).bound.value, 1)
     6734.4
     """
-    formula = lower_bound(problem, rules, search)
-    prices = column_prices(problem, rules, search, formula_prices(problem, rules, search))
-    if prices is None or prices.value <= formula.value * (1 + TOLERANCE):
-        return formula
-    details = {**formula.details, "linear_program": prices.value, "certificate": prices.document()}
-    return Bound("latency", prices.value, "linear program over subgraphs", _certified(prices, rules), details)
+    bound = lower_bound(problem, rules, search)
+    if bound.is_met_by(latency):
+        return Proof(bound, None)
+    program = column_program(problem, rules, search)
+    if program is None:
+        return Proof(bound, None)
+    prices = program.solve(search.part(_PRICING), formula_prices(problem, rules, search), plan)
+    if prices.value > bound.value * (1 + TOLERANCE):
+        details = {**bound.details, "linear_program": prices.value, "certificate": prices.document()}
+        method, proof = "linear program over subgraphs", _certified(prices, rules)
+        bound = Bound("latency", prices.value, method, proof, details)
+    if math.isinf(latency) or bound.is_met_by(latency):
+        return Proof(bound, None)
+    return Proof(bound, chosen_groups(program, search))
 
 
 def formula_prices(problem: Problem, rules: Rules, search: Search) -> list[float]:

@@ -17,7 +17,9 @@ certificate of a bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,10 +29,13 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.diagram import Diagram
 from shorthaul.tensor.bounds.pricing import Column, Pricing
 from shorthaul.tensor.cost_model.exhaustion import Floor, is_exhaustible
+from shorthaul.tensor.cost_model.granularity import Granularities
 from shorthaul.tensor.cost_model.profile import Profile, profile_of
 from shorthaul.tensor.model import Problem, Rules
+from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.tuning import (
     EXHAUSTED_PER_EFFORT,
+    GRANULARITIES_PER_EFFORT,
     GRANULARITIES_PER_OUTLINE,
     LABELS_PER_EFFORT,
     MOST_LABELS,
@@ -40,7 +45,7 @@ from shorthaul.tensor.tuning import (
 Floats = NDArray[np.float64]
 
 #: Columns that enter the linear program at once.
-_ENTERING: Final = 300
+_ENTERING: Final = 100
 #: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
 #: Groups in the making that go on at each node in the first pricings.
@@ -84,15 +89,44 @@ class Prices:
         }
 
 
-def column_prices(problem: Problem, rules: Rules, search: Search, covers: list[float] | None = None) -> Prices | None:
-    """Return the prices of the linear program as far as ``search`` gets; None under rules that it does not apply to.
-
-    ``covers`` are prices to begin with, by operator, good ones or not.
-    """
+def column_program(problem: Problem, rules: Rules, search: Search) -> Program | None:
+    """Return the linear program, None under rules that it does not apply to or if the graph has too many groups."""
     if rules.stores_shared or rules.retains_inputs or not is_exhaustible(problem.machine, rules):
         return None
     program = Program(problem, rules, search)
-    return program.solve(search, covers or []) if program.diagram.is_complete else None
+    return program if program.diagram.is_complete else None
+
+
+def column_prices(
+    problem: Problem, rules: Rules, search: Search, covers: Iterable[float] = (), plan: Plan | None = None
+) -> Prices | None:
+    """Return the best prices of the linear program that are proven as far as ``search`` gets, None without a program.
+
+    ``covers`` are prices to begin with, by operator, good ones or not; ``plan`` is one known.
+    """
+    program = column_program(problem, rules, search)
+    return None if program is None else program.solve(search, covers, plan)
+
+
+class _Latency:
+    """The least latency of a profile, as far as it is known: ``met`` by some granularity, ``proven`` for all."""
+
+    def __init__(self, met: float, floor: Callable[[], Floor]) -> None:
+        self.met = met
+        self.proven = 0.0
+        self.is_final = False
+        self._make = floor
+        self._floor: Floor | None = None
+
+    def raise_it(self) -> int:
+        """Look at some more granularities; return how many at most."""
+        if self._floor is None:
+            self._floor = self._make()
+        done = self._floor.raise_it()
+        self.proven = max(self.proven, self._floor.value)
+        self.met = min(self.met, self._floor.price)
+        self.is_final = self._floor.is_final
+        return done
 
 
 class Program:
@@ -106,8 +140,10 @@ class Program:
         self.diagram = Diagram(problem, rules, search, MOST_NODES)
         search.spend(self.diagram.nodes / LABELS_PER_EFFORT)
         self.columns: dict[Column, float] = {}
-        self._floors: dict[Profile, Floor] = {}
-        self._floor_of: dict[int, Floor] = {}
+        self.value = math.inf  #: of the linear program with the columns so far
+        self._granularities = Granularities(problem.machine, rules)
+        self._latencies: dict[Profile, _Latency] = {}
+        self._latency_of: dict[int, _Latency] = {}  # by number of a profile
         self._solver = pywraplp.Solver.CreateSolver("GLOP")
         rows = self.diagram.rows
         infinity = self._solver.infinity()
@@ -115,22 +151,36 @@ class Program:
         self._solver.Objective().SetMinimization()
         if self.diagram.is_complete:
             self.pricing = Pricing(self.diagram)
-            self._begin()
+            self._begin(search)
 
-    def _begin(self) -> None:
+    def _begin(self, search: Search) -> None:
         """Enter each operator alone, and what no plan can afford for rows that nothing serves yet."""
         rows = self.diagram.rows
-        for index, operator in enumerate(self.problem.operators):
-            links = [rows.link[user, operator.output] for user in self.problem.consumers[operator.output]]
-            served = (rows.cover[index], *links)
-            column = Column(frozenset([index]), frozenset(), frozenset(), served, (1.0,) * len(served))
-            floor = self._floor(column)
-            floor.raise_it()
-            if math.isfinite(floor.price):
-                self.enter(column, floor.price)
+        for index in rows.cover:
+            self._enter_group(frozenset([index]), frozenset(), frozenset(), search)
         dear = 10 * math.fsum(self.columns.values()) + 1
         for row in range(rows.asked):
             self._enter((row,), (1.0,), dear)
+
+    def _enter_group(
+        self, inside: frozenset[int], resident: frozenset[int], retained: frozenset[int], search: Search
+    ) -> None:
+        """Enter a group of a plan, if it fits."""
+        problem, rows = self.problem, self.diagram.rows
+        produced = {problem.operators[index].output for index in inside}
+        consumed = {tensor for index in inside for tensor in problem.operators[index].inputs}
+        resident &= consumed - produced
+        sinks = produced - consumed - retained
+        served = [rows.cover[index] for index in inside]
+        served += [row for (user, t), row in rows.link.items() if user in inside and t in produced | resident]
+        served += [rows.link[user, tensor] for tensor in sinks for user in problem.consumers[tensor]]
+        served += [rows.hand_over[tensor] for tensor in retained]
+        taken = [rows.hand_over[tensor] for tensor in resident]
+        signs = (1.0,) * len(served) + (-1.0,) * len(taken)
+        column = Column(inside, resident, retained, (*served, *taken), signs)
+        met = self._latency(column, search).met
+        if math.isfinite(met):
+            self.enter(column, met)
 
     def enter(self, column: Column, latency: float) -> None:
         """Enter a column, or lower its cost."""
@@ -147,19 +197,31 @@ class Program:
         for row, sign in total.items():
             self._rows[row].SetCoefficient(variable, sign)
 
-    def _floor(self, column: Column) -> Floor:
+    def _latency(self, column: Column, search: Search) -> _Latency:
         produced = {self.problem.operators[index].output for index in column.inside}
         consumed = {tensor for index in column.inside for tensor in self.problem.operators[index].inputs}
         outputs = sorted((produced - consumed) | column.retained)
         profile = profile_of(self.problem, column.inside, outputs, column.resident, column.retained)
-        if profile not in self._floors:
-            self._floors[profile] = Floor(profile, self.problem.machine, self.rules)
-        return self._floors[profile]
+        if profile not in self._latencies:
+            execution = self._granularities.best(profile)
+            search.spend(1 / GRANULARITIES_PER_EFFORT)
+            met = math.inf if execution is None else execution.latency
+            self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules))
+        return self._latencies[profile]
 
-    def solve(self, search: Search, covers: list[float]) -> Prices | None:
-        """Generate columns until none is favoured or the search ends; return the best prices that are proven."""
+    def solve(self, search: Search, covers: Iterable[float] = (), plan: Plan | None = None) -> Prices:
+        """Generate columns until none is favoured or the search ends; return the best prices that are proven.
+
+        See :func:`column_prices`.
+        """
         from ortools.linear_solver import pywraplp
 
+        resident: frozenset[int] = frozenset()
+        for subgraph in () if plan is None else plan.subgraphs:
+            retained = frozenset(subgraph.retained)
+            self._enter_group(frozenset(subgraph.operators), resident, retained, search)
+            resident = retained
+        covers = list(covers)
         asked = self.diagram.rows.asked
         best, centre, last = np.zeros((3, self.diagram.rows.number))
         centre[: len(covers)] = covers
@@ -168,10 +230,10 @@ class Program:
         while not most.expired():
             if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
                 break
-            value = self._solver.Objective().Value()
+            value = self.value = self._solver.Objective().Value()
             last = np.maximum([row.dual_value() for row in self._rows], 0.0)
             point = inertia * centre + (1 - inertia) * last
-            found, ratio = self._generate(point, most, width)
+            found, ratio = self._generate(point, most, width, is_proven=not inertia)
             best = _better(best, point, ratio, asked)
             if best[:asked].sum() > centre[:asked].sum():
                 centre = best
@@ -188,11 +250,16 @@ class Program:
         for scale in _SCALES:  # lower prices favour fewer groups
             if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
                 break
-            best = _better(best, scale * last, self._generate(scale * last, search, MOST_LABELS)[1], asked)
+            best = _better(
+                best, scale * last, self._generate(scale * last, search, MOST_LABELS, is_proven=True)[1], asked
+            )
         return self._prices(best)
 
-    def _generate(self, duals: Floats, search: Search, width: int) -> tuple[int, float | None]:
-        """Enter columns that the prices favour; return how many, and the largest ratio of a worth to a latency."""
+    def _generate(self, duals: Floats, search: Search, width: int, *, is_proven: bool) -> tuple[int, float | None]:
+        """Enter columns that the prices favour; return how many, and the largest ratio of a worth to a latency.
+
+        If there are none and ``is_proven``, latencies are proven as far as the prices need it.
+        """
         before = self.pricing.labels
         found, is_complete = self.pricing.favoured(duals, search, width=width, most=MOST_LABELS)
         search.spend((self.pricing.labels - before) / LABELS_PER_EFFORT)
@@ -200,34 +267,33 @@ class Program:
         ratio, entered = 1.0, 0
         unsure = []
         for item in found:
-            floor = self._floor_of.get(item.profile)
-            if floor is None:
-                floor = self._floor_of[item.profile] = self._floor(self.pricing.column(item.label))
-            if floor.price == math.inf and entered < _ENTERING:
-                self._raise(floor, search)
-            if floor.price < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
-                self.enter(self.pricing.column(item.label), floor.price)
+            known = self._latency_of.get(item.profile)
+            if known is None:
+                if entered >= _ENTERING:
+                    ratio = max(ratio, item.worth / max(self.pricing.least(item.profile), 1e-300))
+                    continue
+                known = self._latency_of[item.profile] = self._latency(self.pricing.column(item.label), search)
+                known.proven = max(known.proven, self.pricing.least(item.profile))
+            if known.met < item.worth * (1 - _ROUNDING) and entered < _ENTERING:
+                self.enter(self.pricing.column(item.label), known.met)
                 entered += 1
-            elif floor.value < item.worth * (1 - _ROUNDING):
-                unsure.append((item, floor))
-            ratio = max(ratio, item.worth / max(floor.value, self.pricing.least(item.profile), 1e-300))
-        if entered or not is_complete:
+            elif known.proven < item.worth * (1 - _ROUNDING):
+                unsure.append((item, known))
+            ratio = max(ratio, item.worth / max(known.proven, 1e-300))
+        if entered or not is_complete or not is_proven:
             return entered, ratio if is_complete else None
         # Only what is still favoured at the latencies met has to be proven.
         ratio = 1.0
-        for item, floor in unsure:
-            while floor.value < item.worth and floor.price >= item.worth and not floor.is_final:
-                if search.expired():
-                    break
-                self._raise(floor, search)
-            if floor.value < item.worth * (1 - _ROUNDING):
-                ratio = max(ratio, item.worth / max(floor.value, self.pricing.least(item.profile), 1e-300))
-                self.enter(self.pricing.column(item.label), floor.value if floor.is_final else floor.price)
-                entered += 1
+        for item, known in unsure:
+            worth = item.worth * (1 - _ROUNDING)
+            while known.proven < worth <= known.met and not known.is_final and not search.expired():
+                search.spend((known.raise_it() + GRANULARITIES_PER_OUTLINE) / EXHAUSTED_PER_EFFORT)
+            if known.proven < worth:
+                ratio = max(ratio, item.worth / max(known.proven, 1e-300))
+                if known.is_final or known.met < worth:
+                    self.enter(self.pricing.column(item.label), known.proven if known.is_final else known.met)
+                    entered += 1
         return entered, ratio
-
-    def _raise(self, floor: Floor, search: Search) -> None:
-        search.spend((floor.raise_it() + GRANULARITIES_PER_OUTLINE) / EXHAUSTED_PER_EFFORT)
 
     def _prices(self, duals: Floats) -> Prices:
         rows = self.diagram.rows

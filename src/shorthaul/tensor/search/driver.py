@@ -45,6 +45,11 @@ class Begun(NamedTuple):
     alone: Solution
     best: Solution
 
+    def with_groups(self, groups: list[tuple[int, ...]]) -> Begun:
+        """Return the same with the plan of these groups, in this order, if that is a better one."""
+        found = self.schedules.solution(tuple(groups))
+        return self if found is None or found.latency >= self.best.latency else self._replace(best=found)
+
 
 class _Task(NamedTuple):
     problem: Problem

@@ -17,7 +17,7 @@ from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptio
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
-from shorthaul.tensor.bounds.best import lower_bound, proven_bound
+from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.model import RULES, Problem, Rules
@@ -117,7 +117,13 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     rules = RULES[options.rules]
     with search:
         begun = begin(problem, rules, search)
-        bound = proven_bound(problem, rules, search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT))
+        part = search.part(tuning.BOUND_SHARE, unlimited=tuning.BOUND_EFFORT)
+        if begun is None:
+            bound, groups = prove(problem, rules, part)
+        else:
+            known = begun.schedules.plan(begun.best.sequence)
+            bound, groups = prove(problem, rules, part, known, begun.best.latency)
+            begun = begun if groups is None else begun.with_groups(groups)
         found = improve(problem, rules, search, restarts=options.restarts, begun=begun, bound=bound)
         replayed = replay(problem, found, rules)
         if search.start() is not None:
@@ -159,7 +165,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     """
     problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
     with search:
-        found = proven_bound(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT))
+        found = prove(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT)).bound
     return Result(
         kind=_KIND,
         status=None,
