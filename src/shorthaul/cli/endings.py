@@ -19,7 +19,9 @@ _LATE_S = 0.6
 
 def end_by_signal(ended: KeyboardInterrupt) -> NoReturn:
     """End with the status of the signal that came before there was an answer."""
-    is_terminated = type(ended) is not KeyboardInterrupt
+    from shorthaul.core.search import TerminatedError
+
+    is_terminated = isinstance(ended, TerminatedError)
     with contextlib.suppress(OSError, ValueError):
         print("terminated" if is_terminated else "interrupted", file=sys.stderr)
     sys.exit(128 + (signal.SIGTERM if is_terminated else signal.SIGINT))

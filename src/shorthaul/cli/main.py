@@ -15,6 +15,8 @@ def main() -> None:
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
             signal.signal(signal.SIGTERM, _terminate)
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+                signal.signal(signal.SIGINT, _interrupt)
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
@@ -47,6 +49,12 @@ def _run() -> None:
         if not isinstance(error, BrokenPipeError):
             print(unwritable_text(error), file=sys.stderr)
             sys.exit(2)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    from shorthaul.core.search import InterruptError
+
+    raise InterruptError
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> None:

@@ -32,6 +32,13 @@ PLAIN_PROGRESS_S = 10.0
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
+class InterruptError(KeyboardInterrupt):
+    """SIGINT came a second time, or where no search was under way.
+
+    A plain KeyboardInterrupt that passes through code made at run time, as in imports, changes the exit status later.
+    """
+
+
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM came a second time, or where no search was under way."""
 
@@ -334,7 +341,7 @@ class Search:
 
     def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         if self.interrupted:
-            raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
+            raise InterruptError if number == signal.SIGINT else TerminatedError
         self.stop()
 
     def stop(self) -> None:

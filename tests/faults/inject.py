@@ -1,0 +1,186 @@
+"""Runs a search, breaks it at a random moment, and compares what is left with the best that it had shown."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+#: A search of some seconds for every engine, and the entry of its cost that the progress line shows.
+SEARCHES: dict[str, tuple[tuple[str, ...], str]] = {
+    "pebble": (("fft:n=64,word=1", "--budget", "10"), "traffic"),
+    "tensor": (("transformer-block:layers=2", "--workers", "2"), "latency"),
+    "dataflow": (("sobel4", "--generations", "100000"), "period"),
+    "spatial": (("yule:n=100000", "--no-baselines"), "energy_hops"),
+    "affine": (("matvec", "--size", "M=300,N=300,S=50", "--evaluations", "100000"), "loads_words"),
+}
+FAULTS = ("kill", "kill a worker", "SIGTERM", "SIGINT", "no space", "no memory")
+#: The ends that are documented; 2 only where a file could not be written.
+STATUSES = {0, 4, 130, 143}
+#: Seconds until a fault, at most: the first progress is shown after two.
+LATEST_S = 12.0
+#: Numbers are shown with six digits.
+_DIGITS = 1e-5
+_LONGEST_S = 60.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one search: the best shown before its end, what is left, and what is wrong with that."""
+
+    engine: str
+    fault: str
+    after_s: float
+    status: int = 0
+    shown: float | None = None
+    left: float | None = None
+    how: str = "nothing"
+    wrong: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        wrong = "; ".join(self.wrong) or "as it should be"
+        ended = f"{self.engine}: {self.fault} after {self.after_s:.2f} s: status {self.status}"
+        return f"{ended}, shown {self.shown}, left {self.left} ({self.how}): {wrong}"
+
+
+class _Running:
+    """A command on a terminal of its own, so that it shows its progress."""
+
+    def __init__(self, arguments: list[str], folder: Path, largest_file: int | None) -> None:
+        def limit() -> None:
+            if largest_file is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+        screen, terminal = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "shorthaul", *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            text=True,
+            preexec_fn=limit,  # noqa: PLW1509 -- no thread of ours holds a lock
+            env={**os.environ, "TMPDIR": str(folder), "HOME": str(folder)},
+        )
+        os.close(terminal)
+        self.said = ""
+        self._screen = screen
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                data = os.read(self._screen, 4096)
+            except OSError:  # the other end is closed
+                return
+            if not data:
+                return
+            self.said += data.decode(errors="replace")
+
+    def best(self) -> float | None:
+        """Return the best cost that was shown last."""
+        found = re.findall(r"best ([\d.,e+-]*\d)", self.said)
+        return float(found[-1].replace(",", "")) if found else None
+
+    def finish(self) -> str:
+        """Wait for the end, and return what was printed."""
+        out, _ = self.process.communicate(timeout=_LONGEST_S)
+        self._reader.join(2)
+        os.close(self._screen)
+        return out
+
+
+def broken(
+    engine: str, fault: str, random: Random, folder: Path, when: Callable[[Path], bool] | None = None
+) -> Outcome:
+    """Return what became of a search of ``engine`` that met ``fault``, at a random moment or ``when`` says so."""
+    workload, entry = SEARCHES[engine]
+    outcome = Outcome(engine, fault, random.uniform(0.05, LATEST_S))
+    journal = folder / "journal"
+    arguments = [engine, "plan", *workload, "--seed", str(random.randrange(1000)), "--json", "-o", "plan.json"]
+    largest = random.choice([0, 100, 1000, 10_000, 100_000]) if fault == "no space" else None
+    more = ["--memory-limit", f"{random.randrange(90, 250)}M"] if fault == "no memory" else []
+    limit = ["--time-limit", "11"] if fault in {"no space", "no memory"} else ["--effort", "100000"]
+    running = _Running([*arguments, *limit, *more, "--journal", journal.name], folder, largest)
+    began = time.monotonic()
+    while running.process.poll() is None and time.monotonic() < began + _LONGEST_S:
+        if time.monotonic() >= began + outcome.after_s if when is None else when(journal):
+            break
+        time.sleep(0.01)
+    _strike(running.process, fault, random)
+    if fault == "kill a worker":  # the search goes on; then somebody wants its answer
+        time.sleep(0.5)
+        running.process.send_signal(signal.SIGTERM)
+    try:
+        printed = running.finish()
+    except subprocess.TimeoutExpired:
+        running.process.kill()
+        printed = running.finish()
+        outcome.wrong.append("does not end")
+    outcome.status, outcome.shown = running.process.returncode, running.best()
+    _judge(outcome, running.said, printed, fault)
+    if printed.strip():
+        outcome.left, outcome.how = json.loads(printed)["cost"][entry], "its answer"
+    elif outcome.shown is not None:
+        _resume(outcome, arguments, folder, entry)
+    if outcome.shown is not None and (outcome.left is None or outcome.left > outcome.shown * (1 + _DIGITS)):
+        outcome.wrong.append("worse than shown")
+    return outcome
+
+
+def _strike(process: subprocess.Popen[str], fault: str, random: Random) -> None:
+    number = {"SIGTERM": signal.SIGTERM, "SIGINT": signal.SIGINT, "kill": signal.SIGKILL}.get(fault)
+    if number is not None:
+        process.send_signal(number)
+    elif fault == "kill a worker":
+        others = _descendants(process.pid)
+        if others:
+            os.kill(random.choice(others), signal.SIGKILL)
+
+
+def _judge(outcome: Outcome, said: str, printed: str, fault: str) -> None:
+    allowed = STATUSES | ({2} if fault == "no space" else set()) | ({-signal.SIGKILL} if fault == "kill" else set())
+    early = {-signal.SIGTERM, -signal.SIGINT} if outcome.after_s < 0.3 else set()  # before Python runs anything of ours
+    if outcome.status not in allowed | early:
+        outcome.wrong.append(f"status {outcome.status}: {said[-300:]}")
+    if outcome.status == 0 and not printed.strip():
+        outcome.wrong.append("status 0 without an answer")
+    if "Traceback" in said and not early:
+        outcome.wrong.append(f"a traceback: {said[-300:]}")
+
+
+def _resume(outcome: Outcome, arguments: list[str], folder: Path, entry: str) -> None:
+    command = [sys.executable, "-m", "shorthaul", *arguments, "--effort", "0.01", "--resume", "journal"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        outcome.wrong.append(f"does not resume: {done.stderr[-300:]}")
+    else:
+        outcome.left, outcome.how = json.loads(done.stdout)["cost"][entry], "resumed"
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError):
+                continue
+            children.setdefault(parent, []).append(int(entry.name))
+    found, waiting = [], [pid]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return found
