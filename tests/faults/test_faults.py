@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+
 from tests.commands import shorthaul_json
 from tests.faults.inject import FAULTS, SEARCHES, broken
 
@@ -27,11 +28,11 @@ def test_a_killed_search_goes_on(engine: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "shorthaul", *arguments, "--effort", "1000", "--journal", "j"]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
         until = time.monotonic() + 60
-        while len(costs(tmp_path / "j")) < 2 and time.monotonic() < until:
+        while not costs(tmp_path / "j") and time.monotonic() < until:
             time.sleep(0.02)
         process.kill()
     written = costs(tmp_path / "j")
-    assert len(written) >= 2
+    assert written
     document = shorthaul_json(*arguments, "--effort", "0.01", "--resume", "j", cwd=tmp_path)
     assert document["cost"][entry] <= min(written) * (1 + 1e-9)
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from types import FrameType
 from typing import NoReturn
 
 #: The exit status of a defect in shorthaul itself (EX_SOFTWARE of sysexits.h).
@@ -25,6 +26,21 @@ def end_by_signal(ended: KeyboardInterrupt) -> NoReturn:
     with contextlib.suppress(OSError, ValueError):
         print("terminated" if is_terminated else "interrupted", file=sys.stderr)
     sys.exit(128 + (signal.SIGTERM if is_terminated else signal.SIGINT))
+
+
+def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:
+    """End with the status of a signal that came where there is no answer to lose.
+
+    An exception would not do: what is being imported may take it for a missing module, and go on.
+    """
+    with contextlib.suppress(OSError, ValueError, RuntimeError):
+        os.write(2, b"interrupted\n" if number == signal.SIGINT else b"terminated\n")
+    document = sys.modules.get("shorthaul.core.document")
+    for path in getattr(document, "TEMPORARY", ()):
+        with contextlib.suppress(OSError):
+            os.unlink(path)  # noqa: PTH108 -- Path would import more
+    _end_children()
+    os._exit(128 + number)
 
 
 def end_by_defect(error: BaseException) -> NoReturn:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from types import FrameType
 
-from shorthaul.cli.endings import end_by_defect, end_by_signal, end_without_memory
+from shorthaul.cli.endings import end_at_once, end_by_defect, end_by_signal, end_without_memory
 
 
 def main() -> None:
     """Run the command line."""
     try:
         with contextlib.suppress(ValueError):  # not in the main thread
-            signal.signal(signal.SIGTERM, _terminate)
+            signal.signal(signal.SIGTERM, end_at_once)
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
-                signal.signal(signal.SIGINT, _interrupt)
+                signal.signal(signal.SIGINT, end_at_once)
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
@@ -49,15 +48,3 @@ def _run() -> None:
         if not isinstance(error, BrokenPipeError):
             print(unwritable_text(error), file=sys.stderr)
             sys.exit(2)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    from shorthaul.core.search import InterruptError
-
-    raise InterruptError
-
-
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    from shorthaul.core.search import TerminatedError
-
-    raise TerminatedError

@@ -26,6 +26,8 @@ _COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unx
 #: How JSON writes one half of a character beyond the first 2^16.
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
+#: The files that are being written now, under other names.
+TEMPORARY: set[str] = set()
 #: Input files above this size are refused: something else was given by mistake. In bytes.
 LARGEST_FILE = 2 * 1024**3
 
@@ -231,6 +233,7 @@ def write_bytes(path: str | Path, data: bytes) -> None:
             return
         target = path.resolve()  # a link stays a link
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        TEMPORARY.add(temporary)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -242,6 +245,7 @@ def write_bytes(path: str | Path, data: bytes) -> None:
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+            TEMPORARY.discard(temporary)
 
 
 def _mode(path: Path) -> int:

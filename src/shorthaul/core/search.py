@@ -32,13 +32,6 @@ PLAIN_PROGRESS_S = 10.0
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class InterruptError(KeyboardInterrupt):
-    """SIGINT came a second time, or where no search was under way.
-
-    A plain KeyboardInterrupt that passes through code made at run time, as in imports, changes the exit status later.
-    """
-
-
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM came a second time, or where no search was under way."""
 
@@ -331,17 +324,19 @@ class Search:
 
     def __exit__(self, *_: object) -> None:
         Search.under_way.remove(self)
-        if self._is_command:  # what is left to do gives the answer: a signal must not cost it
+        if not self._is_command:  # there, what is left to do gives the answer: a signal must not cost it
+            for number, previous in self._previous.items():
+                signal.signal(number, previous)  # type: ignore[arg-type]
             self._previous = {}
-        for number, previous in self._previous.items():
-            signal.signal(number, previous)  # type: ignore[arg-type]
-        self._previous = {}
         if self._progress is not None:
             self._progress.close()
 
-    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.interrupted:
-            raise InterruptError if number == signal.SIGINT else TerminatedError
+            previous = self._previous.get(number)
+            if callable(previous):
+                previous(number, frame)
+            raise KeyboardInterrupt if number == signal.SIGINT else TerminatedError
         self.stop()
 
     def stop(self) -> None:
