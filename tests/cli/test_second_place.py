@@ -57,14 +57,15 @@ def test_no_second_place_either(
     assert json.loads(capsys.readouterr().out)["plan"] == {"x": [0, 1]}
 
 
-def test_no_file_may_grow(tmp_path: Path) -> None:
+@pytest.mark.parametrize("most", [0, 16])
+def test_no_file_may_grow(most: int, tmp_path: Path) -> None:
     # A limit on the size of files stands for a full disk: every write fails, none of them before the end.
     code = (
         "import resource, signal, sys\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
         "from shorthaul.cli.main import main\n"
-        "sys.argv = ['shorthaul', 'pebble', 'plan', 'dwt:n=8,d=3,word=1', '--effort', '0.1', '-o', 'plan.json']\n"
+        "sys.argv = ['shorthaul', 'pebble', 'plan', 'dwt:n=8,d=3,word=1', '--effort', '0.1', '-o', 'plan.json', '--journal', 'j']\n"
         "main()\n"
     )
     done = subprocess.run(
@@ -72,4 +73,5 @@ def test_no_file_may_grow(tmp_path: Path) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert json.loads(done.stdout)["plan"]["moves"]
-    assert not list(tmp_path.iterdir())
+    assert "the journal cannot be written" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["j"]

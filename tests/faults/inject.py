@@ -151,7 +151,9 @@ def _strike(process: subprocess.Popen[str], fault: str, random: Random) -> None:
 
 def _judge(outcome: Outcome, said: str, printed: str, fault: str) -> None:
     allowed = STATUSES | ({2} if fault == "no space" else set()) | ({-signal.SIGKILL} if fault == "kill" else set())
-    early = {-signal.SIGTERM, -signal.SIGINT} if outcome.after_s < 0.3 else set()  # before Python runs anything of ours
+    early: set[int] = set()
+    if not said or ("<frozen site>" in said and "shorthaul" not in said):  # Python itself had not begun
+        early = {1, -signal.SIGTERM, -signal.SIGINT}
     if outcome.status not in allowed | early:
         outcome.wrong.append(f"status {outcome.status}: {said[-300:]}")
     if outcome.status == 0 and not printed.strip():

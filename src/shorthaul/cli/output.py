@@ -65,9 +65,9 @@ def _put(path: Path, write: Callable[[Path], None]) -> Path | None:
         print(error, file=sys.stderr)
     else:
         return path
-    for folder in (tempfile.gettempdir(), Path.home()):
-        with contextlib.suppress(OSError):
-            made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder))
+    for folder in (tempfile.gettempdir, Path.home):
+        with contextlib.suppress(OSError, RuntimeError):  # there may be no such folder
+            made = Path(tempfile.mkdtemp(prefix="shorthaul-", dir=folder()))
             try:
                 write(made / path.name)
             except InputError:

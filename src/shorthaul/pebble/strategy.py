@@ -112,12 +112,12 @@ def _mvm_tiling(request: Request) -> Found:
 
 
 def _layer_by_layer(request: Request) -> Found:
-    found = layer_by_layer.plan(request.cdag, request.budget)
+    found = layer_by_layer.plan(request.cdag, request.budget, search=request.search)
     return Found(found, "layer-by-layer", algorithmic_bound(request.cdag))
 
 
 def _layer_by_layer_freeing(request: Request) -> Found:
-    found = layer_by_layer.plan(request.cdag, request.budget, freeing=True)
+    found = layer_by_layer.plan(request.cdag, request.budget, freeing=True, search=request.search)
     return Found(found, "layer-by-layer-freeing", algorithmic_bound(request.cdag))
 
 

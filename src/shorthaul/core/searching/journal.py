@@ -267,6 +267,8 @@ def journaled(
             plan = unpack(record.data)
         except InputError as error:
             raise error.in_file(source) from None
+        except OSError as error:  # plans are unpacked in a folder for temporary files
+            raise InputError(f"cannot be unpacked: {error.strerror or error}", file=source) from None
         report = check(plan)
         if not report.ok:
             raise InputError(f"holds a plan that breaks the rules: {report.violations[0]}", file=source)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from shorthaul.core.errors import NoPlanError
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.model import Cdag, require_budget
 from shorthaul.pebble.plan import Move, Plan, plan_of
+
+#: Nodes between two looks at the clock.
+_LOOK: Final = 1000
 
 
 def order_of(cdag: Cdag) -> list[int]:
@@ -19,14 +26,14 @@ def order_of(cdag: Cdag) -> list[int]:
     return order
 
 
-def plan(cdag: Cdag, budget: int, *, freeing: bool = False) -> Plan:
+def plan(cdag: Cdag, budget: int, *, freeing: bool = False, search: Search | None = None) -> Plan:
     """Return the layer-by-layer schedule within ``budget``.
 
     Inputs are loaded when they are needed; outputs are stored and dropped at once. All other values wait in one queue
     in the order in which they entered the fast memory; when room is needed, the first that is no operand of the node
     at hand leaves, stored if it is still needed and nowhere else. The paper's 445 and 636 words follow when dead
     values wait in that queue too; with ``freeing`` they are dropped at once, which needs far less memory. Raises
-    :class:`InfeasibleError` if some node cannot be computed.
+    :class:`InfeasibleError` if some node cannot be computed, :class:`NoPlanError` if ``search`` ends before.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import dwt
     >>> cdag = dwt(n=8, d=3, word=1)
@@ -34,13 +41,15 @@ def plan(cdag: Cdag, budget: int, *, freeing: bool = False) -> Plan:
     [18, 16]
     """
     require_budget(cdag, budget)
-    return plan_of(_played(cdag, budget, freeing=freeing).moves)
+    return plan_of(_played(cdag, budget, freeing=freeing, search=search).moves)
 
 
-def _played(cdag: Cdag, budget: int, *, freeing: bool) -> _Queue:
+def _played(cdag: Cdag, budget: int, *, freeing: bool, search: Search | None = None) -> _Queue:
     queue = _Queue(cdag, budget, freeing=freeing)
-    for node in order_of(cdag):
+    for number, node in enumerate(order_of(cdag)):
         queue.compute(node)
+        if search is not None and number % _LOOK == 0 and search.expired():
+            raise NoPlanError("no plan found before the search ended\n  do:      give it more time, or --method quick")
     return queue
 
 

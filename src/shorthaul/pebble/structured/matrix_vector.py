@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +84,8 @@ def recognise(cdag: Cdag) -> Mvm | None:
     words = [[word_of[product] for product, _ in chain] for chain in chains]
     if len(words[0]) < 2 or any(row not in (words[0], [words[0][1], words[0][0], *words[0][2:]]) for row in words):
         return None
-    products_of = [sorted(chain, key=lambda step: words[0].index(word_of[step[0]])) for chain in chains]
+    place = {word: number for number, word in enumerate(words[0])}
+    products_of = [sorted(chain, key=lambda step: place[word_of[step[0]]]) for chain in chains]
     return Mvm(
         vector=np.array(words[0], dtype=np.int64),
         matrix=np.array([[entry_of[p] for p, _ in row] for row in products_of], dtype=np.int64),
@@ -127,9 +128,10 @@ def require_mvm(cdag: Cdag) -> Mvm:
     return mvm
 
 
-def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
+def tilings(cdag: Cdag, mvm: Mvm, budget: int | None = None) -> Iterator[Tiling]:
     """Yield every tiling worth looking at, with its traffic and the fast memory it needs.
 
+    With a ``budget``, of those that differ in what is kept only the ones that can be the best within it.
     Rows first: blocks of ``height`` accumulators, the vector read again for each block but for ``kept`` words.
     Columns first: blocks of ``width`` vector words, accumulators moved out and in between blocks but for ``kept``;
     rows are taken up and down in turn, so that the last accumulator of a block is the first of the next.
@@ -144,7 +146,7 @@ def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
     yield Tiling("entries", 1, 1, 0, moved, max(word + entry + acc, 3 * acc))
     for height in range(1, m + 1):
         blocks = math.ceil(m / height)
-        for kept in (0,) if blocks == 1 else range(n + 1):
+        for kept in (0,) if blocks == 1 else _kept(n, word, None if budget is None else budget - height * acc - step):
             streamed = 0 if kept == n else word
             yield Tiling(
                 "rows",
@@ -156,7 +158,7 @@ def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
             )
     for width in range(1, n + 1):
         blocks = math.ceil(n / width)
-        for kept in (m,) if blocks == 1 else range(m + 1):
+        for kept in (m,) if blocks == 1 else _kept(m, acc, None if budget is None else budget - width * word - step):
             working = 0 if kept == m else acc
             yield Tiling(
                 "columns",
@@ -168,9 +170,16 @@ def tilings(cdag: Cdag, mvm: Mvm) -> Iterator[Tiling]:
             )
 
 
+def _kept(most: int, weight: int, room: int | None) -> Iterable[int]:
+    """Return how many of ``most`` values may be kept, one more in use: all, or the best in a room."""
+    if room is None:
+        return range(most + 1)
+    return {0, min(max(room // weight - 1, 0), most - 1), most}
+
+
 def best_tiling(cdag: Cdag, mvm: Mvm, budget: int) -> Tiling:
     """Return the tiling of least traffic within ``budget``, which some schedule must fit."""
-    fitting = [tiling for tiling in tilings(cdag, mvm) if tiling.peak <= budget]
+    fitting = [tiling for tiling in tilings(cdag, mvm, budget) if tiling.peak <= budget]
     return min(fitting, key=lambda tiling: (tiling.traffic, tiling.peak))
 
 
