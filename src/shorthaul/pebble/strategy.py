@@ -341,11 +341,13 @@ def find_plan(request: Request, method: str) -> Found:
 
     Where values may be computed again, loads of the plan that this makes cheaper are replaced.
     """
+    search, weights = request.search, request.cdag.weights
     found = PLANNERS[method](request)
-    kept = request.search.best()
+    kept = search.best()
     if kept is not None:
         found = cheaper(request.cdag, found, replace(found, plan=kept))
-    if not request.recompute or is_met(request.cdag, found):
-        return found
-    again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)
-    return cheaper(request.cdag, found, replace(found, plan=again))
+    if request.recompute and not is_met(request.cdag, found):
+        again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)
+        found = cheaper(request.cdag, found, replace(found, plan=again))
+    search.keep(found.plan.traffic(weights), found.plan)
+    return found
