@@ -112,6 +112,19 @@ def treefix_runs() -> list[dict[str, Any]]:
     return rows
 
 
+def default_runs() -> list[dict[str, Any]]:
+    """Treefix sums on default layouts, by every method and by auto, beside light-first layouts."""
+    rows = []
+    for name, tree in shapes(N).items():
+        for layout, options in (("light-first", {"order": "light-first", "refine": 0}), ("default", {})):
+            for direction in ("up", "down"):
+                result = engine.treefix(tree, direction=direction, **options)
+                row = {"tree": name, "layout": layout, "direction": direction, "method": result.extra["method"]}
+                row |= {"energy/n": result.extra["energy_per_vertex"], "cycles": result.extra["cycles"]}
+                rows.append(row | result.extra["cycles_by_method"])
+    return rows
+
+
 def seeds() -> list[dict[str, Any]]:
     """Energy per vertex of the random trees over ten seeds."""
     rows = []
@@ -279,6 +292,7 @@ def main() -> None:
     sections = {
         f"Energy per vertex, one message from every parent to each child, n = 2^{POWER}": layouts,
         f"Treefix sums, n = 2^{POWER}": treefix_runs,
+        f"Treefix sums by auto, n = 2^{POWER}": default_runs,
         f"Energy per vertex over the seeds 1 to 10, n = 2^{POWER}": seeds,
         f"Growth over n = 2^10 .. 2^{POWER}": growth,
         "Other algorithms": other_algorithms,

@@ -10,10 +10,7 @@ from shorthaul.spatial.computer.registers import Register
 
 def convergecast(machine: Machine, tree: TreeNodes, values: Register, operator: Operator) -> Register:
     """Leave the sum over its subtree at every node, and return it: each reports once all its children have."""
-    awaited = tree.nodes.register(0, "int8", name="awaited")
-    for kids in tree.kids:
-        awaited[tree.nodes.all] += kids[tree.nodes.all] >= 0
-    machine.converge(values, tree.parent, awaited, operator)
+    machine.converge(values, tree.parent, tree.family(), operator)
     return values
 
 

@@ -27,18 +27,38 @@ class HeavyPaths:
     heavy: Register
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TreeNodes:
     """What the nodes of a tree know: their ``parent``, which child of it they are, and their ``kids`` (-1: none).
 
-    Where ``slot`` is None, nobody has more than one child.
+    Where ``slot`` is None, nobody has more than one child. ``kids`` is loaded when a program asks for it first.
     """
 
     nodes: Nodes
     parent: Register
     slot: Register | None
-    kids: tuple[Register, ...]
+    loaded: tuple[Register, ...] | None = None
     paths: HeavyPaths | None = None
+    stored: tuple[Machine, VirtualTree] | None = None
+
+    @property
+    def kids(self) -> tuple[Register, ...]:
+        """The children of every node, -1 for none."""
+        if self.loaded is None:
+            assert self.stored is not None
+            machine, tree = self.stored
+            kids = np.full((3, tree.nodes), NONE, np.int32)
+            inner = np.flatnonzero(tree.parent >= 0).astype(np.int32)
+            kids[tree.slot[inner], tree.parent[inner]] = inner
+            self.loaded = tuple(machine.load("virtual tree: children", kid, self.nodes) for kid in kids)
+        return self.loaded
+
+    def family(self) -> Register:
+        """Return the number of children of every node."""
+        assert self.stored is not None
+        machine, tree = self.stored
+        count = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.nodes).astype(np.int8)
+        return machine.load("virtual tree: number of children", count, self.nodes)
 
     def of_vertices(self, held: Register, fill: object = 0) -> Register:
         """Return a register of the nodes with what the vertices hold; added nodes hold ``fill``.
@@ -56,15 +76,12 @@ class TreeNodes:
 def stored_nodes(machine: Machine, tree: VirtualTree, *, paths: bool = False) -> TreeNodes:
     """Return the nodes of the virtual tree on a machine, with its heavy paths if wanted; what they know is given."""
     nodes = machine.nodes(tree.host, "nodes of the virtual tree")
-    kids = np.full((3, tree.nodes), NONE, np.int32)
-    inner = np.flatnonzero(tree.parent >= 0).astype(np.int32)
-    kids[tree.slot[inner], tree.parent[inner]] = inner
     return TreeNodes(
         nodes,
         machine.load("virtual tree: parent", tree.parent, nodes),
         machine.load("virtual tree: slot", tree.slot.astype(np.int8), nodes),
-        tuple(machine.load("virtual tree: children", kid, nodes) for kid in kids),
-        _heavy_paths(machine, nodes, tree) if paths else None,
+        paths=_heavy_paths(machine, nodes, tree) if paths else None,
+        stored=(machine, tree),
     )
 
 

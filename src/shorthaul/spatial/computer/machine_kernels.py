@@ -8,6 +8,14 @@ import numpy.typing as npt
 
 #: Cycles between a processor and its router (Luczynski et al.).
 ROUTER_CYCLES = cython.declare(cython.longlong, 2)
+#: The columns of the processors' state.
+X = cython.declare(cython.Py_ssize_t, 0)
+Y = cython.declare(cython.Py_ssize_t, 1)
+CLOCK = cython.declare(cython.Py_ssize_t, 2)
+FAR = cython.declare(cython.Py_ssize_t, 3)
+READY = cython.declare(cython.Py_ssize_t, 4)
+SENT = cython.declare(cython.Py_ssize_t, 5)
+RECEIVED = cython.declare(cython.Py_ssize_t, 6)
 #: Words that travel as one piece; longer messages are cut.
 PIECE = cython.declare(cython.longlong, 16)
 #: Of its past a link remembers at least so many cycles, of the 64 that it remembers at all.
@@ -22,23 +30,18 @@ LOAD = cython.declare(cython.ulonglong, (1 << 31) - 1)
 class Traffic:
     """Processors at (x, y) of a grid, and what the messages between them have taken so far.
 
-    ``clock``, ``far`` and ``ready`` hold the longest chain of messages, of hops and of cycles that ends at each
-    processor, ``sent`` and ``received`` its messages. ``links`` holds two entries for each of the six ways of every
-    cell: east, west, south, north, from the processor to its router and back. The first tells in which of 64 cycles the
-    way is taken; the second holds the first of these cycles, times 2^32, whether the way was crowded before them, and
-    the words that went there. If these arrays are empty, nothing is counted but messages, hops and chains, and nobody
-    waits for a link. Nodes of one processor share its memory: nothing travels between them.
+    ``state`` holds a row for each processor, which fills a line of cache: where it is, the longest chain of messages,
+    of hops and of cycles that ends there, and how many messages it sent and received. ``links`` holds two entries for
+    each of the six ways of every cell: east, west, south, north, from the processor to its router and back. The first
+    tells in which of 64 cycles the way is taken; the second holds the first of these cycles, times 2^32, whether the
+    way was crowded before them, and the words that went there. If these arrays are empty, nothing is counted but
+    messages, hops and chains, and nobody waits for a link. Nodes of one processor share its memory: nothing travels
+    between them.
     """
 
-    x: cython.const_int[::1]
-    y: cython.const_int[::1]
     width: cython.Py_ssize_t
     counted: cython.bint
-    clock: cython.int[::1]
-    far: cython.longlong[::1]
-    ready: cython.longlong[::1]
-    sent: cython.int[::1]
-    received: cython.int[::1]
+    state: cython.longlong[:, ::1]
     links: cython.ulonglong[::1]
     now: cython.int[::1]  # scratch space of one round, zero outside
     when: cython.int[::1]  # what every message of a round will have taken when it arrives
@@ -50,22 +53,18 @@ class Traffic:
 
     def __init__(
         self,
-        x: cython.const_int[::1],
-        y: cython.const_int[::1],
+        x: npt.NDArray[np.int32],
+        y: npt.NDArray[np.int32],
         width: cython.Py_ssize_t,
         cells: cython.Py_ssize_t,
         counted: cython.bint,
     ) -> None:
-        n: cython.Py_ssize_t = x.shape[0]
-        self.x = x
-        self.y = y
+        n: cython.Py_ssize_t = len(x)
+        state = np.zeros((n, 8), np.int64)
+        state[:, X], state[:, Y] = x, y
+        self.state = state
         self.width = width
         self.counted = counted
-        self.clock = np.zeros(n, np.int32)
-        self.far = np.zeros(n, np.int64)
-        self.ready = np.zeros(n, np.int64)
-        self.sent = np.zeros(n if counted else 0, np.int32)
-        self.received = np.zeros(n if counted else 0, np.int32)
         self.now = np.zeros(n if counted else 0, np.int32)
         self.links = np.zeros(12 * cells if counted else 0, np.uint64)
         self.when = np.empty(0, np.int32)
@@ -75,15 +74,18 @@ class Traffic:
 
     def chains(self) -> tuple[int, int, int]:
         """Return the longest chain of messages, of hops and of cycles."""
-        return (
-            int(np.max(np.asarray(self.clock), initial=0)),
-            int(np.max(np.asarray(self.far), initial=0)),
-            int(np.max(np.asarray(self.ready), initial=0)),
-        )
+        depth, far, ready = np.asarray(self.state)[:, CLOCK : READY + 1].max(axis=0, initial=0)
+        return int(depth), int(far), int(ready)
 
     def busiest(self) -> int:
         """Return the most messages that a processor sent or received."""
-        return int(max(np.max(np.asarray(self.sent), initial=0), np.max(np.asarray(self.received), initial=0)))
+        return int(np.asarray(self.state)[:, SENT : RECEIVED + 1].max(initial=0))
+
+    def largest_load(self) -> int:
+        """Return the most words over one link."""
+        with cython.nogil:
+            load = _largest_load(self)
+        return int(load)
 
     def loads(self) -> npt.NDArray[np.int32]:
         """Return the words over every way, shape (cells, 6)."""
@@ -111,6 +113,18 @@ class Messages:
         self.receiver = receiver
         self.host = host
         self.words = words
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _largest_load(traffic: Traffic) -> cython.ulonglong:
+    most: cython.ulonglong = 0
+    at: cython.Py_ssize_t
+    for at in range(traffic.links.shape[0] // 2):
+        if at % 6 < 4:
+            most = max(most, traffic.links[2 * at + 1] & LOAD)
+    return most
 
 
 @cython.cfunc
@@ -153,9 +167,9 @@ def _travel(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong
 ) -> cython.longlong:
     """Send a piece along its row, then along its column; return when it has arrived."""
-    x: cython.longlong = traffic.x[a]
-    y: cython.longlong = traffic.y[a]
-    end: cython.longlong = traffic.x[b]
+    x: cython.longlong = traffic.state[a, X]
+    y: cython.longlong = traffic.state[a, Y]
+    end: cython.longlong = traffic.state[b, X]
     side: cython.longlong = traffic.width
     when = _take(traffic, 6 * (y * side + x) + 4, when, words) + ROUTER_CYCLES
     while x < end:
@@ -164,7 +178,7 @@ def _travel(
     while x > end:
         x -= 1
         when = _take(traffic, 6 * (y * side + x) + 1, when, words) + 1
-    end = traffic.y[b]
+    end = traffic.state[b, Y]
     while y < end:
         when = _take(traffic, 6 * (y * side + x) + 2, when, words) + 1
         y += 1
@@ -181,7 +195,7 @@ def _arrival(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, hops: cython.longlong, words: cython.longlong
 ) -> cython.longlong:
     """Return the cycle in which the last word of a message from ``a`` has arrived at ``b``."""
-    when: cython.longlong = traffic.ready[a]
+    when: cython.longlong = traffic.state[a, READY]
     last: cython.longlong = when + hops + 2 * ROUTER_CYCLES + words
     left: cython.longlong = words
     if not traffic.counted:
@@ -200,7 +214,9 @@ def _count(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, words: cython.longlong
 ) -> cython.longlong:  # fmt: skip
     """Count a message from one processor to another; return how far it travels."""
-    hops: cython.longlong = abs(traffic.x[a] - traffic.x[b]) + abs(traffic.y[a] - traffic.y[b])
+    hops: cython.longlong = abs(traffic.state[a, X] - traffic.state[b, X]) + abs(
+        traffic.state[a, Y] - traffic.state[b, Y]
+    )
     traffic.messages += 1
     traffic.hops += hops * words
     traffic.longest = max(traffic.longest, hops)
@@ -235,8 +251,8 @@ def _travel_at_once(
             traffic.when[i] = -1
         else:
             hops = _count(traffic, a, b, messages.words)
-            traffic.when[i] = traffic.clock[a] + 1
-            traffic.travelled[i] = traffic.far[a] + hops
+            traffic.when[i] = cython.cast(cython.int, traffic.state[a, CLOCK]) + 1
+            traffic.travelled[i] = traffic.state[a, FAR] + hops
             traffic.arrives[i] = _arrival(traffic, a, b, hops, messages.words)
         i += 1
     return i
@@ -258,9 +274,9 @@ def _arrive(traffic: Traffic, messages: Messages) -> cython.void:
     for i in range(messages.sender.shape[0]):
         if traffic.when[i] >= 0:
             b = messages.host[messages.receiver[i]]
-            traffic.clock[b] = max(traffic.clock[b], traffic.when[i])
-            traffic.far[b] = max(traffic.far[b], traffic.travelled[i])
-            traffic.ready[b] = max(traffic.ready[b], traffic.arrives[i])
+            traffic.state[b, CLOCK] = max(traffic.state[b, CLOCK], traffic.when[i])
+            traffic.state[b, FAR] = max(traffic.state[b, FAR], traffic.travelled[i])
+            traffic.state[b, READY] = max(traffic.state[b, READY], traffic.arrives[i])
 
 
 @cython.cfunc
@@ -279,10 +295,10 @@ def _count_ports(traffic: Traffic, messages: Messages) -> cython.int:
         for i in range(messages.sender.shape[0]):
             if way == 0:
                 p = messages.host[messages.sender[i]]
-                traffic.sent[p] += traffic.now[p]
+                traffic.state[p, SENT] += traffic.now[p]
             else:
                 p = messages.host[messages.receiver[i]]
-                traffic.received[p] += traffic.now[p]
+                traffic.state[p, RECEIVED] += traffic.now[p]
             traffic.now[p] = 0
     return most
 
@@ -309,12 +325,12 @@ def _travel_in_order(
         b = messages.host[messages.receiver[i]]
         if a != b:
             hops = _count(traffic, a, b, messages.words)
-            traffic.clock[b] = max(traffic.clock[b], traffic.clock[a] + 1)
-            traffic.far[b] = max(traffic.far[b], traffic.far[a] + hops)
-            traffic.ready[b] = max(traffic.ready[b], _arrival(traffic, a, b, hops, messages.words))
+            traffic.state[b, CLOCK] = max(traffic.state[b, CLOCK], traffic.state[a, CLOCK] + 1)
+            traffic.state[b, FAR] = max(traffic.state[b, FAR], traffic.state[a, FAR] + hops)
+            traffic.state[b, READY] = max(traffic.state[b, READY], _arrival(traffic, a, b, hops, messages.words))
             if traffic.counted:
-                traffic.sent[a] += 1
-                traffic.received[b] += 1
+                traffic.state[a, SENT] += 1
+                traffic.state[b, RECEIVED] += 1
         i += 1
     return i
 

@@ -91,7 +91,7 @@ class Network:
         depth, distance, _ = self._traffic.chains()
         amounts = {"energy_hops": self._traffic.hops, "depth": depth, "distance_hops": distance}
         if self.count_links:
-            amounts["link_load"] = int(self._traffic.loads()[:, :4].max(initial=0))
+            amounts["link_load"] = self._traffic.largest_load()
         return Cost(**amounts)
 
     def figures(self) -> dict[str, Any]:

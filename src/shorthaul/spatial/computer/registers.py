@@ -50,7 +50,7 @@ class Nodes:
         self._memory = memory
         self._host = host
         self._share = 1 if name == "processors" else int(np.bincount(host, minlength=1).max(initial=1))
-        self._seen = np.zeros(len(host), np.int32)
+        self._seen: Array | None = None
         self._turn = 0
         self._all: Selection | None = None
         self.name = name
@@ -88,6 +88,8 @@ class Nodes:
 
     def fresh(self) -> tuple[Array, int]:
         """Return scratch space in which no number has been seen in this turn, and the turn."""
+        if self._seen is None:
+            self._seen = np.zeros(len(self._host), np.int32)
         self._turn += 1
         return self._seen, self._turn
 
