@@ -400,6 +400,11 @@ def _yule(n: int) -> Any:
     return module("spatial.workloads.generators", "spatial.generators").yule(n, 1)
 
 
+def _unrefined(kind: str, **options: Any) -> Any:
+    """Return options of a layout in light-first order along the Hilbert curve, as it is."""
+    return known(getattr(module("spatial.options"), kind), order="light-first", curve="hilbert", refine=0, **options)
+
+
 @job("spatial: Newick text of 10^5 vertices, read and written")
 def _newick() -> Work:
     files = module("spatial.formats.files", "spatial.formats")
@@ -414,33 +419,35 @@ def _newick() -> Work:
     return work
 
 
-@job("spatial: layout, energy and bound of Yule 2^18")
+@job("spatial: layout and energy of Yule 2^18")
 def _layout() -> Work:
     engine, tree = module("spatial"), _yule(2**18)
+    options = _unrefined("PlanOptions", baselines=False)
 
     def work() -> Done:
-        result = engine.plan(tree)
-        return Done([result.cost["energy_hops"], result.bound.value, result.plan.x, result.plan.y])
+        result = engine.plan(tree, options=options, search=search())
+        return Done([result.cost["energy_hops"], result.plan.x, result.plan.y])
 
     return work
 
 
-@job("spatial: treefix by rake and compress, Yule 2^16")
+@job("spatial: treefix by rake and compress, Yule 2^16", same=False)
 def _treefix() -> Work:
-    engine, tree = module("spatial"), _yule(2**16)
-    return lambda: Done(list(engine.treefix(tree).cost.items()))
+    engine, tree, options = module("spatial"), _yule(2**16), _unrefined("TreefixOptions", method="rake-compress")
+    return lambda: Done(engine.treefix(tree, options=options, search=search()).cost["energy_hops"])
 
 
-@job("spatial: lowest common ancestors, Yule 2^14")
+@job("spatial: lowest common ancestors, Yule 2^14", same=False)
 def _lca() -> Work:
     engine, tree = module("spatial"), _yule(2**14)
-    return lambda: Done(list(engine.lca(tree, random=20_000, search=search()).cost.items()))
+    options = _unrefined("LcaOptions", method="rake-compress", random=20_000)
+    return lambda: Done(engine.lca(tree, options=options, search=search()).cost["energy_hops"])
 
 
 @job("spatial: check of a layout of Yule 2^18")
 def _spatial_check() -> Work:
     engine, tree = module("spatial"), _yule(2**18)
-    layout = engine.plan(tree).plan
+    layout = engine.plan(tree, options=_unrefined("PlanOptions", baselines=False), search=search()).plan
     return lambda: Done(list(engine.check(tree, layout).cost.items()))
 
 
@@ -474,9 +481,25 @@ def _bound_of_cholesky() -> Work:
 
 
 def _tensor_moves(text: str, rules: str) -> Work:
+    """Anneal at one temperature from one operator per group."""
+    problem, named = module("tensor").case(text).workload, module("tensor.model").RULES[rules]
+
+    def old() -> Done:
+        sequence, neighbour = module("tensor.sequence"), module("tensor.moves").neighbour
+        made, chance = module("tensor.groups").Groups(problem, named), random.Random(0)
+        current = tuple(1 << operator for operator in problem.topological_order)
+        latency = sequence.evaluate(made, current).latency
+        for _ in range(1000):
+            changed = neighbour(made, current, chance)
+            found = sequence.evaluate(made, changed) if changed else None
+            if found is not None and found.latency <= latency * 1.0005:
+                current, latency = changed, found.latency
+        return Done(round(latency, 3))
+
+    if importlib.util.find_spec("shorthaul.tensor.sequence") is not None:
+        return old
     schedules = module("tensor.search.schedules").Schedules
     moves = module("tensor.search.move_kernels")
-    problem, named = module("tensor").case(text).workload, module("tensor.model").RULES[rules]
 
     def work() -> Done:
         made = schedules(problem, named)
