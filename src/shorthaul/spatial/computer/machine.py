@@ -406,7 +406,7 @@ class Machine:
             if held > self.words_limit * WORD_BYTES:
                 raise InfeasibleError(
                     "memory of a processor", demand=-(-held // WORD_BYTES), limit=self.words_limit,
-                    cure="give more words, or keep fewer registers and values",
+                    cure="give more words (--words), or keep fewer registers and values",
                 )  # fmt: skip
             self._most_bytes = max(self._most_bytes, held)
         self._bytes = held

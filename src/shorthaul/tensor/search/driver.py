@@ -111,6 +111,7 @@ def improve(
     if begun is None:
         return one_operator_per_subgraph(problem, rules)
     schedules, _, best = begun
+    search.keep(best.latency, partial(schedules.plan, best.sequence))
     bound = lower_bound(problem, rules, search) if bound is None else bound
     search.report(best=best.latency, bound=bound.value)
     if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
@@ -131,6 +132,7 @@ def improve(
             )
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+    search.keep(best.latency, partial(schedules.plan, best.sequence))
     return schedules.plan(best.sequence)
 
 
