@@ -40,4 +40,4 @@ MOST_NODES: Final = 30_000
 MOST_LABELS: Final = 100_000
 #: The share of a plan's effort or time that its bound may take, and the effort of a bound where nothing limits it.
 BOUND_SHARE: Final = 0.3
-BOUND_EFFORT: Final = 10.0
+BOUND_EFFORT: Final = 20.0
