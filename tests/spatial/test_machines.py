@@ -15,8 +15,9 @@ from tests.reference.spatial_twins import random_tree, some_machine, ways
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.machines.schema import schema
 from shorthaul.spatial.bounds.energy import machine_bound
-from shorthaul.spatial.formats.machines import load_machine, machine_from_text, schema
+from shorthaul.spatial.formats.machines import load_machine, machine_from_text
 from shorthaul.spatial.layout.fabric import send, usable
 from shorthaul.spatial.model import Fabric, Load, Tree, tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -58,7 +59,7 @@ def changed(path: str, value: object) -> str:
         ("network.dead_links", [[[0, 0], [3, 0]]], "network.dead_links[0]: is no link"),
         ("network.dead_links", [[[0, 0], [1, 0]]] * 2, "network.dead_links[1]: is no link"),
         ("network.forwards_through_dead", 1, "network.forwards_through_dead"),
-        ("dies.width", 2, "dies: object missing required field 'height'"),
+        ("dies.width", 2, "dies.crossing_hops is missing"),
         ("dies", {"width": 2, "height": 2, "crossing_hops": 0}, "dies.crossing_hops"),
         ("wires", {}, "unknown field 'wires'"),
     ],

@@ -18,6 +18,7 @@ SUMMARIES = {
     "dataflow": "Streaming networks mapped to heterogeneous many-cores.",
     "spatial": "Trees on a grid of processors, and algorithms that run there.",
     "report": "Draw result documents as one self-contained HTML file.",
+    "machines": "List the machines that come with the package, or show one.",
     "convert": "Rewrite a file in another format; the suffixes decide.",
     "demo": "Run the main job of every engine and draw one report.",
     "doctor": "Say what is installed, what is compiled and what is missing.",

@@ -1,0 +1,50 @@
+"""``shorthaul machines``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from shorthaul.cli.flags import Listing
+from shorthaul.cli.verbs import single, verb
+
+app = single()
+
+
+@verb(app, "machines")
+def machines(
+    listing: Listing,
+    machine: Annotated[
+        str | None, typer.Argument(metavar="[MACHINE]", help="A machine file or a bundled machine: show and check it.")
+    ] = None,
+) -> None:
+    """List the machines that come with the package, or show one. A file of your own is checked."""
+    import msgspec
+
+    from shorthaul.core.document import json_text
+    from shorthaul.core.machines.files import bundled, load_machine_file, machine_text
+    from shorthaul.report.text import print_table
+
+    if machine is not None:
+        found = load_machine_file(machine)
+        if listing.json:
+            sys.stdout.write(json_text({"kind": "shorthaul/machine", "version": 1, **msgspec.to_builtins(found)}))
+        else:
+            sys.stdout.write(machine_text(machine)[1])
+        return
+    files = {name: load_machine_file(name) for name in bundled()}
+    if listing.json:
+        entries = [{"machine": name, **msgspec.to_builtins(file)} for name, file in files.items()]
+        sys.stdout.write(json_text({"kind": "shorthaul/machines", "version": 1, "machines": entries}))
+        return
+    rows = []
+    for name, file in files.items():
+        levels = [level.name for level in file.levels or ()]
+        takes = "tensor" if levels else ""
+        if file.grid is not None:
+            takes = f"{takes}, spatial".strip(", ")
+            levels = [*levels, f"{file.grid.width} x {file.grid.height} processors"]
+        rows.append((name, takes, " > ".join(levels), file.source.split(": ")[0]))
+    print_table(("machine", "engines", "levels", "source"), rows, file=sys.stdout)

@@ -1,0 +1,160 @@
+"""Machine files read from YAML or JSON: every fault of a file in one message."""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from shorthaul.core.document import decode_text, read_bytes
+from shorthaul.core.errors import ABSENT, InputError, nearest_name, show_value, unknown_name
+from shorthaul.core.machines.schema import MachineFile
+
+T = TypeVar("T")
+
+_BUNDLED = Path(__file__).parent / "data"
+#: Larger machine files are refused: dead processors take some 10 bytes each.
+_MOST_BYTES = 2**26
+_MOST_FAULTS = 30
+#: Numbers such as 1e9, which YAML 1.1 takes for text.
+_POWER_OF_TEN = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
+
+
+def bundled() -> list[str]:
+    """Return the names of the machines that come with the package.
+
+    >>> "wafer-750x994" in bundled()
+    True
+    """
+    return sorted(path.stem for path in _BUNDLED.glob("*.yaml"))
+
+
+def machine_text(machine: str | Path) -> tuple[Path, str]:
+    """Return the path and the text of a machine file, or of the bundled machine of this name.
+
+    Raises :class:`InputError` if there is no such file or name, with the nearest one.
+    """
+    path = Path(machine)
+    if not path.exists() and path.suffix == "" and path.parent == Path():
+        if str(path) not in bundled():
+            cure = "give the path of a machine file, or the name of a bundled machine"
+            raise unknown_name("machine", str(path), bundled(), place="--machine", cure=cure)
+        path = _BUNDLED / f"{path}.yaml"
+    data = read_bytes(path)
+    if len(data) > _MOST_BYTES:
+        raise InputError("is too large", file=path, value=f"{len(data)} bytes", allowed=f"up to {_MOST_BYTES}")
+    return path, decode_text(data, file=path)
+
+
+def load_machine_file(machine: str | Path, *needed: str) -> MachineFile:
+    """Return the machine in a file, or the bundled one of this name, with the sections ``needed``.
+
+    Raises :class:`InputError` with everything that is wrong.
+    """
+    path, text = machine_text(machine)
+    try:
+        return machine_file(text, *needed)
+    except InputError as error:
+        raise error.in_file(path) from None
+
+
+def machine_file(text: str, *needed: str) -> MachineFile:
+    """Return what YAML or JSON text says of a machine, with the sections ``needed``; raises :class:`InputError`.
+
+    >>> machine_file("{name: four, grid: {width: 2}, clock: 3}", "processor")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: has 3 faults
+      - grid.height is missing
+      - processor is missing
+      - unknown field 'clock'
+      do:      see docs/machines.md for every field
+    """
+    try:
+        value = _with_numbers(msgspec.yaml.decode(text.encode(), strict=True))
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        problem = " ".join(str(error).split())
+        raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md") from None
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise InputError("is not a machine file", value=value, allowed=", ".join(_fields(MachineFile)))
+    faults = list(_faults(value, MachineFile, "", needed))
+    if len(faults) == 1:
+        place, problem, found = faults[0]
+        raise InputError(problem, place=place, value=found, cure="see docs/machines.md for every field")
+    if faults:
+        listed = "\n".join(f"  - {_told(*fault)}" for fault in faults[:_MOST_FAULTS])
+        problem = f"has {len(faults)} faults\n{listed}"
+        raise InputError(problem, cure="see docs/machines.md for every field")
+    return msgspec.convert(value, MachineFile, str_keys=True)
+
+
+def _with_numbers(value: Any) -> Any:
+    """Return ``value`` with text that is a number with an exponent as that number."""
+    if isinstance(value, dict):
+        return {key: _with_numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_numbers(item) for item in value]
+    is_number = isinstance(value, str) and _POWER_OF_TEN.fullmatch(value) is not None
+    return float(value) if is_number else value
+
+
+def _told(place: str, problem: str, value: object) -> str:
+    shown = "" if value is ABSENT else f", found {show_value(value)}"
+    return f"{place} {problem}{shown}" if place else f"{problem}{shown}"
+
+
+def _fields(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+
+
+def _faults(
+    value: dict[str, Any], kind: type[msgspec.Struct], place: str, needed: tuple[str, ...] = ()
+) -> Iterator[tuple[str, str, object]]:
+    """Yield place, problem and value of everything wrong in a section: what is missing, unknown, or of another kind."""
+    fields = _fields(kind)
+    inner = f"{place}." if place else ""
+    for name, field in fields.items():
+        if name in value and not (value[name] is None and name in needed):
+            yield from _faults_of_value(value[name], field.type, f"{inner}{name}")
+        elif field.required or name in needed:
+            yield f"{inner}{name}", "is missing", ABSENT
+    for name in value:
+        if name not in fields:
+            nearest = nearest_name(str(name), fields)
+            hint = "" if nearest is None else f", did you mean {nearest!r}?"
+            yield place, f"unknown field {str(name)[:60]!r}{hint}", ABSENT
+
+
+def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, str, object]]:
+    section, is_list = _section(kind)
+    if section is not None and is_list and isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _faults_of_value(item, section, f"{place}[{number}]")
+    elif section is not None and not is_list and isinstance(value, dict):
+        yield from _faults(value, section, place)
+    else:
+        try:
+            msgspec.convert(value, kind, str_keys=True)
+        except msgspec.ValidationError as error:
+            message, _, path = str(error).partition(" - at `")
+            inner = path.rstrip("`").removeprefix("$")
+            yield f"{place}{inner}", message[0].lower() + message[1:].replace("`", "'"), value
+
+
+def _section(kind: Any) -> tuple[type[msgspec.Struct] | None, bool]:
+    """Return the section that an annotation speaks of, if it does, and whether of a list of them."""
+    origin = typing.get_origin(kind)
+    if origin is typing.Annotated:
+        return _section(typing.get_args(kind)[0])
+    if origin in {typing.Union, types.UnionType}:
+        found = [_section(part) for part in typing.get_args(kind)]
+        return next((item for item in found if item[0] is not None), (None, False))
+    if origin is list:
+        section, _ = _section(typing.get_args(kind)[0])
+        return section, True
+    is_section = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return (kind, False) if is_section else (None, False)

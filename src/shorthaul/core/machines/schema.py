@@ -1,0 +1,131 @@
+"""What a machine file may hold: memories and compute units for tensors, a grid of processors for trees."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+#: The most processors that any engine counts.
+MOST_PROCESSORS = 2**27
+
+Count = Annotated[int, Meta(ge=1, le=MOST_PROCESSORS)]
+Coordinate = Annotated[int, Meta(ge=0, le=MOST_PROCESSORS)]
+Place = Annotated[list[Coordinate], Meta(min_length=2, max_length=3, description="x, y, and z if there are layers.")]
+Rate = Annotated[float, Meta(gt=0, le=1e21)]
+Energy = Annotated[float, Meta(ge=0, le=1e9)]
+#: Amounts by the bits of a number: 8, 16, 32, ...
+ByBits = dict[Annotated[int, Meta(ge=1, le=128)], Rate]
+
+
+class GridSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """How many processors there are."""
+
+    width: Annotated[Count, Meta(description="Processors in a row (x).")]
+    height: Annotated[Count, Meta(description="Processors in a column (y).")]
+    layers: Annotated[Count, Meta(description="Layers above one another (z), for 3-D machines.")] = 1
+
+
+class ProcessorSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a processor holds, and which ones are dead."""
+
+    memory_bytes: Annotated[int, Meta(ge=1, le=2**40, description="Bytes of memory of each processor.")]
+    reserved_bytes: Annotated[int, Meta(ge=0, description="Bytes of them that hold no vertices, such as code.")] = 0
+    dead: Annotated[list[Place], Meta(description="The processors that hold nothing.")] = []
+    dead_share: Annotated[
+        float, Meta(ge=0, lt=1, description="Share of further dead processors, drawn at random, for studies.")
+    ] = 0.0
+    dead_seed: Annotated[int, Meta(ge=0, description="Seed of that draw.")] = 0
+
+
+class NetworkSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """Which links there are."""
+
+    topology: Annotated[Literal["mesh", "torus"], Meta(description="torus: rows, columns and stacks are rings.")] = (
+        "mesh"
+    )
+    dead_links: Annotated[
+        list[Annotated[list[Place], Meta(min_length=2, max_length=2)]],
+        Meta(description="Pairs of neighbouring processors whose link is dead, both ways."),
+    ] = []
+    forwards_through_dead: Annotated[
+        bool, Meta(description="Whether the router of a dead processor still passes messages on.")
+    ] = False
+
+
+class DiesSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """How the grid is cut into dies."""
+
+    width: Annotated[Count, Meta(description="Processors of a die in a row.")]
+    height: Annotated[Count, Meta(description="Processors of a die in a column.")]
+    crossing_hops: Annotated[int, Meta(ge=1, le=1000, description="Hops that a link from die to die counts as.")]
+
+
+class LevelSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """One memory; levels stand from the outermost, which holds everything, to the innermost."""
+
+    name: Annotated[str, Meta(description="What the level is called in results.")]
+    bandwidth_bytes_per_s: Annotated[
+        Rate, Meta(description="Bytes per second that pass between this level and the next inner one, both ways.")
+    ]
+    capacity_bytes: Annotated[
+        int | None,
+        Meta(description="Bytes that one tile may take here; the outermost level has none and holds everything."),
+    ] = None
+    read_pj_per_byte: Annotated[Energy | None, Meta(description="Picojoules to read a byte here.")] = None
+    write_pj_per_byte: Annotated[
+        Energy | None, Meta(description="Picojoules to write a byte here; those of reading where it is missing.")
+    ] = None
+    double_buffered: Annotated[
+        bool,
+        Meta(description="Whether tiles that change take their space twice, so that transfers and compute overlap."),
+    ] = True
+
+
+class UnitSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """What computes one kind of operation."""
+
+    operations_per_cycle: Annotated[
+        ByBits,
+        Meta(
+            min_length=1,
+            description="Operations per cycle by the bits of the widest operand; a multiply-accumulate is two.",
+        ),
+    ]
+    pj_per_operation: Annotated[
+        dict[Annotated[int, Meta(ge=1, le=128)], Energy],
+        Meta(description="Picojoules per operation, by the bits of the widest operand."),
+    ] = {}
+
+
+class ComputeSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """What computes, all cores together."""
+
+    clock_hz: Annotated[Rate, Meta(description="Cycles per second.")]
+    matrix: Annotated[UnitSection, Meta(description="Products and convolutions.")]
+    vector: Annotated[UnitSection, Meta(description="All other operations.")]
+
+
+class MachineFile(Struct, forbid_unknown_fields=True, frozen=True):
+    """A machine: memories and compute units, or a grid of processors with memory and the network between them."""
+
+    name: Annotated[str, Meta(description="What the machine is called in results.")]
+    levels: Annotated[
+        list[LevelSection] | None, Meta(description="The memories, from the outermost to the innermost.")
+    ] = None
+    compute: ComputeSection | None = None
+    grid: GridSection | None = None
+    processor: ProcessorSection | None = None
+    network: NetworkSection = NetworkSection()
+    dies: DiesSection | None = None
+    source: Annotated[str, Meta(description="Where the figures come from.")] = ""
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of machine files.
+
+    >>> schema()["$defs"]["GridSection"]["required"]
+    ['width', 'height']
+    """
+    return msgspec.json.schema(MachineFile)

@@ -1,0 +1,53 @@
+"""Machine files: the bundled ones, and every fault of a file at once."""
+
+from __future__ import annotations
+
+import pytest
+from tests.commands import shorthaul, shorthaul_json
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.machines.files import bundled, load_machine_file, machine_file
+
+
+def test_the_bundled_machines_have_sources_and_what_an_engine_needs() -> None:
+    files = [load_machine_file(name) for name in bundled()]
+    assert len(files) >= 10
+    for file in files:
+        assert len(file.source) > 40
+        assert (file.levels and file.compute) or (file.grid and file.processor)
+
+
+def test_everything_wrong_is_told_at_once() -> None:
+    text = "{levels: [{name: DRAM, bandwith_bytes_per_s: 1e9}, {name: 3, bandwidth_bytes_per_s: -1}], compute: {}}"
+    with pytest.raises(InputError) as caught:
+        machine_file(text, "levels", "compute")
+    told = str(caught.value)
+    for part in (
+        "name is missing",
+        "levels[0].bandwidth_bytes_per_s is missing",
+        "did you mean 'bandwidth_bytes_per_s'?",
+        "levels[1].name expected 'str'",
+        "levels[1].bandwidth_bytes_per_s expected 'float' > 0",
+        "compute.clock_hz is missing",
+        "compute.matrix is missing",
+        "compute.vector is missing",
+    ):
+        assert part in told
+
+
+def test_numbers_with_exponents_are_numbers() -> None:
+    text = "{name: m, compute: {clock_hz: 1e9, matrix: {operations_per_cycle: {8: 2E3}}, "
+    text += "vector: {operations_per_cycle: {'16': 1.5e+1}}}}"
+    compute = machine_file(text).compute
+    assert compute is not None
+    assert (compute.clock_hz, compute.matrix.operations_per_cycle) == (1e9, {8: 2000.0})
+    assert compute.vector.operations_per_cycle == {16: 15.0}
+
+
+def test_the_command_lists_shows_and_checks() -> None:
+    listed = shorthaul_json("machines", "--json")
+    assert {entry["machine"] for entry in listed["machines"]} == set(bundled())
+    assert shorthaul("machines", "tpu-v1").stdout.startswith("name: TPU v1")
+    wrong = shorthaul("machines", "tpu-v2")
+    assert wrong.returncode == 2
+    assert "did you mean 'tpu-v1'" in wrong.stderr
