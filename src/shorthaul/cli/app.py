@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from shorthaul.core.version import VERSION
 
-#: What the list of commands says of each; the module of the same name has the command.
+#: What the list of commands says of each.
 SUMMARIES = {
     "pebble": "Load / store schedules for any DAG on a small fast memory.",
     "affine": "Data-movement lower bounds for C loop nests, with their proof.",
@@ -25,9 +25,14 @@ SUMMARIES = {
 }
 
 
+#: Modules with several commands; any other command stands in the module of its name.
+_MODULES = {"convert": "files", "machines": "files"}
+
+
 def command(name: str) -> Any:
     """Return the command of this name, imported."""
-    return typer.main.get_command(import_module(f"shorthaul.cli.{name}").app)
+    module = import_module(f"shorthaul.cli.{_MODULES.get(name, name)}")
+    return typer.main.get_command(getattr(module, f"{name}_app" if name in _MODULES else "app"))
 
 
 class Commands(TyperGroup):

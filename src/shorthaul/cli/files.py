@@ -1,19 +1,35 @@
-"""``shorthaul machines``."""
+"""``shorthaul convert`` and ``shorthaul machines``: commands about files of any engine."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from shorthaul.bridges.operator_network import NetworkOptions
 from shorthaul.cli.flags import Listing
 from shorthaul.cli.verbs import single, verb
+from shorthaul.tensor.formats.onnx_model import AcceleratorOptions
 
-app = single()
+convert_app, machines_app = single(), single()
 
 
-@verb(app, "machines")
+@verb(convert_app, "convert")
+def convert(
+    source: Annotated[Path, typer.Argument(help="The file to read.")],
+    target: Annotated[Path, typer.Argument(help="The file to write; its suffix names the format.")],
+    accelerator: AcceleratorOptions,
+    network: NetworkOptions,
+) -> None:
+    """Rewrite a file in another format; the suffixes decide."""
+    from shorthaul.bridges.conversion import convert as convert_file
+
+    print(f"{convert_file(source, target, accelerator, network)}: {target}")
+
+
+@verb(machines_app, "machines")
 def machines(
     listing: Listing,
     machine: Annotated[
