@@ -88,6 +88,14 @@ def test_a_step_that_is_copied_back() -> None:
     assert active
 
 
+def test_a_step_that_is_copied_back_beside_deeper_loops() -> None:
+    """What is deep elsewhere, even where it reads the last step, does not matter: the graph without copies is there."""
+    deeper = "for (int t = 0; t < T; t++) for (int i = 0; i < N; i++) for (int j = 0; j < N; j++) %s"
+    for what in ("w[i] += w[j];", "B[t][i][1] += A[0][j][0] * w[j];"):
+        notes = graphs_of(f"for (int t = 0; t < T; t++) {{ {STEP} {BACK} }} {deeper % what}")
+        assert [note.split()[0] for note in notes] == ["S1:"]
+
+
 MIN = "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
 PRODUCT = (
     "for (int ii = 0; ii < %s; ii++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)\n"
