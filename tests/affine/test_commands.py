@@ -21,7 +21,7 @@ void g(int m, double c[m]) {
 
 
 def test_bound_prints_formula_model_and_proof() -> None:
-    done = shorthaul("affine", "bound", "gemm", "--no-upper")
+    done = shorthaul("affine", "bound", "gemm", "--no-upper", "--proof")
     assert done.returncode == 0, done.stderr
     assert "2*NI*NJ*NK/sqrt(S)" in done.stdout
     assert "ed-white pebble game" in done.stdout

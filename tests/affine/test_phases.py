@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, quick
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.bounds.lifetime.phases import phases
+from shorthaul.affine.bounds.lifetime.phases import meeting, phases
 from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
@@ -127,3 +128,12 @@ def test_recurrent_products_of_a_matrix(name: str) -> None:
     bound = lower_bound(program)
     assert float(bound.leading.subs({symbol("N"): 1000, symbol("T"): 1})) == factor * 10**6
     assert "from each event to the next but one" in bound.proof.text() or factor == 1
+
+
+def test_paths_of_one_family_that_meet() -> None:
+    """Ends one step apart, whose paths go back one step and two: the same vertices at different levels."""
+    ends = isl.UnionSet("{ S0[i] : 0 <= i < 9 }")
+    levels = [isl.UnionMap(f"{{ S0[i] -> S0[i - {length}] }}") for length in (1, 2)]
+    assert meeting(levels[:1], isl.UnionSet("{ S0[0]; S0[5] }")).is_empty()
+    found = meeting(levels, ends)
+    assert found.is_equal(isl.UnionMap("{ S0[i] -> S0[j] : 0 <= i, j < 9 and j != i and -2 <= i - j <= 2 }"))

@@ -18,8 +18,8 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import upper_document, upper_text
+from shorthaul.affine.verbs.answer import proof_text
 from shorthaul.affine.verbs.bound import bound as affine_bound
-from shorthaul.affine.verbs.bound import bound_text
 
 #: Guards with remainders: the full formula has thousands of characters.
 GUARDED = """
@@ -90,7 +90,7 @@ def test_floors_and_products_of_floors() -> None:
 def test_long_formulas_are_named_by_their_length() -> None:
     made = affine_bound(program_from_text(GUARDED), upper=False).bound
     assert made is not None
-    text, details = bound_text(made, "text"), made.details
+    text, details = proof_text(made), made.details
     assert len(details["formula"]) > 1_500
     assert details["formula"] not in text
     assert f"({len(details['formula'])} characters" in text

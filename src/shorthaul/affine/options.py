@@ -26,7 +26,8 @@ class BoundOptions:
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
     small: str | None = option(None, _SMALL, form=NAMES)
-    format: str = option("text", "How formula and proof are printed.", choices=FORMATS)
+    format: str = option("text", "How formulas and proof are printed.", choices=FORMATS)
+    proof: bool = option(False, "Print the proof too.")
     upper: bool = option(True, _UPPER)
     experimental: bool = option(False, _EXPERIMENTAL)
 

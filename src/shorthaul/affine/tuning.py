@@ -82,6 +82,8 @@ PHASE_OPERATIONS = 1_500_000
 CHAIN_PAIR_OPERATIONS = 1_000_000
 #: Taking the pieces of one count apart, or joining them.
 COUNT_OPERATIONS = 1_000_000
+#: The routes between the events of one argument, for its proof.
+ROUTE_OPERATIONS = 1_000_000
 #: The conditions of one short form.
 SHORT_FORM_OPERATIONS = 2_000_000
 #: The graphs on which a bound argues beside the program's own.
@@ -117,6 +119,8 @@ MOST_NEIGHBOURS = 12
 MOST_CHAIN_PAIRS = 20
 #: Compositions on the way back to the ancestors of a layer.
 LAYER_COMPOSITIONS = 5
+#: Flows and chains on a route from one event back to another.
+LONGEST_ROUTE = 6
 #: Vertices of a path from layer to layer.
 LONGEST_LAYER_PATH = 4
 #: Compositions on the way back to the ancestors of a chain.

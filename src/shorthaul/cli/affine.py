@@ -27,18 +27,15 @@ Input = Annotated[
 
 @verb(app, "bound")
 def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
-    """Bound the loads of every schedule from below, by a formula in the parameters and S, with the proof."""
+    """Bound the loads of every schedule from below, by a formula in the parameters and S; --proof says why."""
     source = _read(workload, options.function)
-    from shorthaul.affine.orders.upper_report import upper_text
+    from shorthaul.affine.verbs.answer import printed
     from shorthaul.affine.verbs.bound import bound as find
-    from shorthaul.affine.verbs.bound import bound_text
     from shorthaul.cli.output import finish
 
     result = find(source, options=options, search=search.search())
-    if not output.json and result.bound is not None:
-        print(bound_text(result.bound, options.format))
-        if result.extra["upper"] is not None and options.format == "text":
-            print(f"\n{upper_text(result.extra['upper'])}")
+    if not output.json:
+        print(printed(result, options.format, proof=options.proof))
     finish(result, output)
 
 

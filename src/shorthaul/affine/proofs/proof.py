@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 import islpy as isl
@@ -81,13 +82,13 @@ class SubBound:
             "value": str(self.value),
         }
 
-    def text(self) -> str:
-        """Return the argument for people."""
+    def text(self, steps: Sequence[str] | None = None) -> str:
+        """Return the argument for people, with other sentences where ``steps`` are given."""
         lines = [f"{self.method} on {', '.join(self.statements)}", f"  domain D: {self.domain}"]
         lines.extend(f"  {item.text()}" for item in self.projections)
         lines.extend(f"  {name} = {_shown_value(value)}" for name, value in self.facts.items())
         lines.append(f"  may-spill set: {self.may_spill}")
-        lines.extend(f"  {step}" for step in self.steps)
+        lines.extend(f"  {step}" for step in (self.steps if steps is None else steps))
         lines.append(f"  value: {_shown_value(self.value)}")
         return "\n".join(lines)
 
@@ -177,7 +178,8 @@ class Proof:
 
     def text(self) -> str:
         """Return the proof for people."""
-        parts = [f"[{number}] {part.text()}" for number, part in enumerate(self.parts, 1)]
+        steps = _without_repeats([part.steps for part in self.parts])
+        parts = [f"[{at}] {part.text(own)}" for at, (part, own) in enumerate(zip(self.parts, steps, strict=True), 1)]
         head = [f"Model: {MODEL}", *(f"  {line}" for line in self.program)]
         inputs = [f"Inputs, each loaded at least once: {_shown_value(self.inputs)}"]
         inputs += [f"  {line}" for line in self.counted_inputs]
@@ -193,6 +195,26 @@ class Proof:
             f"{_escaped(MODEL)}\n\n{lines}\n\nCompulsory loads: ${sympy.latex(self.inputs)}$.\n\n{parts}\n\n"
             f"{_escaped(self.sum)}\n\\[ Q \\ge {sympy.latex(self.formula)} \\]\n\n{lemmas}"
         )
+
+
+#: Sentences from which on what an earlier part says too is not printed again.
+LEAST_REPEATED = 4
+
+
+def _without_repeats(parts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the sentences of parts; those that follow one another in an earlier part too become a reference to it."""
+    result = []
+    for at, steps in enumerate(parts):
+        kept = list(steps)
+        for earlier in range(at):
+            matcher = SequenceMatcher(None, parts[earlier], kept, autojunk=False)
+            for match in reversed(matcher.get_matching_blocks()):
+                if match.size >= LEAST_REPEATED:
+                    first = kept[match.b].strip()[:60].strip()
+                    said = f"The {match.size} sentences of [{earlier + 1}] from '{first} ...' on hold here too."
+                    kept[match.b : match.b + match.size] = [said]
+        result.append(kept)
+    return result
 
 
 def _paragraph(lines: Sequence[str]) -> str:

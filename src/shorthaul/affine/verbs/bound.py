@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shorthaul.affine import tuning, views
-from shorthaul.affine.bounds.best import FORMULAS, AffineBound, lower_bound
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card
@@ -20,7 +20,6 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.sizes import parse_sizes, require_sizes
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.core.amounts import Bound
@@ -159,6 +158,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "inputs": str(found.inputs),
         "operations": None if found.operations is None else str(found.operations),
         "oi_limit": str(found.oi_limit),
+        "rests_on": rests_on(found, sizes),
         "model": MODEL,
         "steps": found.proof.document(),
         "latex": found.latex(),
@@ -167,6 +167,18 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         width, surplus = bytes_of_loads(program, sizes, flow)
         details["value_bytes"] = value * width + surplus
     return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
+
+
+def rests_on(found: AffineBound, sizes: Mapping[str, int] | None) -> list[dict[str, Any]]:
+    """Return what adds up to the value at ``sizes``, each part with its share; without sizes all parts, without one."""
+    listed: list[dict[str, Any]] = [{"method": "first loads of inputs", "statements": []}]
+    listed += [{"method": item.method, "statements": list(item.statements)} for item in found.proof.parts]
+    if sizes is None:
+        return [{**item, "part": at, "loads_words": None} for at, item in enumerate(listed)]
+    shares = [max(0.0, float(evaluated(item.value, sizes))) for item in found.proof.parts]
+    best = max(found.proof.sums, key=lambda item: sum(shares[at] for at in item), default=())
+    chosen = [(0, float(evaluated(found.inputs, sizes))), *((at + 1, shares[at]) for at in best if shares[at] > 0)]
+    return [{**listed[at], "part": at, "loads_words": share} for at, share in chosen]
 
 
 def bytes_of_loads(program: Program, sizes: Mapping[str, int], flow: DataFlow | None) -> tuple[int, int]:
@@ -178,22 +190,6 @@ def bytes_of_loads(program: Program, sizes: Mapping[str, int], flow: DataFlow | 
         if program.arrays[array].element_bytes > width
     )
     return width, sum(until_out_of_effort(surplus))
-
-
-def bound_text(made: Bound, form: str) -> str:
-    """Return formula, leading term and proof in words (``text``), as LaTeX or as SymPy expressions."""
-    names = [name for name in FORMULAS if made.details[name] is not None]
-    if form == "sympy":
-        return "\n".join(f"{name} = {made.details[name]}" for name in names)
-    if form == "latex":
-        return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items())
-    lines = [f"{name + ':':12} {shorten(made.details[name])}" for name in names]
-    lines.insert(2, f"{'':12} ({LEADING_HOLDS_FOR})")
-    simple = made.details["simple"]
-    if simple is not None:
-        where = " and ".join(simple["where"]) or "all sizes"
-        lines.insert(1, f"{'at least:':12} {simple['formula']}   for {where}")
-    return "\n".join([*lines, "", made.proof])
 
 
 def described(program: Program) -> ProgramText:

@@ -18,6 +18,7 @@ class BoundKeywords(TypedDict, total=False):
     size: str | Mapping[str, int] | None
     small: str | Sequence[str] | None
     format: Literal["text", "latex", "sympy"]
+    proof: bool
     upper: bool
     experimental: bool
     effort: float | None

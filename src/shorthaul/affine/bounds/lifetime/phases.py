@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
 from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited, step, within
@@ -290,8 +291,10 @@ def phase_of(
         step()
         found = waiting.intersect(exists.apply_range(levels[-1].reverse()))
         used = vertices.union(events.identity())
+        found = found.subtract(used)
         for level in levels:
             found = found.subtract(found.apply_range(level).intersect(used).apply_range(level.reverse()))
+        found = found.subtract(found.apply_range(meeting(levels, found.range())))
         if found.is_empty():
             continue
         ends, waiting = ends.union(found).coalesce(), waiting.subtract(found).coalesce()
@@ -302,6 +305,14 @@ def phase_of(
         return None
     ends, vertices = (begins.apply_range(item).coalesce() for item in (ends, vertices))
     return phase_with(reach, pairs, ends, vertices)
+
+
+def meeting(levels: Sequence[isl.UnionMap], ends: isl.UnionSet) -> isl.UnionMap:
+    """Return the pairs of different ends whose paths meet: at different levels, as each level is injective."""
+    whole = same = ends.identity()
+    for level in levels:
+        whole = whole.union(level.intersect_domain(ends))
+    return whole.apply_range(whole.reverse()).subtract(same)
 
 
 def phase_with(
@@ -331,8 +342,10 @@ def sub_bound(item: Phases, flow: DataFlow) -> SubBound:
     program = flow.program
     facts: dict[str, sympy.Expr] = {}
     steps = [*_event_steps(item)]
+    reach = Reachability(flow)
     for number, kind in enumerate(item.kinds):
         steps.extend(_interval_steps(number, kind, program))
+        steps.extend(f"  b' <- b: {route.text(flow)}" for route in routes(reach, kind.pairs))
         for at, ((where, count), part) in enumerate(zip(kind.pieces, kind.sums, strict=True)):
             facts[f"n of intervals {number}, piece {at}"] = count.sympy()
             steps.append(f"  piece {at}: {summed_text(where, count.sympy(), count_formula(part))}")

@@ -1,0 +1,113 @@
+"""What ``bound`` prints: the number asked for and what it rests on, in a few lines; the proof where it is wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shorthaul.affine.bounds.best import FORMULAS
+from shorthaul.affine.orders.upper_report import upper_text
+from shorthaul.affine.plan import BoundExtra, Plan
+from shorthaul.affine.proofs.proof import shorten
+from shorthaul.affine.sizes import sizes_text
+from shorthaul.affine.verbs.bound import LEADING_HOLDS_FOR
+from shorthaul.core.amounts import Bound
+from shorthaul.core.result import Result
+
+#: Characters of a formula above which its short form is printed in its place.
+_LONG = 100
+#: Arguments that are named; the rest are counted.
+_MOST_NAMED = 3
+
+
+def printed(result: Result[Plan, BoundExtra], form: str, *, proof: bool) -> str:
+    """Return the answer as ``text``, LaTeX or SymPy expressions; ``proof``: everything it follows from too."""
+    made = result.bound
+    assert made is not None
+    if form == "sympy":
+        names = [name for name in FORMULAS if made.details[name] is not None]
+        return "\n".join(f"{name} = {made.details[name]}" for name in names)
+    if form == "latex":
+        return "\n".join(f"{name}: {text}" for name, text in made.details["latex"].items() if proof or name != "proof")
+    lines = list(_answer(made, result.extra))
+    if not proof:
+        return "\n".join([*lines, "(--proof prints why; --json and --result hold everything)"])
+    upper = result.extra["upper"]
+    return "\n".join([*lines, "", proof_text(made), *([] if upper is None else ["", upper_text(upper)])])
+
+
+def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
+    """Yield value, formula, what it rests on, the derived order and the gap, a line each."""
+    details, upper = made.details, extra["upper"]
+    sized = details["value"] is not None
+    if sized:
+        at = sizes_text(extra["sizes"])
+        yield _line(
+            "value", f"{made.value:,.0f} words, {details['value_bytes']:,.0f} bytes: no order loads less at {at}"
+        )
+    else:
+        names = ",".join(f"{name}=..." for name in [*extra["program"]["parameters"], "S"])
+        yield _line("value", f"--size {names} gives a number")
+    yield _line("formula", _formula(details))
+    yield _line("leading", f"{shorten(details['leading'])}   ({LEADING_HOLDS_FOR})")
+    yield _line("rests on", _named(details["rests_on"]))
+    if upper is None:
+        return
+    steps = sorted(upper["steps"], key=lambda item: -len(item["order"]))  # what has loops to order and to tile first
+    orders = [f"{', '.join(item['statements'])}: {item['order']}" for item in steps]
+    yield _line("order", _cut(orders))
+    if not sized or "value" not in upper:
+        near = "" if upper["tightness"] is None else f"; lower / upper: {upper['tightness']:.4g}"
+        yield _line("", f"its loads, leading term: {shorten(upper['leading'])}{near}")
+    elif math.isfinite(upper["value"]):
+        yield _line("", f"its loads: at most {upper['value']:,.0f} words at these sizes")
+        yield _line("gap", _gap(made.value, upper["value"]))
+    else:
+        yield _line("", f"not for so small a fast memory: {upper['holds_for']}")
+
+
+def _line(name: str, text: str) -> str:
+    return f"{name + ':' if name else '':12} {text}"
+
+
+def _formula(details: Mapping[str, Any]) -> str:
+    simple = details["simple"]
+    if len(details["formula"]) <= _LONG or simple is None:
+        return shorten(details["formula"])
+    return f"at least {simple['formula']}   for {' and '.join(simple['where']) or 'all sizes'}"
+
+
+def _named(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the arguments, the largest first; inputs by themselves."""
+    inputs, *others = parts
+    others = sorted(others, key=lambda item: -(item["loads_words"] or 0))
+
+    def share(item: Mapping[str, Any]) -> str:
+        return "" if item["loads_words"] is None else f" {item['loads_words']:,.0f}"
+
+    texts = [f"{item['method']} on {', '.join(dict.fromkeys(item['statements']))}{share(item)}" for item in others]
+    texts = [f"{inputs['method']}{share(inputs)}", *dict.fromkeys(texts)]
+    return _cut(texts, " + " if inputs["loads_words"] is not None else "; ", _MOST_NAMED + 1)
+
+
+def _cut(texts: Sequence[str], between: str = "; ", most: int = _MOST_NAMED) -> str:
+    further = [f"{len(texts) - most} more"] if len(texts) > most else []
+    return between.join([*texts[:most], *further])
+
+
+def _gap(lower: float, upper: float) -> str:
+    if upper <= lower:
+        return "none: the order is optimal at these sizes"
+    return f"the order loads {upper / lower:.3g} times the bound" if lower > 0 else "the bound is 0"
+
+
+def proof_text(made: Bound) -> str:
+    """Return all formulas and the proof in words."""
+    names = [name for name in FORMULAS if made.details[name] is not None]
+    lines = [f"{name + ':':12} {shorten(made.details[name])}" for name in names]
+    simple = made.details["simple"]
+    if simple is not None:
+        where = " and ".join(simple["where"]) or "all sizes"
+        lines.insert(1, f"{'at least:':12} {simple['formula']}   for {where}")
+    return "\n".join([*lines, "", made.proof])

@@ -1,0 +1,77 @@
+"""What ``bound`` prints: the number first, the proof where asked for."""
+
+from __future__ import annotations
+
+import pytest
+from tests.affine.derived import bound_of, flow_of
+from tests.commands import shorthaul
+
+from shorthaul.affine import bound, program_from_text
+from shorthaul.affine.bounds.lifetime.phases import phases
+from shorthaul.affine.bounds.lifetime.routes import routes
+from shorthaul.affine.bounds.lifetime.wavefront import Reachability
+from shorthaul.affine.verbs.answer import printed
+from shorthaul.affine.workloads.cases import case
+
+TILED = "NI=1000,NJ=1000,NK=1000,S=32768"
+TRACE = "void f(int n, double a[n][n], double b[n]) {\n#pragma scop\nfor (int i = 0; i < n; i++) b[i] = a[i][i] + 1.0;\n#pragma endscop\n}\n"
+
+
+def test_the_number_comes_first() -> None:
+    result = bound(case("gemm").workload, size=TILED)
+    text = printed(result, "text", proof=False)
+    lines = text.splitlines()
+    assert len(lines) <= 10
+    assert lines[0].startswith(f"value:       {result.bound.value:,.0f} words, {8 * result.bound.value:,.0f} bytes")
+    parts = result.bound.details["rests_on"]
+    assert sum(item["loads_words"] for item in parts) == pytest.approx(result.bound.value, abs=1)
+    assert parts[1]["method"] == "K-partition"
+    assert f"{parts[1]['loads_words']:,.0f}" in text
+    gap = result.extra["upper"]["value"] / result.bound.value
+    assert f"the order loads {gap:.3g} times the bound" in text
+    assert result.bound.proof in printed(result, "text", proof=True)
+    assert "Lemma" not in text
+
+
+def test_without_sizes_and_without_an_order() -> None:
+    """No number, no gap; nothing but inputs to rest on."""
+    result = bound(program_from_text(TRACE))
+    text = printed(result, "text", proof=False)
+    assert "--size n=...,S=... gives a number" in text
+    assert "gap" not in text
+    assert "rests on:    first loads of inputs\n" in text
+    assert "order" not in printed(bound(program_from_text(TRACE), upper=False), "text", proof=False)
+    optimal = printed(bound(program_from_text(TRACE), size="n=9,S=4"), "text", proof=False)
+    assert "none: the order is optimal" in optimal
+
+
+def test_the_command_prints_the_proof_when_asked() -> None:
+    short, long, latex = (
+        shorthaul("affine", "bound", "matvec", "--no-upper", *more).stdout
+        for more in ((), ("--proof",), ("--proof", "--format", "latex"))
+    )
+    assert "Model:" not in short
+    assert "Model:" in long
+    assert "Compulsory loads" in latex
+
+
+def test_sentences_are_printed_once() -> None:
+    proof = bound_of("floyd-warshall").proof
+    text = proof.text()
+    assert len(proof.parts) == 4
+    assert text.count("H spanned by (1, 0, 0), (0, 1, 0)") == 1
+    assert "sentences of [1] from 'Exponents s0 = 1/2" in text
+
+
+def test_the_flows_between_events_are_named() -> None:
+    flow = flow_of("durbin")
+    reach = Reachability(flow)
+    (item,) = (item for item in phases(flow) if len(item.kinds) == 2 and item.events == ("S5", "S5"))
+    found = routes(reach, item.kinds[0].pairs)
+    assert found[0].text(flow) == "S5 <- S8 (as y[i]) <- S7 (as z[i]) <- S6 (as alpha) <- S5 (as sum)"
+    for kind in item.kinds:
+        led = [route.where for route in routes(reach, kind.pairs)]
+        together = led[0]
+        for where in led[1:]:
+            together = together.union(where)
+        assert together.is_equal(kind.pairs.reverse())
