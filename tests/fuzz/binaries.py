@@ -6,6 +6,7 @@ import io
 import struct
 import warnings
 import zipfile
+import zlib
 from random import Random
 
 from tests.fuzz.mutators import mutate_bytes
@@ -64,7 +65,9 @@ def mutate_records(data: bytes, random: Random) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = [(item.filename, archive.read(item)) for item in archive.infolist()]
-    except (zipfile.BadZipFile, OSError, NotImplementedError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError):
+        members = []  # not an archive, or one that was damaged already
+    if not members:
         return mutate_bytes(data, random)
     kind = random.randrange(6)
     if kind < 3:
