@@ -5,7 +5,7 @@ the analysis, with its value as default. Missing headers are skipped, PolyBench'
 PolyBench/C files are read unchanged without PolyBench being there.
 
 The preprocessor is our own: pcpp 1.30 expands every macro, so that no size would stay a parameter, and has no limit on
-what it expands (25 macros that double one another did not end in 20 s).
+what it expands (``benchmarks/parsers.py``: 25 macros that double one another did not end in 20 s).
 """
 
 from __future__ import annotations

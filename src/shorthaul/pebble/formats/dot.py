@@ -1,7 +1,7 @@
 """CDAGs in DOT, the whole of its grammar.
 
-The parser is our own: pydot 4 needs 90 to 120 times as long (7 ms a node; graphs of 500 to 8,000 nodes, side by side),
-so that a graph of 10^5 nodes would take ten minutes, and Graphviz would have to be installed for the others.
+The parser is our own: pydot 4 needs 44 to 73 times as long (``benchmarks/parsers.py``: 3 ms a node; graphs of 500 to
+8,000 nodes), so that a graph of 10^5 nodes would take minutes, and Graphviz would have to be installed for the others.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """The CDAG of a triangular solve, from MatrixMarket files and SciPy's sparse matrices.
 
 The reader of MatrixMarket is our own: that of SciPy 1.17 ends the interpreter with a segmentation fault on
-damaged files (a last line such as ``2 2 1.0-e7`` without its end, a NUL after a number), and a file may come from
-anybody.
+damaged files (``benchmarks/parsers.py``: a last line such as ``2 2 1.0-e7`` without its end, a NUL after a number), and
+a file may come from anybody.
 """
 
 from __future__ import annotations
 
 import re
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import numpy as np
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.formats.graphs import MOST_ENTRIES, IntArray
 from shorthaul.pebble.model import Cdag, build
+
+#: How many numbers the value of an entry is, by the fourth word of the header.
+_NUMBERS = {"pattern": 0, "integer": 1, "real": 1, "double": 1, "complex": 2}
 
 
 def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
@@ -31,10 +35,9 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
     """
     header, *rest = text.splitlines() or [""]
     words = header.lower().split()
-    if words[:3] != ["%%matrixmarket", "matrix", "coordinate"]:
-        raise InputError(
-            "is no sparse matrix", file=file, place="line 1", value=header, allowed="%%MatrixMarket matrix coordinate"
-        )
+    if words[:3] != ["%%matrixmarket", "matrix", "coordinate"] or words[3:4] == [] or words[3] not in _NUMBERS:
+        allowed = f"%%MatrixMarket matrix coordinate, then {', '.join(_NUMBERS)}"
+        raise InputError("is no sparse matrix", file=file, place="line 1", value=header, allowed=allowed)
     lines = [(i, line) for i, line in enumerate(rest, 2) if line.strip() and line.lstrip()[0] != "%"]
     if not lines:
         raise InputError("has no size line", file=file, allowed="rows columns entries")
@@ -47,19 +50,19 @@ def read_matrix_market(text: str, *, file: str | Path | None = None) -> Cdag:
             value=lines[0][1].strip(),
             allowed="n n entries",
         )
-    entries = [_entry(line, file) for line in lines]
-    n = entries[0][0]
+    entries = [_entry(line, _NUMBERS[words[3]], file) for line in lines[1:]]
+    n = int(sizes[0])
     if n > MOST_ENTRIES or len(entries) > MOST_ENTRIES:
         raise InputError("is too large", file=file, value=n, allowed=f"up to {MOST_ENTRIES} rows and entries")
-    if len(entries) - 1 != int(sizes[2]):
+    if len(entries) != int(sizes[2]):
         raise InputError(
             "has the wrong number of entries",
             file=file,
-            value=len(entries) - 1,
+            value=len(entries),
             allowed=f"{sizes[2]}, as line {lines[0][0]} says",
         )
     lower: set[tuple[int, int]] = set()
-    for (row, column), line in zip(entries[1:], lines[1:], strict=True):
+    for (row, column), line in zip(entries, lines[1:], strict=True):
         if not (1 <= row <= n and 1 <= column <= n):
             raise InputError(
                 "names no entry", file=file, place=f"line {line[0]}", value=(row, column), allowed=f"1 to {n}"
@@ -103,11 +106,15 @@ def _triangular_solve(
     return build(np.ones(first + n, dtype=np.int64), starts, stops, ids=ids, name="" if file is None else str(file))
 
 
-def _entry(line: tuple[int, str], file: str | Path | None) -> tuple[int, int]:
+def _entry(line: tuple[int, str], numbers: int, file: str | Path | None) -> tuple[int, int]:
+    """Return row and column of an entry, whose value is so many numbers."""
     words = line[1].split()
     try:
+        if len(words) != 2 + numbers or not all(isfinite(float(word)) for word in words[2:]):
+            raise ValueError
         return int(words[0]), int(words[1])
-    except (ValueError, IndexError):
+    except ValueError:
+        allowed = " ".join(("row column", *("number",) * numbers))
         raise InputError(
-            "is no entry", file=file, place=f"line {line[0]}", value=line[1].strip(), allowed="row column value"
+            "is no entry", file=file, place=f"line {line[0]}", value=line[1].strip(), allowed=allowed
         ) from None
