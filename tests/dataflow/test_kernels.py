@@ -151,6 +151,21 @@ def branches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return total, outcomes, time, at.steps
 
 
+def ratios(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    n, m = int(rng.integers(2, 8)), int(rng.integers(4, 20))
+    source, target = rng.integers(0, n, m), np.sort(rng.integers(0, n, m))
+    starts = np.searchsorted(target, np.arange(n + 1))
+    ticks, delay = rng.integers(0, 9, m), rng.integers(1, 4, m)
+    distance, best = np.zeros(n), np.full(n, -1)
+    on_best = kernels.critical(kernels.EventGraph(starts, source, ticks, delay.astype(float), distance, best), 50)
+    order = np.argsort(source, kind="stable")
+    out = np.searchsorted(source[order], np.arange(n + 1))
+    exact, into = np.zeros(n, np.int64), np.full(n, -1)
+    weight = ticks - int(rng.integers(1, 9)) * delay
+    found = kernels.settle(kernels.Weights(starts, source, target, out, order, weight, exact, into))
+    return on_best, distance, best, found, exact, into
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.mapping.mapping_kernels", decoded),
     ("shorthaul.dataflow.caps_hms.placement_kernels", decoded),
@@ -162,6 +177,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.dataflow.modulo.selection_kernels", selections),
     ("shorthaul.dataflow.modulo.propagation_kernels", branches),
     ("shorthaul.dataflow.modulo.branching_kernels", branches),
+    ("shorthaul.dataflow.graphs.ratio_kernels", ratios),
 ]
 
 

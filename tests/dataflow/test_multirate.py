@@ -7,16 +7,8 @@ import pytest
 
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
-from shorthaul.dataflow.graphs.multirate import (
-    SdfActor,
-    SdfChannel,
-    SdfGraph,
-    check_live,
-    dependences,
-    expand,
-    phases,
-    repetition_vector,
-)
+from shorthaul.dataflow.graphs.multirate import check_live, dependences, expand, repetition_vector
+from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
 
 
 def graph(*channels: tuple[str, int, str, int, int]) -> SdfGraph:

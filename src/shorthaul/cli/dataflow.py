@@ -17,6 +17,7 @@ from shorthaul.dataflow.options import (
     RunOptions,
     ScheduleOptions,
     SweepOptions,
+    ThroughputOptions,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +100,19 @@ def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: O
 
     source = _case(workload)
     _finish(execute(source, options=options, search=search.search()), output)
+
+
+@verb(app, "throughput")
+def throughput(workload: Input, options: ThroughputOptions, output: Output) -> None:
+    """Find the least period of a multirate graph on as many cores as it takes, and the cycle that limits it."""
+    from shorthaul.cli.output import finish
+    from shorthaul.dataflow.formats.schedules import save_schedule
+    from shorthaul.dataflow.loading import graph_case
+    from shorthaul.dataflow.verbs.analysing import throughput as find
+
+    result = find(graph_case(workload), options=options)
+    schedule: Any = result.plan
+    finish(result, output, plan_document=schedule.document(), write_plan=lambda path: save_schedule(path, schedule))
 
 
 @verb(app, "cases")

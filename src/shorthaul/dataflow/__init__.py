@@ -14,7 +14,20 @@ if TYPE_CHECKING:
     from shorthaul.dataflow.graphs.expansion import marked_graph
     from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
     from shorthaul.dataflow.loading import case, cases
-    from shorthaul.dataflow.model import Actor, Application, Channel, Core, CoreType, Decisions, Platform, Problem, Tile
+    from shorthaul.dataflow.model import (
+        Actor,
+        Application,
+        Channel,
+        Core,
+        CoreType,
+        Decisions,
+        Platform,
+        Problem,
+        SdfActor,
+        SdfChannel,
+        SdfGraph,
+        Tile,
+    )
     from shorthaul.dataflow.options import (
         BoundOptions,
         CheckOptions,
@@ -22,14 +35,17 @@ if TYPE_CHECKING:
         RunOptions,
         ScheduleOptions,
         SweepOptions,
+        ThroughputOptions,
     )
-    from shorthaul.dataflow.plan import Plan, Point
+    from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point
+    from shorthaul.dataflow.verbs.analysing import throughput
     from shorthaul.dataflow.verbs.planning import bound, check, plan, schedule, sweep
     from shorthaul.dataflow.verbs.run import run
     from shorthaul.dataflow.workloads.generators import multicamera, platform24, sobel, sobel4
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.graphs.expansion",
+    "throughput": "shorthaul.dataflow.verbs.analysing",
     "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
         ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
@@ -37,15 +53,36 @@ _NAMES = {
     ),
     **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.workloads.generators"),
     **dict.fromkeys(
-        ("Actor", "Application", "Channel", "Core", "CoreType", "Decisions", "Platform", "Problem", "Tile"),
+        (
+            "Actor",
+            "Application",
+            "Channel",
+            "Core",
+            "CoreType",
+            "Decisions",
+            "Platform",
+            "Problem",
+            "SdfActor",
+            "SdfChannel",
+            "SdfGraph",
+            "Tile",
+        ),
         "shorthaul.dataflow.model",
     ),
     **dict.fromkeys(("MultiReaderBuffer", "substitute_mrbs"), "shorthaul.dataflow.graphs.multi_reader_buffers"),
     **dict.fromkeys(
-        ("BoundOptions", "CheckOptions", "PlanOptions", "RunOptions", "ScheduleOptions", "SweepOptions"),
+        (
+            "BoundOptions",
+            "CheckOptions",
+            "PlanOptions",
+            "RunOptions",
+            "ScheduleOptions",
+            "SweepOptions",
+            "ThroughputOptions",
+        ),
         "shorthaul.dataflow.options",
     ),
-    **dict.fromkeys(("Plan", "Point"), "shorthaul.dataflow.plan"),
+    **dict.fromkeys(("PeriodicSchedule", "Plan", "Point"), "shorthaul.dataflow.plan"),
     **dict.fromkeys(("case", "cases"), "shorthaul.dataflow.loading"),
     **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.verbs.planning"),
 }
@@ -60,6 +97,7 @@ __all__ = [
     "CoreType",
     "Decisions",
     "MultiReaderBuffer",
+    "PeriodicSchedule",
     "Plan",
     "PlanOptions",
     "Platform",
@@ -67,7 +105,11 @@ __all__ = [
     "Problem",
     "RunOptions",
     "ScheduleOptions",
+    "SdfActor",
+    "SdfChannel",
+    "SdfGraph",
     "SweepOptions",
+    "ThroughputOptions",
     "Tile",
     "bound",
     "case",
@@ -87,6 +129,7 @@ __all__ = [
     "sobel4",
     "substitute_mrbs",
     "sweep",
+    "throughput",
     "write_sdf3",
 ]
 

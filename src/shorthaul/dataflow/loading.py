@@ -13,8 +13,9 @@ from shorthaul.core.document import decode_text, load_json, parse_json, read_byt
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.formats.documents import is_sdf3, load_application, load_platform, mapping_from
-from shorthaul.dataflow.graphs.expansion import marked_graph
-from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, check_platform_runs
+from shorthaul.dataflow.formats.sdf3 import read_sdf3
+from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
+from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph, check_platform_runs
 from shorthaul.dataflow.workloads import generators
 from shorthaul.dataflow.workloads.cases import CASES
 
@@ -80,6 +81,26 @@ def load_problem(path: Path, data: bytes) -> Problem:
         None if platform_path is None else load_platform(platform_path),
         mapping_from(document, file=path),
     )
+
+
+def load_graph(path: Path, data: bytes) -> SdfGraph:
+    """Return the multirate graph that a file holds, with the phases of its actors, however many firings it takes."""
+    if is_sdf3(path, decode_text(data, file=path)):
+        return read_sdf3(path, data)
+    return to_sdf(load_problem(path, data).application)
+
+
+def graph_case(text: str) -> Source[SdfGraph]:
+    """Return the multirate graph that ``text`` names, a file or a built-in case."""
+    return resolve(text, GRAPH_CASES, load_graph)
+
+
+def _graph_case(case: Case[Problem]) -> Case[SdfGraph]:
+    return dataclasses.replace(case, build=lambda **values: to_sdf(case.build(**values).application))  # type: ignore[arg-type, return-value]
+
+
+#: The built-in applications as multirate graphs.
+GRAPH_CASES = tuple(map(_graph_case, CASES))
 
 
 def default_platform(application: Application) -> Platform:

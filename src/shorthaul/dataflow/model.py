@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from math import lcm
 from typing import Any, Final, Literal
 
 from shorthaul.core.errors import InputError, unknown_name
@@ -202,6 +203,78 @@ def check_deadlock(nodes: list[str], edges: list[tuple[str, str, str]]) -> None:
         value=" -> ".join(cycle),
         cure=f"give one of {', '.join(names)} a delay of 1 or more",
     )
+
+
+#: An amount of every firing, or of the firings in turn.
+PerPhase = int | tuple[int, ...]
+
+
+def phases(amount: PerPhase) -> tuple[int, ...]:
+    """Return the amounts of the firings in turn."""
+    return amount if isinstance(amount, tuple) else (amount,)
+
+
+@dataclass(frozen=True, slots=True)
+class SdfActor:
+    """An actor and its execution time in ticks on every core type that can run it."""
+
+    id: str
+    times: Mapping[str, PerPhase]
+
+
+@dataclass(frozen=True, slots=True)
+class SdfChannel:
+    """A channel: ``source`` writes ``production`` tokens a firing, ``target`` reads ``consumption`` tokens a firing.
+
+    ``tokens`` are there initially, each of ``token_bytes``. ``capacity`` counts tokens, None where it is not given.
+    """
+
+    id: str
+    source: str
+    production: PerPhase
+    target: str
+    consumption: PerPhase
+    tokens: int
+    token_bytes: int
+    capacity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SdfGraph:
+    """A synchronous or cyclo-static data-flow graph; ``multicasts`` copy what they read to all their outputs."""
+
+    name: str
+    actors: tuple[SdfActor, ...]
+    channels: tuple[SdfChannel, ...]
+    multicasts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = {actor.id for actor in self.actors}
+        if not known:
+            raise InputError("has no actors", place="actors", allowed="one or more")
+        _unique((f"actors[{number}]", actor.id) for number, actor in enumerate(self.actors))
+        _unique((f"channels[{number}]", channel.id) for number, channel in enumerate(self.channels))
+        for actor in self.actors:
+            if not actor.times:
+                raise InputError("has no core type that can run it", place=f"actor {actor.id}", value=actor.times)
+        for channel in self.channels:
+            for end in ("source", "target"):
+                if getattr(channel, end) not in known:
+                    place = f"channel {channel.id}.{end}"
+                    raise unknown_name("actor", getattr(channel, end), known, place=place)
+
+    @property
+    def is_cyclo_static(self) -> bool:
+        """True if some actor has several phases."""
+        return any(count > 1 for count in self.phase_counts().values())
+
+    def phase_counts(self) -> dict[str, int]:
+        """Return after how many firings the rates and times of every actor repeat."""
+        counts = {actor.id: lcm(*(len(phases(time)) for time in actor.times.values())) for actor in self.actors}
+        for channel in self.channels:
+            for actor, rate in ((channel.source, channel.production), (channel.target, channel.consumption)):
+                counts[actor] = lcm(counts[actor], len(phases(rate)))
+        return counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,3 +141,15 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ThroughputOptions:
+    """How the firings of a multirate graph are timed."""
+
+    core_type: str | None = option(None, "Core type whose execution times count (default: each actor's fastest).")
+    serial: bool = option(False, "Firings of one actor never overlap (default: as channels to itself allow).")
+    capacities: bool = option(False, "Channels hold no more tokens than the capacities in the input.")
+
+    def __post_init__(self) -> None:
+        validate(self)

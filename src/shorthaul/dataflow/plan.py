@@ -68,6 +68,30 @@ class Plan:
         return {"front": [point.document() for point in self.front]}
 
 
+@dataclass(frozen=True, slots=True)
+class PeriodicSchedule:
+    """When every firing of a graph starts: in whole numbers of 1 / ``denominator`` ticks.
+
+    ``firings`` counts those of each actor in an iteration, which takes ``period``. Actor a has a round of
+    ``len(starts[a])`` firings; its firing k * round + p starts at
+    ``starts[a][p] + k * period * round / firings[a]``.
+    """
+
+    period: int
+    denominator: int
+    firings: Mapping[str, int]
+    starts: Mapping[str, tuple[int, ...]]
+
+    def document(self) -> dict[str, Any]:
+        """Return the schedule as JSON."""
+        return {
+            "period": self.period,
+            "denominator": self.denominator,
+            "firings": dict(self.firings),
+            "starts": {actor: list(starts) for actor, starts in self.starts.items()},
+        }
+
+
 class FrontBounds(TypedDict):
     """Lower bounds on every point of a front, each as in a result document."""
 
@@ -99,6 +123,13 @@ class BoundExtra(TypedDict):
 
     front_bound: NotRequired[FrontBounds]
     channel_binding: NotRequired[dict[str, str]]
+
+
+class ThroughputExtra(TypedDict):
+    """What ``throughput`` says: the exact period, and the iterations per tick (None: as many as you like)."""
+
+    exact_period: str
+    iterations_per_tick: float | None
 
 
 class ExploredRun(TypedDict):

@@ -11,8 +11,16 @@ from pathlib import Path
 
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import ABSENT, InputError, nearest_name
-from shorthaul.dataflow.graphs.multirate import PerPhase, SdfActor, SdfChannel, SdfGraph, phases
-from shorthaul.dataflow.model import MOST_BYTES, MOST_TICKS, MOST_TOKENS
+from shorthaul.dataflow.model import (
+    MOST_BYTES,
+    MOST_TICKS,
+    MOST_TOKENS,
+    PerPhase,
+    SdfActor,
+    SdfChannel,
+    SdfGraph,
+    phases,
+)
 
 #: SDF3 counts token sizes in bits.
 _BITS = 8

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from shorthaul.dataflow.graphs.multirate import (
-    SdfActor,
-    SdfChannel,
-    SdfGraph,
-    check_live,
-    expand,
-    phases,
-    repetition_vector,
-)
-from shorthaul.dataflow.model import Actor, Application, Channel
+from shorthaul.dataflow.graphs.multirate import check_live, expand, repetition_vector
+from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph, phases
 
 
 def from_sdf(graph: SdfGraph) -> Application:
@@ -41,7 +33,7 @@ def from_sdf(graph: SdfGraph) -> Application:
 
 
 def to_sdf(application: Application) -> SdfGraph:
-    """Return an application as an SDF graph; which actors are multicasts is lost."""
+    """Return an application as an SDF graph."""
     actors = tuple(
         SdfActor(actor.id, {kind: tau for kind, tau in actor.tau.items() if tau is not None})
         for actor in application.actors
@@ -50,7 +42,7 @@ def to_sdf(application: Application) -> SdfGraph:
         SdfChannel(c.id, c.src, c.produce, c.dst, c.consume, c.delay, c.token_bytes, c.capacity)
         for c in application.channels
     )
-    return SdfGraph(application.name, actors, channels)
+    return SdfGraph(application.name, actors, channels, application.multicasts)
 
 
 def check_iteration(application: Application) -> None:

@@ -15,64 +15,10 @@ from math import gcd, lcm
 from typing import Final
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.model import PerPhase, SdfActor, SdfChannel, SdfGraph, phases
 
 #: An expansion above this many firings in one iteration is refused.
 MOST_FIRINGS: Final = 100_000
-
-#: An amount of every firing, or of the firings in turn.
-PerPhase = int | tuple[int, ...]
-
-
-def phases(amount: PerPhase) -> tuple[int, ...]:
-    """Return the amounts of the firings in turn."""
-    return amount if isinstance(amount, tuple) else (amount,)
-
-
-@dataclass(frozen=True, slots=True)
-class SdfActor:
-    """An actor and its execution time in ticks on every core type that can run it."""
-
-    id: str
-    times: Mapping[str, PerPhase]
-
-
-@dataclass(frozen=True, slots=True)
-class SdfChannel:
-    """A channel: ``source`` writes ``production`` tokens a firing, ``target`` reads ``consumption`` tokens a firing.
-
-    ``tokens`` are there initially, each of ``token_bytes``. ``capacity`` counts tokens, None where it is not given.
-    """
-
-    id: str
-    source: str
-    production: PerPhase
-    target: str
-    consumption: PerPhase
-    tokens: int
-    token_bytes: int
-    capacity: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SdfGraph:
-    """A synchronous or cyclo-static data-flow graph."""
-
-    name: str
-    actors: tuple[SdfActor, ...]
-    channels: tuple[SdfChannel, ...]
-
-    @property
-    def is_cyclo_static(self) -> bool:
-        """True if some actor has several phases."""
-        return any(count > 1 for count in self.phase_counts().values())
-
-    def phase_counts(self) -> dict[str, int]:
-        """Return after how many firings the rates and times of every actor repeat."""
-        counts = {actor.id: lcm(*(len(phases(time)) for time in actor.times.values())) for actor in self.actors}
-        for channel in self.channels:
-            for actor, rate in ((channel.source, channel.production), (channel.target, channel.consumption)):
-                counts[actor] = lcm(counts[actor], len(phases(rate)))
-        return counts
 
 
 @dataclass(frozen=True, slots=True)

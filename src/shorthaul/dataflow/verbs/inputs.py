@@ -12,12 +12,15 @@ from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
-from shorthaul.dataflow.loading import load_problem
-from shorthaul.dataflow.model import Application, Problem
-from shorthaul.dataflow.plan import Plan, Point
+from shorthaul.dataflow.formats.schedules import load_schedule, save_schedule
+from shorthaul.dataflow.graphs.expansion import to_sdf
+from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem
+from shorthaul.dataflow.model import Application, Problem, SdfGraph
+from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point
 from shorthaul.dataflow.workloads.cases import CASES
 
 Workload: TypeAlias = Problem | Application | Source[Problem] | str | PathLike[str] | Mapping[str, object]
+Graph: TypeAlias = SdfGraph | Problem | Application | Source[SdfGraph] | str | PathLike[str] | Mapping[str, object]
 PlanLike: TypeAlias = Plan | Sequence[Point] | Result[Plan] | str | PathLike[str]
 
 
@@ -68,4 +71,24 @@ PLANS = _Plans(
     _load_plan,
     lambda plan, problem: plan.document(),  # noqa: ARG005
     lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+)
+
+
+def _graph(workload: Any, options: object) -> SdfGraph | None:
+    found = workload if isinstance(workload, Problem) else _convert(workload, options)
+    return None if found is None else to_sdf(found.application)
+
+
+GRAPHS = Workloads(
+    SdfGraph,
+    GRAPH_CASES,
+    lambda path, data, options: load_graph(path, data),  # noqa: ARG005
+    "an SdfGraph, an Application, a Problem, a built-in case, the path of an application (JSON or SDF3), or such text",
+    _graph,
+)
+SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
+    PeriodicSchedule,
+    lambda path, graph: load_schedule(path),  # noqa: ARG005
+    lambda schedule, graph: schedule.document(),  # noqa: ARG005
+    lambda path, schedule, graph: save_schedule(path, schedule),  # noqa: ARG005
 )

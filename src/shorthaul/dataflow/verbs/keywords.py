@@ -14,6 +14,7 @@ from shorthaul.dataflow.options import (
     RunOptions,
     ScheduleOptions,
     SweepOptions,
+    ThroughputOptions,
 )
 
 
@@ -118,3 +119,13 @@ class SweepKeywords(TypedDict, total=False):
     cluster: str | None
     search: Search | None
     options: SweepOptions | None
+
+
+class ThroughputKeywords(TypedDict, total=False):
+    """The keywords of ``throughput``."""
+
+    core_type: str | None
+    serial: bool
+    capacities: bool
+    search: Search | None
+    options: ThroughputOptions | None
