@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,47 @@ LARGEST_TOTAL = 2**46
 _MOST_NAMED = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a plan pays and which order it keeps to.
+
+    ``load`` and ``store`` are the prices of moving a unit of weight, integers from 0; None: there are no such moves.
+    Without loads, inputs are computed from nothing, at their own cost; without stores, outputs have to be computed only. With
+    ``in_order`` the nodes are computed for the first time in the order of their indices.
+
+    >>> Terms().is_usual, Terms(store=None).is_usual
+    (True, False)
+    """
+
+    load: int | None = 1
+    store: int | None = 1
+    in_order: bool = False
+
+    @property
+    def is_usual(self) -> bool:
+        """True for the paper's game: both prices are 1, in any order."""
+        return self == Terms()
+
+    @property
+    def offloads(self) -> bool:
+        """True if computed values can be stored and loaded again."""
+        return self.load is not None and self.store is not None
+
+    def played(self, cdag: Cdag) -> Cdag:
+        """Return the graph as the plan sees it: without loads, it has no inputs."""
+        return cdag if self.load is not None else replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
+
+    def least(self, cdag: Cdag) -> int:
+        """Return what every plan pays: each node is computed once, each input loaded and each output stored.
+
+        >>> Terms(load=2, store=None).least(from_pairs([3, 1], [(0, 1)]))
+        6
+        """
+        seen = self.played(cdag)
+        paid = int(seen.compute[~seen.given].sum()) + (self.load or 0) * int(seen.weights[seen.given].sum())
+        return paid + (self.store or 0) * int(seen.weights[seen.is_output()].sum())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cdag:
     """A computation DAG: an edge (p, v) says that computing v reads p; ``weights`` are data sizes.
@@ -32,7 +73,7 @@ class Cdag:
     they are the indices. ``given`` (shape (n,)) tells which nodes are inputs: they have no parents and start in slow
     memory.
     Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
-    memory.
+    memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time.
 
     Made by :func:`build`, which checks it.
     """
@@ -42,6 +83,7 @@ class Cdag:
     children: Csr
     order: IntArray
     given: BoolArray
+    compute: IntArray
     ids: tuple[NodeId, ...] | None = None
     name: str = ""
 
@@ -118,6 +160,7 @@ def build(
     targets: npt.ArrayLike,
     *,
     given: BoolArray | None = None,
+    compute: npt.ArrayLike | None = None,
     ids: Sequence[NodeId] | None = None,
     name: str = "",
 ) -> Cdag:
@@ -135,6 +178,8 @@ def build(
         Where each edge ends.
     given : BoolArray | None
         Which nodes are inputs, shape (n,); others without parents are computed from nothing. None: all without parents.
+    compute : npt.ArrayLike | None
+        What computing each node costs, shape (n,), integers from 0. None: nothing.
     ids : Sequence[NodeId] | None
         The names of the nodes; None: their indices.
     name : str, default ''
@@ -182,7 +227,7 @@ def build(
             value=_listed(isolated.tolist(), names),
             cure="drop it, or give it an edge",
         )
-    return Cdag(sizes, parents, children, order, starts, names, name)
+    return Cdag(sizes, parents, children, order, starts, _costs(compute, names, n), names, name)
 
 
 def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name: str = "") -> Cdag:
@@ -257,6 +302,24 @@ def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray
             "are too large", place="weights", value=int(total), allowed=f"at most {LARGEST_TOTAL} together"
         )
     return given.astype(np.int64)
+
+
+def _costs(compute: npt.ArrayLike | None, ids: tuple[NodeId, ...] | None, n: int) -> IntArray:
+    if compute is None:
+        return np.zeros(n, dtype=np.int64)
+    costs = np.asarray(compute)
+    if costs.shape != (n,) or costs.dtype.kind not in "iu":
+        shown = f"shape {costs.shape} of {costs.dtype}"
+        raise InputError("must be integers, one per node", place="compute", value=shown, cure="scale the costs")
+    low = int(costs.argmin())
+    if costs[low] < 0:
+        place = f"compute of node {low if ids is None else ids[low]}"
+        raise InputError("must not be negative", place=place, value=int(costs[low]), allowed="integers from 0")
+    total = float(costs.astype(np.float64).sum())
+    if total > LARGEST_TOTAL:
+        allowed = f"at most {LARGEST_TOTAL} together"
+        raise InputError("are too large", place="compute", value=int(total), allowed=allowed, cure="scale the costs")
+    return costs.astype(np.int64)
 
 
 def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntArray, IntArray]:

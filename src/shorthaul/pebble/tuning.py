@@ -246,3 +246,16 @@ MODULES_PLANNED: Final = 3
 LARGEST_MODULE: Final = 2000
 #: The share of the search that plans modules; what is left is for the replays of the whole. *
 MODULES_SHARE: Final = 0.8
+
+# the game with prices
+
+#: Temperatures of annealing events, in the mean price of an event of the cheapest plan, and how the charge of what does
+#: not fit grows while nothing fits.
+PRICED_HOT, PRICED_COLD = 1.0, 0.01
+PENALTY_GROWTH: Final = 2.0
+#: Work of the first round, how many times that the longest takes, and how many rounds without success end it.
+PRICED_WORK: Final = 20_000_000
+MOST_PRICED_ROUNDS: Final = 16
+PRICED_PATIENCE: Final = 6
+#: Room for events that bring values back, per node.
+MOST_REPEATS: Final = 3

@@ -6,6 +6,7 @@ A move has its effect even where it breaks a rule, so that one mistake is not re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -16,7 +17,7 @@ from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.check import replay_constants as bits
 from shorthaul.pebble.check import replay_kernels as kernels
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray, Terms
 from shorthaul.pebble.plan import Move, Plan
 
 FlagArray = npt.NDArray[np.uint8]
@@ -27,7 +28,9 @@ _MOST_NAMED = 8
 _NO_LIMIT = 2**62
 
 
-def replay(cdag: Cdag, plan: Plan, budget: int | None, *, recompute: bool = True) -> CheckReport:
+def replay(
+    cdag: Cdag, plan: Plan, budget: int | None, *, recompute: bool = True, terms: Terms | None = None
+) -> CheckReport:
     """Return every violation of ``plan`` on ``cdag`` with a fast memory of ``budget``, and the cost of its moves.
 
     Rules: a load needs the value in slow memory, a store and a delete in fast memory, a computation all operands in
@@ -35,13 +38,21 @@ def replay(cdag: Cdag, plan: Plan, budget: int | None, *, recompute: bool = True
     output ends in slow memory; without ``recompute`` no value is computed twice. Loading or computing a value that is
     in fast memory already is allowed and remarked. The cost has ``traffic``, ``loads``, ``stores`` and ``peak``, all
     in the unit of the weights.
+
+    With ``terms`` the cost also has ``compute``, what all computations cost, and ``total``, what the plan pays. Without loads
+    no value is loaded, and inputs are computed; without stores none is stored, and outputs have to be computed only. In
+    order, no value is computed for the first time after one of a higher index.
     """
+    paid = terms or Terms()
+    if paid.load is None:
+        cdag = replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
     state, occupancy, found = _played(cdag, plan, budget)
+    found |= _against(plan, paid)
     loads = plan.weight_of(Move.LOAD, cdag.weights)
     stores = plan.weight_of(Move.STORE, cdag.weights)
     useless, again = (int(np.count_nonzero(found & bit)) for bit in (bits.USELESS, bits.REPEATED))
     wrong = found & ~np.uint8(bits.USELESS | (bits.REPEATED if recompute else 0))
-    missing = np.flatnonzero(cdag.is_output() & (state & bits.BLUE == 0))
+    missing = np.flatnonzero(cdag.is_output() & (state & (bits.COMPUTED if paid.store is None else bits.BLUE) == 0))
     number = int(np.unpackbits(wrong).sum()) + len(missing)
     remarks = []
     if useless:
@@ -50,10 +61,14 @@ def replay(cdag: Cdag, plan: Plan, budget: int | None, *, recompute: bool = True
         remarks.append(f"{again} computations repeat an earlier one")
     if number > MOST_LISTED:
         remarks.append(f"{number} violations found, the first {MOST_LISTED} are listed")
-    violations = _violations(cdag, plan, wrong, missing, occupancy, budget)
+    violations = _violations(cdag, plan, wrong, missing, occupancy, budget, paid)
+    amounts = {"traffic": loads + stores, "loads": loads, "stores": stores}
+    if terms is not None:
+        amounts["compute"] = sum(cdag.compute[plan.nodes[plan.kinds == Move.COMPUTE]].tolist())
+        amounts["total"] = (terms.load or 0) * loads + (terms.store or 0) * stores + amounts["compute"]
     return CheckReport(
         violations=tuple(islice(violations, MOST_LISTED)),
-        cost=Cost(traffic=loads + stores, loads=loads, stores=stores, peak=int(occupancy.max(initial=0))),
+        cost=Cost(**amounts, peak=int(occupancy.max(initial=0))),
         remarks=tuple(remarks),
         details={"moves": len(plan), "recomputed": again},
     )
@@ -79,6 +94,20 @@ def _graph(cdag: Cdag) -> kernels.Graph:
     return kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights)
 
 
+def _against(plan: Plan, terms: Terms) -> FlagArray:
+    """Return which moves there are not, and which compute a value too late."""
+    found = np.zeros(len(plan), np.uint8)
+    for kind, price in ((Move.LOAD, terms.load), (Move.STORE, terms.store)):
+        if price is None:
+            found[plan.kinds == kind] |= bits.FORBIDDEN
+    if terms.in_order:
+        computing = np.flatnonzero(plan.kinds == Move.COMPUTE)
+        first = np.sort(computing[np.unique(plan.nodes[computing], return_index=True)[1]])
+        nodes = plan.nodes[first]
+        found[first[nodes < np.maximum.accumulate(nodes)]] |= bits.OUT_OF_ORDER
+    return found
+
+
 def _missing_operands(cdag: Cdag, plan: Plan, moves: list[int]) -> Iterator[list[int]]:
     """Yield, for each of some moves that compute a value, ascending, the operands that are not in fast memory."""
     state = np.where(cdag.is_input(), np.uint8(bits.INPUT | bits.BLUE), np.uint8(0))
@@ -93,7 +122,7 @@ def _missing_operands(cdag: Cdag, plan: Plan, moves: list[int]) -> Iterator[list
 
 
 def _violations(
-    cdag: Cdag, plan: Plan, wrong: FlagArray, missing: IntArray, occupancy: IntArray, budget: int | None
+    cdag: Cdag, plan: Plan, wrong: FlagArray, missing: IntArray, occupancy: IntArray, budget: int | None, terms: Terms
 ) -> Iterator[Violation]:
     """Yield what is wrong, by time."""
     absent = {
@@ -104,13 +133,17 @@ def _violations(
     lacking = _missing_operands(cdag, plan, np.flatnonzero(wrong & bits.MISSING_OPERAND).tolist())
     for time in np.flatnonzero(wrong).tolist():
         place, node, found = f"move {time}", str(cdag.id_of(int(plan.nodes[time]))), int(wrong[time])
-        if found & bits.ABSENT:
+        if found & bits.FORBIDDEN:
+            yield Violation("no-such-move", place, f"{Move(plan.kinds[time]).name.lower()}s {node}, which has no price")
+        elif found & bits.ABSENT:
             rule, message = absent[Move(plan.kinds[time])]
             yield Violation(rule, place, message.format(node))
         if found & bits.COMPUTED_INPUT:
             yield Violation("computed-input", place, f"computes {node}, which is an input")
         if found & bits.REPEATED:
             yield Violation("recomputed", place, f"computes {node} again, which is not allowed here")
+        if found & bits.OUT_OF_ORDER:
+            yield Violation("out-of-order", place, f"computes {node} first after a node that follows it in the order")
         if found & bits.MISSING_OPERAND:
             operands = next(lacking)
             named = ", ".join(str(cdag.id_of(operand)) for operand in operands[:_MOST_NAMED])
@@ -120,4 +153,5 @@ def _violations(
             amount = float(occupancy[time])
             yield Violation("over-budget", place, f"{node} does not fit in fast memory", amount, float(budget))
     for output in missing.tolist():
-        yield Violation("missing-output", "the end", f"output {cdag.id_of(output)} is not in slow memory")
+        lack = "not in slow memory" if terms.store is not None else "never computed"
+        yield Violation("missing-output", "the end", f"output {cdag.id_of(output)} is {lack}")

@@ -29,7 +29,7 @@ from shorthaul.core.files.columns import (
     write_head,
 )
 from shorthaul.pebble.formats.dot import read_dot
-from shorthaul.pebble.formats.graphs import from_dependencies, inputs_of, read_hyperdag
+from shorthaul.pebble.formats.graphs import cost_from, from_dependencies, inputs_of, read_hyperdag
 from shorthaul.pebble.formats.matrices import read_matrix_market
 from shorthaul.pebble.formats.networks import READERS, from_node_link, read_network
 from shorthaul.pebble.model import Cdag, NodeId, build
@@ -117,11 +117,13 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
         raise InputError("unknown key", place=unknown, allowed="kind, version, name, nodes, edges", nearest=near)
     number: dict[NodeId, int] = {}
     weights: list[int] = []
+    compute: list[int] = []
     given: dict[int, bool] = {}
     for i, node in enumerate(nodes):
         place = f"nodes[{i}]"
-        if not isinstance(node, dict) or not set(node) <= {"id", "weight", "input"} or "id" not in node:
-            raise InputError("is no node", place=place, value=node, allowed='{"id": ..., "weight": ..., "input": ...}')
+        if not isinstance(node, dict) or not set(node) <= {"id", "weight", "compute", "input"} or "id" not in node:
+            allowed = '{"id": ..., "weight": ..., "compute": ..., "input": ...}'
+            raise InputError("is no node", place=place, value=node, allowed=allowed)
         key = node["id"]
         if not _is_id(key):
             raise InputError("is no name", place=f"{place}.id", value=key, allowed="an integer or a text")
@@ -129,6 +131,7 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
             raise InputError("is given twice", place=f"{place}.id", value=key, cure="give every node its own id")
         number[key] = i
         weights.append(_weight(node.get("weight", 1), f"{place}.weight"))
+        compute.append(cost_from(node.get("compute", 0), f"{place}.compute"))
         if "input" in node:
             if not isinstance(node["input"], bool):
                 raise InputError(
@@ -148,7 +151,8 @@ def cdag_from_document(document: Any, *, name: str = "") -> Cdag:
     ids = None if list(number) == list(range(len(number))) else list(number)
     inputs = inputs_of(len(weights), stops, given)
     title = str(fields.get("name", name))
-    return build(np.array(weights, dtype=np.int64), starts, stops, given=inputs, ids=ids, name=title)
+    sizes, costs = np.array(weights, dtype=np.int64), np.array(compute, dtype=np.int64)
+    return build(sizes, starts, stops, given=inputs, compute=costs, ids=ids, name=title)
 
 
 def _expect_cdag(document: Any) -> Any:
@@ -207,7 +211,10 @@ def _weight(value: Any, place: str) -> int:
 
 
 def cdag_document(cdag: Cdag) -> dict[str, Any]:
-    """Return ``cdag`` as a ``shorthaul/cdag`` document; a node computed from nothing has ``"input": false``."""
+    """Return ``cdag`` as a ``shorthaul/cdag`` document; a node computed from nothing has ``"input": false``.
+
+    A node that costs something to compute has ``"compute"``.
+    """
     sources, targets = cdag.edge_arrays()
     names = [cdag.id_of(node) for node in range(cdag.n)]
     nodes: list[dict[str, Any]] = [
@@ -215,6 +222,8 @@ def cdag_document(cdag: Cdag) -> dict[str, Any]:
     ]
     for constant in cdag.constants().tolist():
         nodes[constant]["input"] = False
+    for node in np.flatnonzero(cdag.compute).tolist():
+        nodes[node]["compute"] = int(cdag.compute[node])
     return {
         "kind": CDAG_KIND,
         "version": 1,

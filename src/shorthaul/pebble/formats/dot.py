@@ -46,7 +46,7 @@ class _Graph:
 def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     """Return the CDAG of a DOT digraph; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    A node that nothing leads to and that has ``input=false`` is computed from nothing. Edges from and to subgraphs
+    The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has ``input=false`` is computed from nothing. Edges from and to subgraphs
     stand for all pairs; ``node [...]`` gives the nodes after it attributes; ports and other attributes are ignored.
     Raises :class:`InputError` with the line of whatever cannot be read.
 
@@ -58,23 +58,27 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     graph = _Reader(_tokens(text, file), file).graph()
     number = {name: at for at, name in enumerate(graph.nodes)}
     starts, stops = [number[a] for a, _ in graph.edges], [number[b] for _, b in graph.edges]
-    weights = [_weight(name, graph, file) for name in graph.nodes]
+    weights = [_number("weight", "1", name, graph, file) for name in graph.nodes]
+    compute = [_number("compute", "0", name, graph, file) for name in graph.nodes]
     given = {number[name]: _is_input(name, graph, file) for name, found in graph.nodes.items() if "input" in found}
     return build(
         np.array(weights, dtype=np.int64),
         starts,
         stops,
         given=inputs_of(len(number), stops, given),
+        compute=np.array(compute, dtype=np.int64),
         ids=list(number),
         name="" if file is None else str(file),
     )
 
 
-def _weight(name: str, graph: _Graph, file: str | Path | None) -> int:
-    size = graph.nodes[name].get("weight", "1")
-    if not re.fullmatch(r"\d{1,18}", size) or int(size) == 0:
-        place = f"line {graph.lines[name]}: weight of {name}"
-        raise InputError("must be a positive integer", file=file, place=place, value=size)
+def _number(key: str, least: str, name: str, graph: _Graph, file: str | Path | None) -> int:
+    """Return the number that an attribute gives, ``least`` where it is missing; it may not be below that."""
+    size = graph.nodes[name].get(key, least)
+    if not re.fullmatch(r"\d{1,18}", size) or int(size) < int(least):
+        place = f"line {graph.lines[name]}: {key} of {name}"
+        what = "must be a positive integer" if key == "weight" else "must be an integer from 0"
+        raise InputError(what, file=file, place=place, value=size, allowed=f"integers from {least}")
     return int(size)
 
 

@@ -128,27 +128,40 @@ def _size(size: int, line: tuple[int, str], file: str | Path | None) -> int:
     return size
 
 
+def cost_from(value: Any, place: str) -> int:
+    """Return what computing a node costs; raises :class:`InputError` if ``value`` is no integer from 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**62:
+        raise InputError(
+            "must be an integer from 0", place=place, value=value, allowed="integers from 0", cure="scale the costs"
+        )
+    return value
+
+
 def from_networkx(graph: Any) -> Cdag:
     """Return the CDAG of a ``networkx.DiGraph``; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    A node without predecessors whose attribute ``input`` is False is computed from nothing. Raises
-    :class:`InputError` for an undirected graph and for weights that are no positive integers.
+    The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose attribute
+    ``input`` is False is computed from nothing. Raises :class:`InputError` for an undirected graph, for weights that are
+    no positive integers and for costs that are no integers from 0.
     """
     if not graph.is_directed():
         raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
     dependencies: dict[Any, list[Any]] = {node: [] for node in graph.nodes}
     for start, stop in graph.edges():
         dependencies[stop].append(start)
-    sizes = {node: item.get("weight", 1) for node, item in graph.nodes(data=True)}
-    weights = {node: item.item() if hasattr(item, "item") else item for node, item in sizes.items()}
+    weights, compute = (
+        {node: item.item() if hasattr(item := data.get(key, default), "item") else item for node, data in graph.nodes.items()}
+        for key, default in (("weight", 1), ("compute", 0))
+    )
     constants = {node for node, item in graph.nodes(data=True) if not item.get("input", True)}
-    return _from_lists(dependencies, weights, constants, str(graph.name))
+    return _from_lists(dependencies, weights, compute, constants, str(graph.name))
 
 
 def from_dependencies(
     tasks: Mapping[str, object] | Mapping[int, object],
     *,
     weights: Mapping[str, int] | Mapping[int, int] | None = None,
+    compute: Mapping[str, int] | Mapping[int, int] | None = None,
     name: str = "",
 ) -> Cdag:
     """Return the CDAG of a dictionary from each node to what it is computed from (the layout of Dask's graphs).
@@ -156,7 +169,7 @@ def from_dependencies(
     A value is a list of names, or a task tuple ``(function, argument, ...)`` whose arguments, nested ones too, are
     names where they are keys of the dictionary; a task that names none is computed from nothing. Names that are no
     keys are inputs where they stand in plain lists, and so are names with an empty list or a value of their own.
-    ``weights`` gives sizes other than 1.
+    ``weights`` gives sizes other than 1, ``compute`` what computing costs where it costs anything.
 
     Parameters
     ----------
@@ -164,6 +177,8 @@ def from_dependencies(
         For every node what it is computed from.
     weights : Mapping[str, int] | Mapping[int, int] | None
         Sizes other than 1, by node.
+    compute : Mapping[str, int] | Mapping[int, int] | None
+        What computing costs, by node; 0 elsewhere.
     name : str, default ''
         What the graph is called.
 
@@ -183,7 +198,8 @@ def from_dependencies(
     ('c', 'd', 'a', 'b')
     """
     constants = {key for key, value in tasks.items() if _is_task(value) and not _dependencies(value, tasks)}
-    return _from_lists({key: _dependencies(value, tasks) for key, value in tasks.items()}, weights, constants, name)
+    lists = {key: _dependencies(value, tasks) for key, value in tasks.items()}
+    return _from_lists(lists, weights, compute, constants, name)
 
 
 def inputs_of(n: int, stops: Sequence[int], given: Mapping[int, bool]) -> BoolArray:
@@ -196,7 +212,11 @@ def inputs_of(n: int, stops: Sequence[int], given: Mapping[int, bool]) -> BoolAr
 
 
 def _from_lists(
-    tasks: Mapping[Any, list[Any]], weights: Mapping[Any, Any] | None, constants: set[Any], name: str
+    tasks: Mapping[Any, list[Any]],
+    weights: Mapping[Any, Any] | None,
+    compute: Mapping[Any, Any] | None,
+    constants: set[Any],
+    name: str,
 ) -> Cdag:
     number: dict[Any, int] = {key: i for i, key in enumerate(tasks)}
     starts: list[int] = []
@@ -212,9 +232,14 @@ def _from_lists(
         if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
             raise InputError("must be a positive integer", place=f"weight of {key}", value=weight)
         sizes[number[key]] = weight
+    costs = [0] * len(number)
+    for key, cost in (compute or {}).items():
+        if key not in number:
+            raise InputError("names a node that does not exist", place="compute", value=key)
+        costs[number[key]] = cost_from(cost, f"compute of {key}")
     ids = [key if isinstance(key, int | str) and not isinstance(key, bool) else str(key) for key in number]
     given = inputs_of(len(number), stops, {number[key]: False for key in constants})
-    return build(sizes, starts, stops, given=given, ids=ids, name=name)
+    return build(sizes, starts, stops, given=given, compute=costs, ids=ids, name=name)
 
 
 def _is_task(value: Any) -> bool:
