@@ -39,6 +39,12 @@ CONTRACT = Contract(
         ),
         broken("weight-fraction", document(nodes=[{"id": "a", "weight": 1.5}]), "must be a positive integer", "1.5"),
         broken("weight-text", document(nodes=[{"id": "a", "weight": "7"}]), "must be a positive integer", "'7'"),
+        broken(
+            "compute-negative", document(nodes=[{"id": "a", "compute": -1}]), "nodes[0].compute", "an integer from 0"
+        ),
+        Broken("price", ("plan", "tree.json", "--load-price", "-2"), ("--load-price: is no price", "or inf")),
+        Broken("price-method", ("plan", "tree.json", "--order", "given", "--method", "dwt"), ("usual prices only",)),
+        Broken("no-order", ("plan", "fft:n=8", "--order", "givn"), ("--order", "did you mean 'given'")),
         broken("id-twice", document(nodes=[{"id": "a"}, {"id": "a"}]), "nodes[1].id", "is given twice"),
         broken("id-true", document(nodes=[{"id": True}]), "nodes[0].id", "is no name"),
         broken("no-id", document(nodes=[{"weight": 3}]), "nodes[0]", "is no node"),

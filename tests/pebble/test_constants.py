@@ -23,7 +23,7 @@ from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move, plan_of
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.states import recomputation
-from shorthaul.pebble.strategy import find_plan
+from shorthaul.pebble.strategy.traffic import find_plan
 
 #: These plan trees and matrix-vector products of inputs only.
 SPECIAL = {"dwt", "tree", "tree-cuts", "memory-states", "liu", "mvm-tiling"}

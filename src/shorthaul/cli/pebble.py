@@ -101,11 +101,19 @@ def sweep(
     if not output.json:
         from shorthaul.report.text import print_table
 
+        points = result.extra["points"]
         rows = [
-            (p["budget"], p["traffic"], p["bound"]["value"], p["method"], p["status"], p.get("layer_by_layer"))
-            for p in result.extra["points"]
+            (
+                p["budget"],
+                p.get("total", p["traffic"]),
+                p["bound"]["value"],
+                p["method"],
+                p["status"],
+                p.get("layer_by_layer"),
+            )
+            for p in points
         ]
-        columns = ("budget", "traffic", "bound", "method", "status", "layer by layer")
+        columns = ("budget", points[0]["bound"]["of"], "bound", "method", "status", "layer by layer")
         print_table(columns, rows, file=sys.stdout)
     finish(result, output)
 

@@ -27,8 +27,8 @@ class Terms:
     """What a plan pays and which order it keeps to.
 
     ``load`` and ``store`` are the prices of moving a unit of weight, integers from 0; None: there are no such moves.
-    Without loads, inputs are computed from nothing, at their own cost; without stores, outputs have to be computed only. With
-    ``in_order`` the nodes are computed for the first time in the order of their indices.
+    Without loads, inputs are computed from nothing, at their own cost; without stores, outputs have to be computed
+    only. With ``in_order`` the nodes are computed for the first time in the order of their indices.
 
     >>> Terms().is_usual, Terms(store=None).is_usual
     (True, False)

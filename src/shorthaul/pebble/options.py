@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from shorthaul.core.options import INTEGERS, option, validate
+from shorthaul.core.errors import InputError
+from shorthaul.core.options import INTEGERS, PythonForm, option, validate
 from shorthaul.core.search import ONE_PER_WORKER, RESTARTS
 
 #: The planners that can be asked for by name.
@@ -30,10 +33,62 @@ METHODS = (
 #: Budgets above this are refused; the weights of all nodes together stay far below it.
 LARGEST_BUDGET = 2**60
 _BUDGET = "The fast memory's capacity, in the unit of the weights"
+#: Prices above this are refused.
+LARGEST_PRICE = 1_000_000
+#: In which orders values may be computed for the first time.
+FREE, GIVEN = "free", "given"
+
+
+def _priced(value: Any) -> str | None:
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+#: Text such as ``3`` or ``inf``, given as a number.
+PRICE = PythonForm("float", _priced)
 
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
+class PricedOptions:
+    """What moves cost, and which order is kept."""
+
+    load_price: str = option(
+        "1", "What loading a unit of weight costs; inf: no loads, inputs are computed.", form=PRICE
+    )
+    store_price: str = option(
+        "1", "What storing a unit of weight costs; inf: no stores, outputs are computed only.", form=PRICE
+    )
+    order: str = option(
+        FREE,
+        "Values are first computed in any order, or in the order of the nodes in the input.",
+        choices=(FREE, GIVEN),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self)
+        for name in ("load_price", "store_price"):
+            price_of(getattr(self, name), f"--{name.replace('_', '-')}")
+
+
+def price_of(text: str, place: str) -> int | None:
+    """Return the price that a text gives, None for ``inf``; raises :class:`InputError`.
+
+    >>> price_of("3", "--load-price"), price_of("inf", "--load-price")
+    (3, None)
+    """
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
+    if price == math.inf:
+        return None
+    if not (price.is_integer() and 0 <= price <= LARGEST_PRICE):
+        allowed = f"integers from 0 to {LARGEST_PRICE}, or inf"
+        raise InputError("is no price", place=place, value=text, allowed=allowed, cure="scale prices and compute costs")
+    return int(price)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions(PricedOptions):
     """What a plan is asked for."""
 
     budget: int | None = option(
@@ -44,11 +99,11 @@ class PlanOptions:
     restarts: int | None = option(None, RESTARTS + ONE_PER_WORKER, least=1, most=10_000, free=True)
 
     def __post_init__(self) -> None:
-        validate(self)
+        PricedOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
-class BoundOptions:
+class BoundOptions(PricedOptions):
     """What a lower bound is asked for."""
 
     budget: int | None = option(
@@ -57,11 +112,11 @@ class BoundOptions:
     recompute: bool = option(False, "Bound plans that may compute values more than once.")
 
     def __post_init__(self) -> None:
-        validate(self)
+        PricedOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(PricedOptions):
     """By which rules a plan is replayed."""
 
     budget: int | None = option(
@@ -70,7 +125,7 @@ class CheckOptions:
     recompute: bool = option(True, "Allow values to be computed more than once.")
 
     def __post_init__(self) -> None:
-        validate(self)
+        PricedOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +145,7 @@ class MemoryOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(PricedOptions):
     """Which budgets are compared."""
 
     budgets: str | None = option(
@@ -103,11 +158,11 @@ class SweepOptions:
     recompute: bool = option(False, "Allow values to be computed more than once.")
 
     def __post_init__(self) -> None:
-        validate(self)
+        PricedOptions.__post_init__(self)
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(PricedOptions):
     """What is executed: a plan made here, or the given one."""
 
     budget: int | None = option(
@@ -119,4 +174,4 @@ class RunOptions:
     data: Path | None = option(None, "Numbers for the inputs, one per line in node order (default: random ones).")
 
     def __post_init__(self) -> None:
-        validate(self)
+        PricedOptions.__post_init__(self)

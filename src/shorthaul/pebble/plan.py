@@ -140,10 +140,14 @@ class PointBound(TypedDict):
 
 
 class SweepPoint(TypedDict):
-    """One budget: the traffic of the schedule found, its bound, and that of the baselines where they were made."""
+    """One budget: the traffic of the schedule found, its bound, and that of the baselines where they were made.
+
+    With prices also what the schedule pays, ``total``, which the bound is then on.
+    """
 
     budget: int
     traffic: int
+    total: NotRequired[int]
     bound: PointBound
     gap: float | None
     method: str

@@ -7,18 +7,34 @@ from dataclasses import dataclass
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import exhausted
-from shorthaul.pebble.model import Cdag
-from shorthaul.pebble.plan import Plan
+from shorthaul.pebble.model import Cdag, Terms
+from shorthaul.pebble.plan import Move, Plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What is asked for: a plan or a bound for ``cdag`` within ``budget``, as good as ``search`` allows."""
+    """What is asked for: a plan or a bound for ``cdag`` within ``budget``, as good as ``search`` allows.
+
+    ``terms`` are the prices and the order; the usual ones are those of the paper.
+    """
 
     cdag: Cdag
     budget: int
     recompute: bool
     search: Search
+    terms: Terms = Terms()
+
+    @property
+    def is_usual(self) -> bool:
+        """True for the paper's game, in which only the traffic counts."""
+        return self.terms.is_usual and not self.cdag.compute.any()
+
+    def paid(self, plan: Plan) -> int:
+        """Return what ``plan`` pays: in the usual game its traffic."""
+        weights, compute = self.cdag.weights, self.cdag.compute
+        paid = (self.terms.load or 0) * plan.weight_of(Move.LOAD, weights)
+        paid += (self.terms.store or 0) * plan.weight_of(Move.STORE, weights)
+        return paid + int(compute[plan.nodes[plan.kinds == Move.COMPUTE]].sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

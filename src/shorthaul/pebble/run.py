@@ -61,18 +61,22 @@ def kernel_of(cdag: Cdag) -> Kernel:
     return _sums(cdag) if mvm is None else _matrix_vector(cdag, mvm)
 
 
-def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray) -> Execution:
+def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, *, stores: bool = True) -> Execution:
     """Execute ``plan`` with the numbers ``data`` (by input node, ascending; shape (inputs,)).
 
-    Only values in fast memory are read; the weight there is watched. Raises :class:`InputError` if the plan reads what
-    is not there, exceeds ``budget`` or leaves an output out, or if ``data`` has the wrong size.
+    Only values in fast memory are read; the weight there is watched. Without ``stores``, outputs are taken where they
+    are computed. Raises :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an output
+    out, or if ``data`` has the wrong size.
     """
     inputs = cdag.inputs()
     if data.shape != inputs.shape:
         raise InputError("has the wrong size", place="data", value=len(data), allowed=f"{len(inputs)} numbers")
     kernel = kernel_of(cdag)
     slow = dict(zip(inputs.tolist(), data.tolist(), strict=True))
-    _Memory(cdag, kernel.operation, slow, budget).play(plan)
+    memory = _Memory(cdag, kernel.operation, slow, budget)
+    memory.play(plan)
+    if not stores:
+        slow.update(memory.computed)
     missing = next((node for node in cdag.outputs().tolist() if node not in slow), None)
     if missing is not None:
         raise InputError("leaves an output out", place="plan", value=cdag.id_of(missing), cure="check the plan first")
@@ -90,6 +94,7 @@ class _Memory:
         self._operation = operation
         self._slow = slow
         self._fast: dict[int, float] = {}
+        self.computed: dict[int, float] = {}
         self._weights = cdag.weights.tolist()
         self._room = float("inf") if budget is None else budget
 
@@ -106,6 +111,7 @@ class _Memory:
                 if given[node]:
                     self._refuse(time, node, "is an input and cannot be computed")
                 self._put(time, node, self._operation(node, [self._read(self._fast, p, time) for p in operands]))
+                self.computed[node] = self._fast[node]
             else:
                 self._read(self._fast, node, time)
                 del self._fast[node]

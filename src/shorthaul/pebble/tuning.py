@@ -259,3 +259,6 @@ MOST_PRICED_ROUNDS: Final = 16
 PRICED_PATIENCE: Final = 6
 #: Room for events that bring values back, per node.
 MOST_REPEATS: Final = 3
+#: Positions that the exact search with prices looks at per effort, and in one call.
+POSITIONS_RATE: Final = 5e6
+POSITIONS_CALL: Final = 100_000

@@ -104,8 +104,10 @@ def _graph(cdag: Cdag, plan: Plan) -> Network:
     return Network("Computation DAG and what was spilled", tuple(nodes), edges)
 
 
-def of_points(points: Sequence[tuple[int, int, float, tuple[int, int] | None]]) -> tuple[Figure, ...]:
-    """Return the curve of (budget, traffic, bound, baselines): the trade-off a designer reads."""
+def of_points(
+    points: Sequence[tuple[int, int, float, tuple[int, int] | None]], of: str = "traffic"
+) -> tuple[Figure, ...]:
+    """Return the curve of (budget, cost, bound, baselines): the trade-off a designer reads; ``of`` names the cost."""
     if not points:
         return ()
     budgets = tuple(point[0] for point in points)
@@ -116,7 +118,8 @@ def of_points(points: Sequence[tuple[int, int, float, tuple[int, int] | None]]) 
     if all(point[3] is not None for point in points):
         for i, name in enumerate(BASELINES):
             lines.append(Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3])))
-    return (Series("Search against traffic", "fast memory (weight)", "traffic (weight)", tuple(lines), log_x=True),)
+    label = "traffic (weight)" if of == "traffic" else "total (price)"
+    return (Series(f"Search against {of}", "fast memory (weight)", label, tuple(lines), log_x=True),)
 
 
 def sram_document(one: Sram) -> SramEstimate:

@@ -39,9 +39,9 @@ def replay(
     in fast memory already is allowed and remarked. The cost has ``traffic``, ``loads``, ``stores`` and ``peak``, all
     in the unit of the weights.
 
-    With ``terms`` the cost also has ``compute``, what all computations cost, and ``total``, what the plan pays. Without loads
-    no value is loaded, and inputs are computed; without stores none is stored, and outputs have to be computed only. In
-    order, no value is computed for the first time after one of a higher index.
+    With ``terms`` the cost also has ``compute``, what all computations cost, and ``total``, what the plan pays. Without
+    loads no value is loaded, and inputs are computed; without stores none is stored, and outputs have to be computed
+    only. In order, no value is computed for the first time after one of a higher index.
     """
     paid = terms or Terms()
     if paid.load is None:
@@ -64,8 +64,9 @@ def replay(
     violations = _violations(cdag, plan, wrong, missing, occupancy, budget, paid)
     amounts = {"traffic": loads + stores, "loads": loads, "stores": stores}
     if terms is not None:
-        amounts["compute"] = sum(cdag.compute[plan.nodes[plan.kinds == Move.COMPUTE]].tolist())
-        amounts["total"] = (terms.load or 0) * loads + (terms.store or 0) * stores + amounts["compute"]
+        compute = sum(cdag.compute[plan.nodes[plan.kinds == Move.COMPUTE]].tolist())
+        total = (terms.load or 0) * loads + (terms.store or 0) * stores + compute
+        amounts = {"total": total, "compute": compute, **amounts}
     return CheckReport(
         violations=tuple(islice(violations, MOST_LISTED)),
         cost=Cost(**amounts, peak=int(occupancy.max(initial=0))),

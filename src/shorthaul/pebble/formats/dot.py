@@ -46,9 +46,10 @@ class _Graph:
 def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     """Return the CDAG of a DOT digraph; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has ``input=false`` is computed from nothing. Edges from and to subgraphs
-    stand for all pairs; ``node [...]`` gives the nodes after it attributes; ports and other attributes are ignored.
-    Raises :class:`InputError` with the line of whatever cannot be read.
+    The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has
+    ``input=false`` is computed from nothing. Edges from and to subgraphs stand for all pairs; ``node [...]`` gives the
+    nodes after it attributes; ports and other attributes are ignored. Raises :class:`InputError` with the line of
+    whatever cannot be read.
 
     >>> read_dot("digraph { a [weight=2]; a -> b -> c; a -> c }").ids
     ('a', 'b', 'c')

@@ -140,21 +140,24 @@ def cost_from(value: Any, place: str) -> int:
 def from_networkx(graph: Any) -> Cdag:
     """Return the CDAG of a ``networkx.DiGraph``; the attribute ``weight`` of a node is its size, 1 where it has none.
 
-    The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose attribute
-    ``input`` is False is computed from nothing. Raises :class:`InputError` for an undirected graph, for weights that are
-    no positive integers and for costs that are no integers from 0.
+    The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose
+    attribute ``input`` is False is computed from nothing. Raises :class:`InputError` for an undirected graph, for
+    weights that are no positive integers and for costs that are no integers from 0.
     """
     if not graph.is_directed():
         raise InputError("is not directed", value=type(graph).__name__, allowed="a networkx.DiGraph")
     dependencies: dict[Any, list[Any]] = {node: [] for node in graph.nodes}
     for start, stop in graph.edges():
         dependencies[stop].append(start)
-    weights, compute = (
-        {node: item.item() if hasattr(item := data.get(key, default), "item") else item for node, data in graph.nodes.items()}
-        for key, default in (("weight", 1), ("compute", 0))
-    )
+    weights, compute = _attribute(graph, "weight", 1), _attribute(graph, "compute", 0)
     constants = {node for node, item in graph.nodes(data=True) if not item.get("input", True)}
     return _from_lists(dependencies, weights, compute, constants, str(graph.name))
+
+
+def _attribute(graph: Any, key: str, default: int) -> dict[Any, Any]:
+    """Return an attribute of all nodes; scalars of NumPy as numbers of Python."""
+    values = {node: data.get(key, default) for node, data in graph.nodes.items()}
+    return {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}
 
 
 def from_dependencies(

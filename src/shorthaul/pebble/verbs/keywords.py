@@ -13,6 +13,9 @@ from shorthaul.pebble.options import BoundOptions, CheckOptions, MemoryOptions, 
 class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
     budget: int | None
     recompute: bool
     effort: float | None
@@ -26,6 +29,9 @@ class BoundKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
     budget: int | None
     recompute: bool
     effort: float | None
@@ -72,6 +78,9 @@ class MemoryKeywords(TypedDict, total=False):
 class PlanKeywords(TypedDict, total=False):
     """The keywords of ``plan``."""
 
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
     budget: int | None
     method: Literal[
         "auto",
@@ -108,6 +117,9 @@ class PlanKeywords(TypedDict, total=False):
 class RunKeywords(TypedDict, total=False):
     """The keywords of ``run``."""
 
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
     budget: int | None
     method: Literal[
         "auto",
@@ -139,6 +151,9 @@ class RunKeywords(TypedDict, total=False):
 class SweepKeywords(TypedDict, total=False):
     """The keywords of ``sweep``."""
 
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
     budgets: str | Sequence[int] | None
     points: int
     method: Literal[

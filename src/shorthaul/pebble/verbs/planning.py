@@ -22,13 +22,15 @@ from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.model import Cdag, require_budget
-from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions
+from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions, price_of
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
-from shorthaul.pebble.request import Found, Request, cheaper, is_met
+from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
-from shorthaul.pebble.strategy import find_plan, lower_bound
+from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
+from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
+from shorthaul.pebble.verbs.terms import terms_of
 from shorthaul.pebble.workloads.cases import CASES
 
 if TYPE_CHECKING:
@@ -87,8 +89,7 @@ def cases() -> tuple[Case[Cdag], ...]:
 
 def _of_journal(cdag: Cdag, plan: Plan, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
-    budget = cdag.least_budget() if options.budget is None else options.budget
-    return replay(cdag, plan, budget, recompute=options.recompute)
+    return _replayed(_request(cdag, options, Search()), plan)
 
 
 @verb(PlanOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
@@ -119,17 +120,17 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     (18, 'optimal')
     """
     cdag, options, search, source = asked(workload, CDAGS, PlanOptions, keywords)
-    budget = cdag.least_budget() if options.budget is None else options.budget
-    require_budget(cdag, budget)
+    request = _request(cdag, options, search)
+    budget = request.budget
     options = replace(options, budget=budget)
     keep_back(cdag, search)
     with search:
-        found = _best_of_restarts(cdag, budget, options, search)
-    report = checked(cdag, found.plan, budget, recompute=options.recompute)
+        found = _best_of_restarts(request, options)
+    report = checked(request, found.plan)
     cost, best = cost_of(report), found.bound
     return Result(
         kind=KIND,
-        status=Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE,
+        status=Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE,
         cost=cost,
         bound=best,
         check=report,
@@ -140,32 +141,58 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     )
 
 
-def _best_of_restarts(cdag: Cdag, budget: int, options: PlanOptions, search: Search) -> Found:
+def _request(
+    cdag: Cdag,
+    options: PlanOptions | BoundOptions | RunOptions | CheckOptions,
+    search: Search,
+    budget: int | None = None,
+) -> Request:
+    """Return what is asked for, the budget the least where none is given; raises where nothing fits."""
+    terms = terms_of(cdag, options)
+    seen = terms.played(cdag)
+    if budget is None:
+        budget = seen.least_budget() if options.budget is None else options.budget
+    require_budget(seen, budget)
+    return Request(cdag, budget, options.recompute, search, terms)
+
+
+def planned(request: Request, method: str) -> Found:
+    """Return a plan by ``method`` and its bound, in the usual game or with prices."""
+    return find_plan(request, method) if request.is_usual else find_priced_plan(request, method)
+
+
+def bounded(request: Request) -> Bound:
+    """Return the best lower bound, in the usual game or with prices."""
+    return lower_bound(request) if request.is_usual else priced_bound(request)
+
+
+def _best_of_restarts(request: Request, options: PlanOptions) -> Found:
     """Return the cheapest plan of all restarts, the first of these, with the best bound of any."""
-    repeats = options.method in _RANDOM and as_forest(cdag) is None
+    search = request.search
+    repeats = options.method in _RANDOM and (not request.is_usual or as_forest(request.cdag) is None)
     count = restarts(search, options.restarts) if repeats else 1
     if count == 1:
-        return find_plan(Request(cdag, budget, options.recompute, search), options.method)
-    tasks = [(cdag, budget, options, number, search.start()) for number in range(count)]
+        return planned(request, options.method)
+    tasks = [(request.cdag, options, number, search.start()) for number in range(count)]
     answers = run_tasks(
         _restarted,
         tasks,
         search=search,
         unlimited=tuning.AUTO_EFFORT,
-        enough=lambda found: is_met(cdag, found),
+        enough=lambda found: found.bound.is_met_by(request.paid(found.plan)),
         watch=lambda told: search.report(best=told) if told < float("inf") else None,
     )
     found = [answer for _, answer in sorted(answers, key=lambda item: item[0])]
     bound = max((item.bound for item in found), key=lambda item: item.value)
-    best = replace(min(found, key=lambda item: item.plan.traffic(cdag.weights)), bound=bound)
+    best = replace(min(found, key=lambda item: request.paid(item.plan)), bound=bound)
     kept = search.best()  # of a process that died, say
-    return best if kept is None else cheaper(cdag, best, replace(best, plan=kept))
+    return best if kept is None or request.paid(kept) >= request.paid(best.plan) else replace(best, plan=kept)
 
 
-def _restarted(task: tuple[Cdag, int, PlanOptions, int, Plan | None], search: Search) -> Found:
-    cdag, budget, options, number, search.resumed = task
+def _restarted(task: tuple[Cdag, PlanOptions, int, Plan | None], search: Search) -> Found:
+    cdag, options, number, search.resumed = task
     search.seed = (search.seed + number * _SEEDS_APART) % 2**63
-    return find_plan(Request(cdag, budget, options.recompute, search), options.method)
+    return planned(_request(cdag, options, search), options.method)
 
 
 @verb(BoundOptions, CDAGS, PLANS)
@@ -191,11 +218,11 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     22
     """
     cdag, options, search, source = asked(workload, CDAGS, BoundOptions, keywords)
-    budget = cdag.least_budget() if options.budget is None else options.budget
-    require_budget(cdag, budget)
+    request = _request(cdag, options, search)
+    budget = request.budget
     options = replace(options, budget=budget)
     with search:
-        best = lower_bound(Request(cdag, budget, options.recompute, search))
+        best = bounded(request)
     return Result(
         kind=KIND,
         status=None,
@@ -232,7 +259,10 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     cdag, options, search, source = asked(workload, CDAGS, CheckOptions, keywords)
     assert isinstance(plan, Plan)
     given = plan
-    report = replay(cdag, given, options.budget, recompute=options.recompute)
+    terms = terms_of(cdag, options)
+    is_usual = Request(cdag, 0, options.recompute, search, terms).is_usual
+    shown = None if is_usual else terms
+    report = replay(cdag, given, options.budget, recompute=options.recompute, terms=shown)
     if options.budget is None:
         report = replace(report, remarks=("no budget is given: the capacity is not checked", *report.remarks))
     cost = cost_of(report)
@@ -240,8 +270,8 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     status = Status.INVALID
     if report.ok:
         room = int(cost["peak"]) if options.budget is None else options.budget
-        best = lower_bound(Request(cdag, room, options.recompute, search))
-        status = Status.OPTIMAL if best.is_met_by(cost["traffic"]) else Status.FEASIBLE
+        best = bounded(Request(cdag, room, options.recompute, search, terms))
+        status = Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE
     return Result(
         kind=KIND,
         status=status,
@@ -294,21 +324,23 @@ def run(
     True
     """
     cdag, options, search, source = asked(workload, CDAGS, RunOptions, keywords)
-    made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute)
+    paid = {name: getattr(options, name) for name in ("load_price", "store_price", "order")}
+    made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute, **paid)
     result: Result[Plan, BoundExtra]
     if plan is None:
         result = _plan(source, options=made, search=search)
     else:
-        rules = CheckOptions(budget=options.budget, recompute=True)
+        rules = CheckOptions(budget=options.budget, recompute=True, **paid)
         result = check(source, plan, options=rules, search=search)
     extra = cast("RunExtra", result.extra)
     made_by = provenance("pebble run", options=options, source=source, search=search)
     ran = cast("Result[Plan, RunExtra]", replace(result, provenance=made_by))
     if ran.status is Status.INVALID or ran.plan is None:
         return ran
-    numbers = _numbers(data, options, cdag, search)
-    budget = None if plan is not None and options.budget is None else options.budget or cdag.least_budget()
-    done = execute(cdag, ran.plan, budget, numbers)
+    seen = terms_of(cdag, options).played(cdag)
+    numbers = _numbers(data, options, seen, search)
+    budget = None if plan is not None and options.budget is None else options.budget or seen.least_budget()
+    done = execute(seen, ran.plan, budget, numbers, stores=price_of(options.store_price, "--store-price") is not None)
     if not done.agrees:
         raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
     document: Execution = {
@@ -341,9 +373,14 @@ def keep_back(cdag: Cdag, search: Search) -> None:
     search.keep_back(min(needed_s, tuning.MOST_KEPT_BACK * (search.time_limit_s or 0.0)))
 
 
-def checked(cdag: Cdag, found: Plan, budget: int, *, recompute: bool) -> CheckReport:
+def _replayed(request: Request, plan: Plan) -> CheckReport:
+    terms = None if request.is_usual else request.terms
+    return replay(request.cdag, plan, request.budget, recompute=request.recompute, terms=terms)
+
+
+def checked(request: Request, found: Plan) -> CheckReport:
     """Return the report of an independent replay; raises :class:`DefectError` if it finds a violation."""
-    report = replay(cdag, found, budget, recompute=recompute)
+    report = _replayed(request, found)
     if not report.ok:
         raise DefectError(f"a plan broke its rules: {report.violations[0]}")
     return report

@@ -10,7 +10,7 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
@@ -18,16 +18,17 @@ from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
 from shorthaul.pebble.exact import least_memory
-from shorthaul.pebble.model import Cdag, require_budget
+from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
 from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint
 from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy import find_plan, lower_bound
+from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest, twins_are_light
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, Workload
-from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, problem_document
+from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, planned, problem_document
+from shorthaul.pebble.verbs.terms import terms_of
 
 if TYPE_CHECKING:
     from shorthaul.pebble.verbs.keywords import MemoryKeywords, SweepKeywords
@@ -38,9 +39,14 @@ _MOST_POINTS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One budget of a sweep; ``baselines`` are the traffic of the layer-by-layer schedules where they were made."""
+    """One budget of a sweep; ``baselines`` are the traffic of the layer-by-layer schedules where they were made.
+
+    ``paid`` is what the plan pays, its traffic in the usual game; ``of`` says which of both the bound is on.
+    """
 
     budget: int
+    of: str
+    paid: int
     traffic: int
     bound: float
     method: str
@@ -53,11 +59,13 @@ class Point:
         point: SweepPoint = {
             "budget": self.budget,
             "traffic": self.traffic,
-            "bound": {"of": "traffic", "value": self.bound, "method": self.bound_method},
-            "gap": gap(self.traffic, self.bound),
+            "bound": {"of": self.of, "value": self.bound, "method": self.bound_method},
+            "gap": gap(self.paid, self.bound),
             "method": self.method,
             "status": self.status,
         }
+        if self.of == "total":
+            point["total"] = self.paid
         if self.baselines is not None:
             point["layer_by_layer"], point["layer_by_layer_freeing"] = self.baselines
         return point
@@ -93,7 +101,7 @@ def memory(workload: Workload, **keywords: Unpack[MemoryKeywords]) -> Result[Pla
         best = _memory_bound(cdag, budget, least, options, search)
         few = cdag.n <= tuning.MOST_FOR_CURVE and not search.expired()
         points = _curve(cdag, budget, options, search) if few else []
-    report = checked(cdag, found.plan, budget, recompute=options.recompute)
+    report = checked(Request(cdag, budget, options.recompute, search), found.plan)
     estimates = [sram.estimate(bits) for bits in _capacities(options.capacities, budget)]
     return Result(
         kind=KIND,
@@ -279,14 +287,16 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     [22, 18, 16]
     """
     cdag, options, search, source = asked(workload, CDAGS, SweepOptions, keywords)
+    terms = terms_of(cdag, options)
+    seen = terms.played(cdag)
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
-        require_budget(cdag, budgets[0])
+        require_budget(seen, budgets[0])
     keep_back(cdag, search)
     with search:
         if options.budgets is None:
-            budgets = _spread(cdag.least_budget(), _enough(cdag), options.points)
-        points = _points(cdag, budgets, options.method, search, recompute=options.recompute)
+            budgets = _spread(seen.least_budget(), _enough(seen), options.points)
+        points = _points(Request(cdag, budgets[-1], options.recompute, search, terms), budgets, options.method)
     optimal = all(point.status == Status.OPTIMAL for point in points)
     return Result(
         kind=KIND,
@@ -294,14 +304,14 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         check=CheckReport(details={"plans": len(points)}),
         provenance=provenance("pebble sweep", options=options, source=source, search=search),
         extra={"points": [point.document() for point in points], "problem": problem_document(cdag, None)},
-        figures=views.of_points([(p.budget, p.traffic, p.bound, p.baselines) for p in points]),
+        figures=views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], points[0].of),
     )
 
 
 def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:
     method = "tree-cuts" if options.method == "liu" else options.method
     budgets = _spread(cdag.least_budget(), budget, tuning.CURVE_POINTS)
-    return _points(cdag, budgets, method, search, recompute=options.recompute)
+    return _points(Request(cdag, budget, options.recompute, search), budgets, method)
 
 
 def _enough(cdag: Cdag) -> int:
@@ -321,18 +331,26 @@ def _spread(least: int, most: int, points: int) -> list[int]:
     return sorted({round(budget) for budget in np.geomspace(least, most, points).tolist()})
 
 
-def _points(cdag: Cdag, budgets: Sequence[int], method: str, search: Search, *, recompute: bool) -> list[Point]:
-    """Return a point per ascending budget: a plan holds for larger budgets too, a bound for smaller ones."""
-    tasks = [_Task(cdag, budget, method, recompute) for budget in budgets]
+def _points(request: Request, budgets: Sequence[int], method: str) -> list[Point]:
+    """Return a point per ascending budget: a plan holds for larger budgets too, a bound for smaller ones.
+
+    With prices there is none where no plan was found that fits.
+    """
+    search = request.search
+    tasks = [_Task(request.cdag, budget, method, request.recompute, request.terms) for budget in budgets]
     found: dict[int, Point] = {}
     for number, point in run_tasks(_found, tasks, search=search, unlimited=tuning.STEP_EFFORT / len(tasks)):
-        found[number] = point
-        search.report(best=point.traffic, bound=point.bound, what=f"budget {point.budget}")
+        if point is not None:
+            found[number] = point
+            search.report(best=point.paid, bound=point.bound, what=f"budget {point.budget}")
+    if not found:
+        raise NoPlanError("no plan that fits was found at any budget\n  do:      give larger budgets or more time")
     points: list[Point] = []
     for number in sorted(found):
         point = found[number]
-        if points and points[-1].traffic <= point.traffic:
-            point = replace(point, traffic=points[-1].traffic, method=points[-1].method)
+        if points and points[-1].paid <= point.paid:
+            last = points[-1]
+            point = replace(point, paid=last.paid, traffic=last.traffic, method=last.method)
         points.append(point)
     return _with_bounds(points)
 
@@ -345,19 +363,28 @@ class _Task:
     budget: int
     method: str
     recompute: bool
+    terms: Terms
 
 
-def _found(task: _Task, search: Search) -> Point:
-    """Return the point of one budget, its plan checked."""
+def _found(task: _Task, search: Search) -> Point | None:
+    """Return the point of one budget, its plan checked; None if none was found at these prices."""
     cdag, budget = task.cdag, task.budget
-    found = find_plan(Request(cdag, budget, task.recompute, search), task.method)
-    traffic = int(cost_of(checked(cdag, found.plan, budget, recompute=task.recompute))["traffic"])
+    request = Request(cdag, budget, task.recompute, search, task.terms)
+    try:
+        found = planned(request, task.method)
+    except NoPlanError:
+        if request.terms.offloads:
+            raise
+        return None
+    cost = cost_of(checked(request, found.plan))
     baselines = None
-    if cdag.n <= tuning.MOST_FOR_CURVE:
+    if cdag.n <= tuning.MOST_FOR_CURVE and request.is_usual:
         both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
         first, second = (plan.traffic(cdag.weights) for plan in both)
         baselines = (first, second)
-    return Point(budget, traffic, found.bound.value, found.method, found.bound.method, "", baselines)
+    of = found.bound.of
+    paid, traffic = int(cost[of]), int(cost["traffic"])
+    return Point(budget, of, paid, traffic, found.bound.value, found.method, found.bound.method, "", baselines)
 
 
 def _with_bounds(points: list[Point]) -> list[Point]:
@@ -367,6 +394,6 @@ def _with_bounds(points: list[Point]) -> list[Point]:
     for point in reversed(points):
         if point.bound > bound:
             bound, name = point.bound, point.bound_method
-        status = Status.OPTIMAL if point.traffic <= bound else Status.FEASIBLE
+        status = Status.OPTIMAL if point.paid <= bound else Status.FEASIBLE
         result.append(replace(point, bound=bound, bound_method=name, status=status.value))
     return result[::-1]

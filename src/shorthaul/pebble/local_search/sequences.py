@@ -10,9 +10,10 @@ import numpy.typing as npt
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
+from shorthaul.pebble.local_search import sequence_kernels as kernels
+from shorthaul.pebble.local_search.sequence_state_kernels import Annealer, Board, Sequence
 from shorthaul.pebble.model import Cdag, IntArray, Terms
 from shorthaul.pebble.plan import Move, Plan, plan_of
-from shorthaul.pebble.priced import sequence_kernels as kernels
 
 FlagArray = npt.NDArray[np.uint8]
 
@@ -36,8 +37,10 @@ class Game:
 
 
 def events_of(game: Game, plan: Plan) -> Events:
-    """Return the loads and computations of ``plan``; where there are no loads, what it loads is computed."""
+    """Return the loads and computations of ``plan``; where values cannot be loaded, they are computed or kept."""
     entering = (plan.kinds == Move.LOAD) | (plan.kinds == Move.COMPUTE)
+    if not (game.terms.offloads or game.recompute):
+        entering &= (plan.kinds == Move.COMPUTE) | game.cdag.given[plan.nodes]
     nodes = plan.nodes[entering]
     loads = (plan.kinds[entering] == Move.LOAD) & (game.terms.offloads | game.cdag.given[nodes])
     return Events(nodes, loads.astype(np.uint8))
@@ -50,7 +53,7 @@ def in_order(game: Game) -> Events:
 
 
 def played(game: Game, events: Events) -> Plan:
-    """Return the plan: values are stored when they are first computed if that is wanted, and dropped after their last use.
+    """Return the plan: values are stored when first computed, if that is wanted, and dropped after their last use.
 
     >>> from shorthaul.pebble.model import from_pairs
     >>> chain = Game(from_pairs([1, 1], [(0, 1)]), 2, False, Terms(store=None))
@@ -100,7 +103,9 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
     while not search.expired() and not (annealer.has_best and annealer.best.price <= goal):
         before = annealer.best.price if annealer.has_best else None
         kernels.restart(annealer)
-        _round(annealer, (tuning.PRICED_HOT * unit, tuning.PRICED_COLD * unit, penalty), size * tuning.PRICED_WORK, search)
+        _round(
+            annealer, (tuning.PRICED_HOT * unit, tuning.PRICED_COLD * unit, penalty), size * tuning.PRICED_WORK, search
+        )
         after = annealer.best.price if annealer.has_best else None
         if after is None:
             penalty *= tuning.PENALTY_GROWTH
@@ -117,7 +122,7 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
     return Events(nodes, np.asarray(best.loads)[: best.size].copy()), best.price
 
 
-def _round(annealer: kernels.Annealer, heat: tuple[float, float, float], work: float, search: Search) -> None:
+def _round(annealer: Annealer, heat: tuple[float, float, float], work: float, search: Search) -> None:
     """Anneal once from hot to cold, some work at a time."""
     work = max(1.0, min(work, search.left() * tuning.ANNEALING_RATE))
     done = 0.0
@@ -129,7 +134,7 @@ def _round(annealer: kernels.Annealer, heat: tuple[float, float, float], work: f
         done += annealer.work - before
 
 
-def _annealer(game: Game, start: Events, search: Search) -> tuple[kernels.Annealer, IntArray]:
+def _annealer(game: Game, start: Events, search: Search) -> tuple[Annealer, IntArray]:
     """Return the annealer at ``start``, its nodes numbered along the graph's order, and their names."""
     cdag, terms = game.cdag, game.terms
     names = cdag.order
@@ -138,12 +143,12 @@ def _annealer(game: Game, start: Events, search: Search) -> tuple[kernels.Anneal
     sources, targets = cdag.edge_arrays()
     order = np.argsort(number[targets], kind="stable")
     starts = np.concatenate([[0], np.cumsum(cdag.parents.degrees()[names])])
-    board = kernels.Board(
+    board = Board(
         starts, number[sources][order], cdag.weights[names], cdag.compute[names],
         cdag.given[names].view(np.uint8), cdag.is_output()[names].view(np.uint8), game.budget,
         -1 if terms.load is None else terms.load, -1 if terms.store is None else terms.store,
         game.recompute, terms.in_order,
     )  # fmt: skip
     room = len(start.nodes) + tuning.MOST_REPEATS * cdag.n + 64
-    first = [kernels.Sequence(number[start.nodes], start.loads, room) for _ in range(3)]
-    return kernels.Annealer(board, Random(search.seed), *first), names
+    first = [Sequence(number[start.nodes], start.loads, room) for _ in range(3)]
+    return Annealer(board, Random(search.seed), *first), names

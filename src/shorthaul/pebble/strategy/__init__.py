@@ -1,0 +1,1 @@
+"""Planners and bounds by name, in the usual game and with prices."""

@@ -1,0 +1,164 @@
+"""Plans and bounds of the game with prices: compute costs, dear or missing loads and stores, a given order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
+from shorthaul.pebble.exact import priced_search
+from shorthaul.pebble.local_search import sequences
+from shorthaul.pebble.local_search.sequences import Events, Game
+from shorthaul.pebble.model import Terms
+from shorthaul.pebble.orders import belady
+from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
+
+#: The methods that know prices.
+METHODS = ("auto", "local-search", "exact")
+#: More than any plan pays.
+_ANY_PRICE = 2**61
+
+
+def find_priced_plan(request: Request, method: str) -> Found:
+    """Return a plan that pays little, and the bound that stands beside it.
+
+    Where only the traffic matters, it is the plan of least traffic. Otherwise events are annealed: from the plan of
+    least traffic that computes nothing twice, or from the given order; small graphs are searched exhaustively.
+    Raises :class:`NoPlanError` if none was found that fits, and :class:`InfeasibleError` if there is none.
+    """
+    if _is_traffic(request):
+        found = find_plan(replace(request, terms=Terms()), method)
+        return replace(found, bound=_of_traffic(request, found.bound))
+    if method not in METHODS:
+        raise InputError(
+            "knows the usual prices only",
+            place="--method",
+            value=method,
+            allowed=f"{', '.join(METHODS)} with compute costs, other prices or a given order",
+        )
+    planner = _Planner(request, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
+    is_small = planner.game.cdag.n <= priced_search.MOST_NODES
+    if method != "exact":
+        planner.anneal(0.3 if method == "auto" and is_small else 1.0)
+    if method != "local-search" and is_small:
+        planner.search(0.8)
+        planner.anneal(1.0)
+    return planner.found()
+
+
+class _Planner:
+    """The cheapest events so far and what they pay, and the bound."""
+
+    def __init__(self, request: Request, search: Search) -> None:
+        terms = request.terms
+        self.game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
+        self._search, self._keep = search, request.search.keep
+        self._bound = _trivial(request)
+        self._best: tuple[Events, int] | None = None
+        resumed = request.search.start()
+        self._start = None if resumed is None else sequences.events_of(self.game, resumed)
+
+    def _take(self, events: Events, paid: int, method: str) -> None:
+        if self._best is None or paid < self._best[1]:
+            self._best, self._method = (events, paid), method
+            self._keep(paid, lambda: sequences.played(self.game, events))
+
+    def _is_over(self) -> bool:
+        return self._best is not None and self._bound.is_met_by(self._best[1])
+
+    def anneal(self, share: float) -> None:
+        """Anneal the best events, or a first start, with a share of what is left."""
+        if self._is_over():
+            return
+        search = self._search.part(share)
+        start = self._start if self._best is None else self._best[0]
+        if start is None:
+            start = _start(self.game, search.part(0.4))
+        found = sequences.improve(self.game, start, search=search, goal=int(self._bound.value))
+        if found is not None:
+            self._take(*found, "annealed events")
+
+    def search(self, share: float) -> None:
+        """Search for something cheaper exhaustively, with a share of what is left; it may prove a bound."""
+        if self._is_over():
+            return
+        limit = _ANY_PRICE if self._best is None else self._best[1]
+        done = priced_search.solve(self.game, limit=limit, search=self._search.part(share))
+        if done.is_complete and done.events is None and self._best is None:
+            raise InfeasibleError(
+                "fast memory",
+                demand=self.game.budget + 1,
+                limit=self.game.budget,
+                cure="allow recomputation, or prices below inf, or give a larger budget",
+            )
+        if done.events is not None:
+            self._take(done.events, done.least, "exact")
+        if done.least > self._bound.value:
+            self._bound = _exhausted(done)
+
+    def found(self) -> Found:
+        """Return the plan; raises :class:`NoPlanError` if there is none."""
+        if self._best is None:
+            raise NoPlanError(
+                "no plan that fits was found; there may be none\n  do:      give a larger budget or more time, allow "
+                "recomputation, or prices below inf"
+            )
+        return Found(sequences.played(self.game, self._best[0]), self._method, self._bound)
+
+
+def priced_bound(request: Request) -> Bound:
+    """Return the best lower bound on what a plan pays."""
+    if _is_traffic(request):
+        return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
+    best = _trivial(request)
+    terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    if request.cdag.n <= priced_search.MOST_NODES:
+        game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
+        done = priced_search.solve(game, limit=_ANY_PRICE, search=search)
+        if done.least > best.value and (done.events is not None or not done.is_complete):
+            best = _exhausted(done)
+    return best
+
+
+def _exhausted(done: priced_search.Outcome) -> Bound:
+    if done.is_complete:
+        end = "was completed up to the optimum"
+    else:
+        end = "excluded all lower prices: what it left open cannot pay less than the bound"
+    left_out = "positions that were reached at no more, and let go what could have stayed"
+    return Bound(
+        "total", done.least, "exhausted search", f"A search over all plans {end}. It left out only {left_out}."
+    )
+
+
+def _is_traffic(request: Request) -> bool:
+    """True if only the traffic matters: a plan pays the same for computing whatever it does."""
+    terms = request.terms
+    may_repeat = request.recompute and bool(request.cdag.compute.any())
+    return terms.offloads and terms.load == terms.store and not (terms.in_order or may_repeat)
+
+
+def _start(game: Game, search: Search) -> Events:
+    """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one."""
+    if game.terms.in_order:
+        return sequences.events_of(game, belady.replay_order(game.cdag, game.budget, game.cdag.order))
+    return sequences.events_of(game, find_plan(Request(game.cdag, game.budget, False, search.aside()), "auto").plan)
+
+
+def _of_traffic(request: Request, bound: Bound) -> Bound:
+    """Return a bound on the traffic as one on what is paid, both prices being the same."""
+    price, compute = request.terms.load or 0, int(request.cdag.compute[~request.cdag.given].sum())
+    proof = f"{bound.proof} A unit of traffic costs {price}, and computing every value once {compute} in all."
+    return Bound("total", price * bound.value + compute, bound.method, proof, bound.details)
+
+
+def _trivial(request: Request) -> Bound:
+    proof = "Every value is computed at least once"
+    if request.terms.load is not None:
+        proof += ", every input loaded"
+    if request.terms.store is not None:
+        proof += ", every output stored"
+    return Bound("total", request.terms.least(request.cdag), "algorithmic", f"{proof}.")

@@ -1,0 +1,35 @@
+"""Prices and order that the verbs are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shorthaul.core.errors import InputError
+from shorthaul.pebble.model import LARGEST_TOTAL, Cdag, Terms
+from shorthaul.pebble.options import GIVEN, PricedOptions, price_of
+
+
+def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
+    """Return the prices and the order of ``options``; raises :class:`InputError` where the graph does not fit them."""
+    load, store = price_of(options.load_price, "--load-price"), price_of(options.store_price, "--store-price")
+    terms = Terms(load, store, options.order == GIVEN)
+    if terms.in_order and not np.array_equal(cdag.order, np.arange(cdag.n)):
+        sources, targets = cdag.edge_arrays()
+        wrong = int(np.flatnonzero(sources > targets)[0])
+        reader, read = cdag.id_of(int(targets[wrong])), cdag.id_of(int(sources[wrong]))
+        raise InputError(
+            "is no order of computation",
+            place="--order given",
+            value=f"node {reader} stands before {read}, which it reads",
+            cure="list every node after what it reads, or leave the order free",
+        )
+    dearest = max(load or 0, store or 0)
+    if dearest * int(cdag.weights.sum()) > LARGEST_TOTAL:
+        raise InputError(
+            "is too large for these weights",
+            place="--load-price" if dearest == load else "--store-price",
+            value=dearest,
+            allowed=f"price times weight of all nodes up to {LARGEST_TOTAL}",
+            cure="scale the weights",
+        )
+    return terms
