@@ -15,13 +15,14 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.result import Status
 from shorthaul.core.search import Search
-from shorthaul.pebble import sram, strategy
+from shorthaul.pebble import sram
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.model import build
 from shorthaul.pebble.orders import layer_by_layer
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Request
 from shorthaul.pebble.run import execute
+from shorthaul.pebble.strategy import traffic
 from shorthaul.pebble.structured import matrix_vector
 from shorthaul.pebble.verbs.trade_off import parse_budgets
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -64,10 +65,10 @@ def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     once = 66  # the least found without
     # The searches end as soon as they have less. Beams compute nothing twice: what helps is the annealing after them.
     goal = Bound("traffic", once - 1, "goal", "none")
-    monkeypatch.setattr(strategy, "algorithmic_bound", lambda _: goal)
-    monkeypatch.setattr(strategy, "_computed_bound", lambda *_: goal)
-    monkeypatch.setattr(strategy.beam, "plan", lambda *_, incumbent, **__: incumbent)
-    found = strategy.find_plan(Request(cdag, budget, True, Search()), method)
+    monkeypatch.setattr(traffic, "algorithmic_bound", lambda _: goal)
+    monkeypatch.setattr(traffic, "_computed_bound", lambda *_: goal)
+    monkeypatch.setattr(traffic.beam, "plan", lambda *_, incumbent, **__: incumbent)
+    found = traffic.find_plan(Request(cdag, budget, True, Search()), method)
     assert replay(cdag, found.plan, budget).ok
     assert found.plan.traffic(cdag.weights) < once
 

@@ -115,4 +115,7 @@ def _allowed(value: object, metadata: Any, kinds: list[str]) -> bool:
     if number and kinds[0] in {"int", "float"} and not (kinds[0] == "int" and isinstance(value, float)):
         least, most = metadata["least"], metadata["most"]
         return bool((least is None or value >= least) and (most is None or value <= most))
+    if kinds[0] == "str" and isinstance(value, int) and not isinstance(value, bool):
+        form = metadata["form"]
+        return form is not None and form.annotation == "float"
     return kinds[0] == "str" and isinstance(value, str) and not metadata["choices"]
