@@ -44,7 +44,7 @@ FLOORS = {
         integer_sets
         frontend proofs
         bounds/lifetime bounds/partition orders workloads
-        bounds replay
+        bounds c_code replay
         verbs
     """,
     "tensor": """

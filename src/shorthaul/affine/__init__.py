@@ -15,11 +15,19 @@ if TYPE_CHECKING:
     from shorthaul.affine.frontend.scop import program_from_text
     from shorthaul.affine.integer_sets.counting import card
     from shorthaul.affine.model import Program, Statement
-    from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+    from shorthaul.affine.options import (
+        BoundOptions,
+        CdagOptions,
+        CheckOptions,
+        CodeOptions,
+        PlanOptions,
+        SweepOptions,
+    )
     from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
     from shorthaul.affine.plan import Plan
     from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
     from shorthaul.affine.verbs.bound import bound
+    from shorthaul.affine.verbs.coding import code
     from shorthaul.affine.verbs.planning import cdag, check, plan, sweep
     from shorthaul.affine.workloads.cases import case
 
@@ -31,10 +39,12 @@ _NAMES = {
     **dict.fromkeys(("load_plan", "save_plan"), "shorthaul.affine.formats.plans"),
     **dict.fromkeys(("Program", "Statement"), "shorthaul.affine.model"),
     **dict.fromkeys(
-        ("BoundOptions", "CdagOptions", "CheckOptions", "PlanOptions", "SweepOptions"), "shorthaul.affine.options"
+        ("BoundOptions", "CdagOptions", "CheckOptions", "CodeOptions", "PlanOptions", "SweepOptions"),
+        "shorthaul.affine.options",
     ),
     "Plan": "shorthaul.affine.plan",
     "bound": "shorthaul.affine.verbs.bound",
+    "code": "shorthaul.affine.verbs.coding",
     **dict.fromkeys(("cdag", "check", "plan", "sweep"), "shorthaul.affine.verbs.planning"),
     "program_from_text": "shorthaul.affine.frontend.scop",
     **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.orders.upper_bound"),
@@ -44,6 +54,7 @@ __all__ = [
     "BoundOptions",
     "CdagOptions",
     "CheckOptions",
+    "CodeOptions",
     "ConcreteCdag",
     "DataFlow",
     "Plan",
@@ -57,6 +68,7 @@ __all__ = [
     "case",
     "cdag",
     "check",
+    "code",
     "concrete_cdag",
     "flow_dependences",
     "load_plan",

@@ -49,13 +49,45 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
+class Fragment:
+    """A stretch of C; ``tag`` names the reference of which it is the element accessed, if it is one.
+
+    ``read`` is the reference that reads an element before it is written, as in ``x += 1``.
+    """
+
+    text: str
+    tag: str | None = None
+    read: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeText:
+    """A region as C that can be compiled.
+
+    ``body`` are its statements as written, ``declarations`` those of the data it uses ("double A[N][M]"), by name;
+    ``private`` are those declared in the region. ``arguments`` are the names that the function takes, in order,
+    ``integers`` declare its parameters ("int n"), by name, ``macros`` are integer macros that it uses; ``locals`` are
+    further declarations that the body needs.
+    """
+
+    body: str = ""
+    declarations: Mapping[str, str] = field(default_factory=dict)
+    private: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    integers: Mapping[str, str] = field(default_factory=dict)
+    macros: Mapping[str, int] = field(default_factory=dict)
+    locals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One assignment: each of its instances is one vertex of the CDAG.
 
     ``domain`` is the set ``name[iterators]``, ``schedule`` maps it to the program's time vectors (all of one length);
     ``times`` are the entries of the time vector that hold the iterators, up to their sign. Loops whose place follows
     from that of others, as the loops over the tiles of a tiled loop nest, are not among the iterators.
-    ``operations`` counts the arithmetic operations of one instance.
+    ``operations`` counts the arithmetic operations of one instance. ``code`` is the assignment in the names of
+    ``iterators`` and of the loops left out, whose values in an instance are ``implied``.
     """
 
     name: str
@@ -68,6 +100,8 @@ class Statement:
     reads: tuple[Reference, ...]
     write: Reference
     operations: int
+    code: tuple[Fragment, ...] = ()
+    implied: tuple[tuple[str, isl.Map], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +119,7 @@ class Program:
     arrays: Mapping[str, Array]
     defaults: Mapping[str, int] = field(default_factory=dict)
     source: str = ""
+    code: CodeText = field(default_factory=CodeText)
 
     @cached_property
     def by_name(self) -> dict[str, Statement]:

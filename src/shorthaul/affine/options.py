@@ -95,3 +95,15 @@ class CdagOptions:
 
     def __post_init__(self) -> None:
         validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """Options of ``code``."""
+
+    function: str | None = option(None, _FUNCTION)
+    profile: str = option("best", _PROFILE, choices=PROFILES)
+    size: str | None = option(None, _SIZE, form=SIZES)
+
+    def __post_init__(self) -> None:
+        validate(self)

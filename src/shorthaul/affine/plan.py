@@ -107,6 +107,16 @@ class CheckExtra(TypedDict):
     formula: NotRequired[str]
 
 
+class CodeExtra(TypedDict):
+    """What ``code`` says: the C file, the sizes of its tiles, loads at most, and where it leaves the derived order."""
+
+    code: str
+    sizes: dict[str, int]
+    tiles: dict[str, int]
+    loads_words: float | None
+    remarks: list[str]
+
+
 class SweepPoint(TypedDict):
     """One size of fast memory; the entries ``peak_`` and ``may_be_compute_bound`` only with ``balance``."""
 

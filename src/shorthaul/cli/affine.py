@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.affine.options import (
+    BoundOptions,
+    CdagOptions,
+    CheckOptions,
+    CodeOptions,
+    PlanOptions,
+    SweepOptions,
+)
 from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags
 from shorthaul.cli.verbs import group, verb
 
@@ -133,6 +140,45 @@ def cdag(
     else:
         save_json(output, document)
         print(f"{len(document['nodes']):,} nodes, {len(document['edges']):,} edges -> {output}")
+
+
+@verb(app, "code")
+def code(
+    workload: Input,
+    options: CodeOptions,
+    search: SearchFlags,
+    output: Answer,
+    c_file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the C file here, not to the terminal.")
+    ] = None,
+) -> None:
+    """Write a derived tiled order as C, beside the program as written and a driver that compares them."""
+    from shorthaul.core.errors import STANDARD_STREAM
+
+    to_file = c_file is not None and str(c_file) != STANDARD_STREAM
+    if c_file is not None and to_file:
+        from shorthaul.core.document import expect_writable
+
+        expect_writable(c_file)
+    source = _read(workload, options.function)
+    from shorthaul.affine.verbs.coding import code as write
+    from shorthaul.cli.output import finish
+    from shorthaul.core.document import write_bytes
+
+    result = write(source, options=options, search=search.search())
+    extra = result.extra
+    if c_file is not None and to_file:
+        write_bytes(c_file, extra["code"].encode())
+        at_most = extra["loads_words"]
+        told = "" if at_most is None else f", at most {at_most:,.0f} loads by its formula"
+        print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
+        for remark in extra["remarks"]:
+            print(f"note: {remark}", file=sys.stderr)
+        finish(result, output)
+    elif output.json:
+        finish(result, output)
+    else:
+        sys.stdout.write(extra["code"])
 
 
 @verb(app, "cases")

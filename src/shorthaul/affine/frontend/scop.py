@@ -12,6 +12,7 @@ import islpy as isl
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access, count_operations, data_reads, subscripted
+from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
@@ -105,6 +106,8 @@ class _Draft:
     reads: tuple[Access, ...]
     node: Any
     operations: int
+    value: Any
+    operator: str
 
 
 class _Builder:
@@ -155,7 +158,9 @@ class _Builder:
         self.within_extents(elements)  # last: isl drops redundant constraints of the sets it looks at
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
-        return Program(self.region.function, parameters, context, statements, self.arrays(elements), defaults, text)
+        arrays = self.arrays(elements)
+        code = code_text(self.region, self.symbols, parameters, tuple(arrays))
+        return Program(self.region.function, parameters, context, statements, arrays, defaults, text, code)
 
     # -- the walk
 
@@ -282,7 +287,8 @@ class _Builder:
         write = subscripted(target, scope.params, names)
         reads = [*([write] if compound else []), *data_reads(value, scope.params, names, self.symbols)]
         operations = count_operations(value) + (1 if compound else 0)
-        self.drafts.append(_Draft(scope, write, tuple(reads), node, operations))
+        sign = node.op if isinstance(node, c_ast.Assignment) else f"{node.op.removeprefix('p')[0]}="
+        self.drafts.append(_Draft(scope, write, tuple(reads), node, operations, value, sign if compound else "="))
 
     # -- from drafts to the program
 
@@ -351,12 +357,21 @@ class _Builder:
             return reduced(bound_map(access.params, elements[id(access)], scope.iterators, name, access.array))
 
         reads: list[Reference] = []
+        tags: dict[str, str] = {}
         for access in draft.reads:
             item = relation(access)
-            if any(item.is_equal(known.relation) for known in reads if known.array == access.array):
+            same = (known for known in reads if known.array == access.array and item.is_equal(known.relation))
+            known = next(same, None)
+            tags[c_text(access.node)] = f"{name}.r{len(reads)}" if known is None else known.tag
+            if known is not None:
                 continue
             place = self.region.place(access.node)
             reads.append(Reference(f"{name}.r{len(reads)}", access.array, item, c_text(access.node), place))
+        left_out = [at for at in range(len(scope.iterators)) if at not in kept]
+        implied = tuple(
+            (written, reduced(bound_map(scope.params, [variable(written)], scope.iterators, name, "")))
+            for written in (scope.iterators[at] for at in left_out)
+        )
         times = [integer(value) if isinstance(value, int) else value for value in scope.time]
         times += [integer(0)] * (length - len(times))
         schedule = bound_map(scope.params, times, scope.iterators, name, "")
@@ -375,6 +390,8 @@ class _Builder:
             reads=tuple(reads),
             write=write,
             operations=draft.operations,
+            code=fragments(draft.write.node, draft.operator, draft.value, self.names(scope), tags, name),
+            implied=implied,
         )
 
     def arrays(self, elements: dict[int, tuple[isl.PwAff, ...]]) -> dict[str, Array]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
-from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, CodeOptions, PlanOptions, SweepOptions
 from shorthaul.core.search import Search
 
 
@@ -50,6 +50,20 @@ class CheckKeywords(TypedDict, total=False):
     memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
+
+
+class CodeKeywords(TypedDict, total=False):
+    """The keywords of ``code``."""
+
+    function: str | None
+    profile: Literal["best", "iolb"]
+    size: str | Mapping[str, int] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    memory_limit: str | None
+    search: Search | None
+    options: CodeOptions | None
 
 
 class PlanKeywords(TypedDict, total=False):

@@ -1,0 +1,109 @@
+/*
+@HEAD@
+ *
+ *   cc -O3 -std=c11 THIS.c -lm -o compare && ./compare      compares both; -fopenmp: loops without dependences in parallel
+ *   cc -O3 -std=c11 -DNO_DRIVER -c THIS.c                    @NAME@_tiled alone, for a program of yours
+ */
+#define _POSIX_C_SOURCE 199309L
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+@SIZES@
+
+#ifdef _OPENMP
+#define PARALLEL _Pragma("omp parallel for")
+#else
+#define PARALLEL
+#endif
+
+#undef min
+#undef max
+#define min(a, b) ((a) < (b) ? (a) : (b))
+#define max(a, b) ((a) > (b) ? (a) : (b))
+#define floord(n, d) (((n) < 0) ? -((-(n) + (d) - 1) / (d)) : (n) / (d))
+
+/* The first multiple of a tile's size from a value on. */
+static inline long first_origin(long least, long tile) { return floord(least + tile - 1, tile) * tile; }
+
+static inline void *sh_room(long count, size_t size) {
+  void *found = calloc(count > 0 ? (size_t)count : 1, size);
+  if (found == NULL) {
+    fprintf(stderr, "there is not enough memory\n");
+    exit(2);
+  }
+  return found;
+}
+
+@GLOBALS@
+
+#ifndef NO_DRIVER
+/* The program as written. */
+static void @NAME@_original(@SIGNATURE@) {
+@UNUSED@
+@LOCALS@
+@BODY@
+}
+#endif
+
+@STATEMENTS@
+
+/* The same instances in the derived order. */
+void @NAME@_tiled(@TILED@);
+void @NAME@_tiled(@TILED@) {
+@UNUSED@
+@PRIVATE@
+@BUFFERS@
+@LOOPS@
+@AFTER@
+}
+@UNDEFINED@
+
+#ifndef NO_DRIVER
+@REACH@
+
+static double sh_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Values from 0.5 to 1.5, with a large diagonal where an array is square; small whole numbers for integers. */
+static inline unsigned long sh_mixed(long at, unsigned long seed) {
+  unsigned long found = (unsigned long)at * 2654435761UL + 40503UL * seed + 12345UL;
+  found = ((found & 0xffffffffUL) ^ (found >> 15 & 0xffff)) * 2246822519UL & 0xffffffffUL;
+  return found >> 8;
+}
+
+static inline double sh_value(long at, long row, unsigned long seed) {
+  return 0.5 + (double)(sh_mixed(at, seed) & 0xffff) / 65536 + (row > 0 && at % (row + 1) == 0 ? (double)row : 0);
+}
+
+static double sh_difference(double a, double b) {
+  if (a == b || (a != a && b != b)) return 0;
+  return fabs(a - b) / fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+#define COMPARE(array, size)                                                               \
+  for (long sh_at = 0; sh_at < (size); sh_at++) COMPARE_ONE((double)(array)[sh_at], (double)first_##array[sh_at], sizeof *(array))
+#define COMPARE_SCALAR(name) COMPARE_ONE((double)(name), (double)first_##name, sizeof(name))
+#define COMPARE_ONE(a, b, bytes)                                                           \
+  do {                                                                                     \
+    const double sh_apart = sh_difference(a, b);                                                 \
+    sh_largest = fmax(sh_largest, sh_apart);                                                        \
+    if (!(sh_apart <= ((bytes) < 8 ? 1e-4 : 1e-9))) sh_wrong++;                                  \
+    if (!isfinite(a)) sh_infinite++;                                                          \
+    sh_compared++;                                                                            \
+  } while (0)
+
+int main(void) {
+  long sh_wrong = 0, sh_infinite = 0, sh_compared = 0;
+  double sh_largest = 0;
+@DRIVER@
+  printf("original %.6f s, tiled %.6f s, quotient %.3f\n", sh_original, sh_tiled, sh_original / sh_tiled);
+  printf("compared %ld values, %ld not finite, %ld wrong, largest difference %g\n", sh_compared, sh_infinite, sh_wrong, sh_largest);
+  return sh_wrong > 0;
+}
+#endif

@@ -1,0 +1,324 @@
+"""A whole C file: the program as written, the derived order beside it, and a driver that compares them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+import islpy as isl
+
+from shorthaul.affine.c_code.legal import LegalOrder
+from shorthaul.affine.c_code.loops import c_expressions, loops_text
+from shorthaul.affine.c_code.parts import Nest, Part, program_nest
+from shorthaul.affine.c_code.storage import Buffer, last_values
+from shorthaul.affine.model import Fragment, Program, Statement
+from shorthaul.affine.sizes import sizes_text
+from shorthaul.core.errors import InputError
+
+_OUT, _SET = isl.dim_type.out, isl.dim_type.set
+
+
+@dataclass(frozen=True)
+class _Data:
+    """One array or scalar: its declaration, the type of one element, and the extents in C ("" where unknown)."""
+
+    name: str
+    declaration: str
+    element: str
+    extents: tuple[str, ...]
+    is_global: bool
+
+    @property
+    def is_array(self) -> bool:
+        """True if it has subscripts."""
+        return bool(self.extents)
+
+
+def c_file(program: Program, order: LegalOrder, sizes: Mapping[str, int], remarks: Sequence[str]) -> str:
+    """Return the C file of ``order`` for ``sizes``, which are its defaults; raises InputError where there is no C."""
+    return _File(program, order, sizes, remarks).text()
+
+
+def remarks_of(order: LegalOrder) -> list[str]:
+    """Return what a reader has to know of the order."""
+    result = [f"{', '.join(nest.names)}: {nest.remark}" for nest in order.nests if nest.remark]
+    result += [
+        f"{name} has room for a value per iteration of {item.depth} loops"
+        for name, item in order.storage.buffers.items()
+    ]
+    return result
+
+
+class _File:
+    def __init__(self, program: Program, order: LegalOrder, sizes: Mapping[str, int], remarks: Sequence[str]) -> None:
+        self.program, self.order, self.sizes, self.remarks = program, order, sizes, remarks
+        self.code = program.code
+        self.name = program.name
+        writes = {item.write.array for item in program.statements}
+        self.data = [
+            _data(name, text, is_global=name in writes)
+            for name, text in self.code.declarations.items()
+            if name not in self.code.private
+        ]
+        passed = {item.name: item for item in self.data if not item.is_global}
+        known = [name for name in self.code.arguments if name in passed or name in self.code.integers]
+        rest = [name for name in (*self.code.integers, *passed) if name not in known]
+        self.arguments = [*known, *rest]
+        for buffer in order.storage.buffers.values():
+            if any(
+                not text for text in _data(buffer.array, self.code.declarations[buffer.array], is_global=False).extents
+            ):
+                raise InputError(
+                    "its extents are not declared, and the order needs room for several of its values",
+                    place="array",
+                    value=buffer.array,
+                    cure="declare it with all its extents, as in double a[n][m]",
+                )
+
+    def text(self) -> str:
+        """Return the whole file."""
+        signature = ", ".join(self._declared(name) for name in self.arguments) or "void"
+        private = [f"  {self.code.declarations[name]};" for name in self.code.private]
+        template = resources.files("shorthaul.affine.c_code").joinpath("data", "driver.c").read_text(encoding="utf-8")
+        parts = {
+            "HEAD": self._head(),
+            "SIZES": self._sizes(),
+            "GLOBALS": "\n".join(
+                f"static {item.declaration};" for item in self.data if item.is_global and not item.is_array
+            ),
+            "NAME": self.name,
+            "SIGNATURE": signature,
+            "TILED": ", ".join(self._signed(name) for name in self.arguments) or "void",
+            "UNUSED": "\n".join(f"  (void){name};" for name in self.arguments),
+            "LOCALS": "\n".join(f"  {item}" for item in self.code.locals),
+            "BODY": self.code.body,
+            "PRIVATE": "\n".join(
+                [
+                    *private,
+                    *(f"  (void){name};" for name in self.code.private if "[" not in self.code.declarations[name]),
+                ]
+            ),
+            "STATEMENTS": self._statements(),
+            "BUFFERS": self._buffers(),
+            "LOOPS": "\n".join(
+                f"  /* {', '.join(nest.names)} */\n{loops_text(nest, self.program, found)}"
+                for nest, found in zip(self.order.nests, self.order.orders, strict=True)
+            ),
+            "AFTER": self._after(),
+            "UNDEFINED": "\n".join(f"#undef {item.name}" for item in self.program.statements),
+            "REACH": self._reaches(),
+            "DRIVER": self._driver(),
+        }
+        return re.sub(r"@(\w+)@", lambda match: parts[match[1]], template)
+
+    # -- the parts
+
+    def _head(self) -> str:
+        lines = [f"The order that shorthaul derived for {self.name}, beside the program as written."]
+        lines.append(f"Tiles are for {sizes_text(self.sizes)}; any other sizes are legal.")
+        lines += list(self.remarks)
+        return "\n".join(f" * {item}".replace("*/", "* /") for item in lines)
+
+    def _sizes(self) -> str:
+        defaults = [(name, self.sizes[name]) for name in self.program.parameters if name not in self.code.integers]
+        defaults += [(_size_of(name), self.sizes.get(name, max(self.sizes.values()))) for name in self.code.integers]
+        known = {name for name, _ in defaults}
+        fixed = [f"#define {name} {value}" for name, value in self.code.macros.items() if name not in known]
+        tiles = [item for nest in self.order.nests for item in nest.tiles.items()]
+        free = [f"#ifndef {name}\n#define {name} {value}\n#endif" for name, value in (*defaults, *tiles)]
+        return "\n".join([*fixed, *free])
+
+    def _declared(self, name: str) -> str:
+        return self.code.integers[name] if name in self.code.integers else self.code.declarations[name]
+
+    def _signed(self, name: str) -> str:
+        """Return the declaration for loops that begin below 0."""
+        text = self._declared(name)
+        return f"long {name}" if name in self.code.integers and re.search(r"unsigned|_t\b|uint", text) else text
+
+    def _statements(self) -> str:
+        return "\n".join(
+            f"#define {item.name}({', '.join(item.iterators)}) {self._assignment(item)}"
+            for item in self.program.statements
+        )
+
+    def _assignment(self, statement: Statement) -> str:
+        if not statement.code:
+            raise InputError("the program has no C text", cure="read it from a C file")
+        target, sign, *value = statement.code
+        tags = {item.tag: item for item in (*statement.reads, statement.write)}
+        buffers = self.order.storage.buffers
+
+        def shown(item: Fragment) -> str:
+            if item.tag is None or tags[item.tag].array not in buffers:
+                return item.text
+            return self._in_buffer(buffers[tags[item.tag].array], item, statement)
+
+        right = "".join(shown(item) for item in value)
+        operator = sign.text.strip()
+        if operator != "=" and statement.write.array in buffers:
+            assert target.read is not None
+            right = f"{shown(Fragment(target.text, target.read))} {operator[:-1]} ({right})"
+            operator = "="
+        text = f"{shown(target)} {operator} {right}"
+        for name, values in statement.implied:
+            found = c_expressions(values, statement.iterators)[0]
+            text = re.sub(rf"\({re.escape(name)}\)", f"({found})", text)
+        return text
+
+    def _in_buffer(self, buffer: Buffer, item: Fragment, statement: Statement) -> str:
+        assert item.tag is not None
+        found = c_expressions(buffer.subscripts[item.tag], statement.iterators)
+        names = "|".join(map(re.escape, statement.iterators))
+        if names:
+            found = [re.sub(rf"\b({names})\b", r"(\1)", text) for text in found]
+        extra = "".join(f"[({text}) - ({least})]" for text, (least, _) in zip(found, buffer.extents(), strict=True))
+        array = buffer.array
+        return f"{array}_values{extra}{item.text[len(array) :]}"
+
+    def _buffers(self) -> str:
+        lines = []
+        for name, buffer in self.order.storage.buffers.items():
+            item = _data(name, self.code.declarations[name], is_global=False)
+            extents = [*(count for _, count in buffer.extents()), *item.extents]
+            inner = "".join(f"[{text}]" for text in extents[1:])
+            pointer = f"(*{name}_values)" if inner else f"*{name}_values"
+            lines.append(f"  {item.element} {pointer}{inner} = sh_room(({extents[0]}), sizeof *{name}_values);")
+        return "\n".join(lines)
+
+    def _after(self) -> str:
+        """Return the copies of last values into arrays that outlive the function, and the end of the buffers."""
+        lines = []
+        for name, buffer in self.order.storage.buffers.items():
+            if name not in self.code.private:
+                lines.append(self._copied(buffer))
+            lines.append(f"  free({name}_values);")
+        return "\n".join(lines)
+
+    def _copied(self, buffer: Buffer) -> str:
+        moved = last_values(self.program, buffer)
+        width = moved.dim(isl.dim_type.in_)
+        elements = moved.reset_tuple_id(isl.dim_type.in_).wrap().flatten().set_tuple_name("COPY")
+        part = Part("COPY", "COPY", elements.identity().reset_tuple_id(_OUT), elements.identity(), {})
+        names = [f"e{at}" for at in range(width)]
+        extra = [f"x{at}" for at in range(buffer.depth)]
+        place = "".join(f"[{name}]" for name in names)
+        where = "".join(f"[({name}) - ({least})]" for name, (least, _) in zip(extra, buffer.extents(), strict=True))
+        text = loops_text(Nest(("COPY",), (part,)), self.program, None)
+        made = f"{buffer.array}{place} = {buffer.array}_values{where}{place}"
+        return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
+
+    def _reaches(self) -> str:
+        """Return functions that tell how many rows are accessed of arrays without a first extent."""
+        return "\n".join(self._reach(item) for item in self.data if item.is_array and not item.extents[0])
+
+    def _reach(self, item: _Data) -> str:
+        given = ", ".join(self._declared(name) for name in self.code.integers) or "void"
+        lines = [f"static long reach_of_{item.name}({given}) {{"]
+        lines += [f"  (void){name};" for name in self.code.integers]
+        lines.append("  long reach = 0;")
+        used = []
+        for statement in self.program.statements:
+            firsts = [_first_subscript(text) for text in _accesses(statement, item.name)]
+            if firsts:
+                used.append(statement.name)
+                calls = " ".join(f"reach = max(reach, (long)({text}) + 1);" for text in firsts)
+                for name, values in statement.implied:
+                    calls = re.sub(
+                        rf"\({re.escape(name)}\)", f"({c_expressions(values, statement.iterators)[0]})", calls
+                    )
+                lines.insert(0, f"#define {statement.name}({', '.join(statement.iterators)}) {calls}")
+        lines.append(loops_text(program_nest(self.program, used), self.program, None))
+        return "\n".join([*lines, "  return reach;", "}", *(f"#undef {name}" for name in used)])
+
+    # -- the driver
+
+    def _driver(self) -> str:
+        lines = [f"  const {self.code.integers[name]} = {_size_of(name)};" for name in self.code.integers]
+        lines += [f"  (void){name};" for name in self.code.integers]
+        arrays = [item for item in self.data if item.is_array]
+        scalars = [item for item in self.data if not item.is_array]
+        for number, item in enumerate(arrays):
+            count = _count(item, [*self.code.integers])
+            lines.append(f"  const long size_{item.name} = {count};")
+            for kind in ("", "first_"):
+                lines.append(
+                    f"  {item.element} *{kind}{item.name} = sh_room(size_{item.name}, sizeof *{kind}{item.name});"
+                )
+            square = item.extents[-1] if len(item.extents) > 1 and item.extents[-1] == item.extents[-2] else "0"
+            drawn = (
+                f"sh_value(sh_at, {square}, {number})" if item.element in _REAL else f"(sh_mixed(sh_at, {number}) & 3)"
+            )
+            each = f"for (long sh_at = 0; sh_at < size_{item.name}; sh_at++)"
+            lines.append(f"  {each} {item.name}[sh_at] = ({item.element}){drawn};")
+            lines.append(f"  memcpy(first_{item.name}, {item.name}, (size_t)size_{item.name} * sizeof *{item.name});")
+        for item in scalars:
+            target = item.name if item.is_global else f"{item.declaration}"
+            lines.append(f"  {target} = ({item.element})0.25;")
+        given = {item.name: item for item in self.data}
+
+        def call(kind: str, prefix: str) -> str:
+            values = [
+                f"(void *){prefix}{name}" if name in given and given[name].is_array else name for name in self.arguments
+            ]
+            return f"{self.name}_{kind}({', '.join(values)})"
+
+        lines += [
+            "  double sh_start = sh_seconds();",
+            f"  {call('original', 'first_')};",
+            "  const double sh_original = sh_seconds() - sh_start;",
+        ]
+        written = [item for item in scalars if item.is_global]
+        for item in written:
+            lines += [
+                f"  const {item.element} first_{item.name} = {item.name};",
+                f"  {item.name} = ({item.element})0.25;",
+            ]
+        lines += [
+            "  sh_start = sh_seconds();",
+            f"  {call('tiled', '')};",
+            "  const double sh_tiled = sh_seconds() - sh_start;",
+        ]
+        lines += [f"  COMPARE({item.name}, size_{item.name});" for item in arrays]
+        lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
+        lines += [f"  free({item.name});\n  free(first_{item.name});" for item in arrays]
+        return "\n".join(lines)
+
+
+_REAL = ("float", "double", "long double")
+
+
+def _size_of(name: str) -> str:
+    return f"SIZE_{name}"
+
+
+def _data(name: str, declaration: str, *, is_global: bool) -> _Data:
+    """Take a declaration apart: "double (*A)[N]" has the extents "", "N"."""
+    before, after = re.split(rf"\b{re.escape(name)}\b", declaration, maxsplit=1)
+    pointers = before.count("*")
+    element = before.replace("*", "").replace("(", "").strip()
+    extents = (*("",) * pointers, *re.findall(r"\[([^\]]*)\]", after))
+    return _Data(name, declaration, element, extents, is_global and not extents)
+
+
+def _count(item: _Data, integers: Sequence[str]) -> str:
+    first = item.extents[0] or f"reach_of_{item.name}({', '.join(integers)})"
+    return " * ".join([f"(long)({first})", *(f"({text})" for text in item.extents[1:])])
+
+
+def _accesses(statement: Statement, array: str) -> list[str]:
+    tags = {item.tag for item in (*statement.reads, statement.write) if item.array == array}
+    return list(dict.fromkeys(item.text for item in statement.code if item.tag in tags))
+
+
+def _first_subscript(text: str) -> str:
+    """Return what stands between the first bracket and the one that closes it."""
+    start = text.index("[")
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"[": 1, "]": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[start + 1 : at]
+    return text[start + 1 :]

@@ -1,0 +1,143 @@
+"""Whether an order keeps every dependence through memory, for all sizes of tiles, and which loops are parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import islpy as isl
+
+from shorthaul.affine import effort
+from shorthaul.affine.c_code.parts import Nest, Part
+from shorthaul.affine.model import Program
+
+_IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of a statement: ``relation`` maps instances to the element; ``key`` tells it from all others."""
+
+    statement: str
+    array: str
+    relation: isl.Map
+    writes: bool
+    key: Hashable = None
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """Pairs of instances that access one element, one of them writing, in program order.
+
+    ``known`` is what was found before, also with other accesses.
+    """
+
+    program: Program
+    accesses: tuple[Access, ...]
+    known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def before(self, first: str, second: str) -> isl.Map:
+        """Return the pairs of instances of which the first comes earlier in the program."""
+        key = first, second
+        if key not in self.known:
+            a, b = self.program.by_name[first].schedule, self.program.by_name[second].schedule
+            earlier = isl.Map.lex_lt(a.get_space().range())
+            self.known[key] = a.apply_range(earlier).apply_range(b.reverse())
+        found: isl.Map = self.known[key]
+        return found
+
+    def between(self, first: str, second: str) -> Iterator[tuple[str, Hashable, isl.Map]]:
+        """Yield (array, key, pairs) where an instance of ``first`` and a later one of ``second`` conflict."""
+        for a in self._of[first]:
+            for b in self._of[second]:
+                if a.array == b.array and (a.writes or b.writes):
+                    key = a.key, b.key
+                    if key not in self.known:
+                        effort.step()
+                        both = a.relation.apply_range(b.relation.reverse())
+                        self.known[key] = both.intersect(self.before(first, second)).coalesce()
+                    if not self.known[key].is_empty():
+                        yield a.array, key, self.known[key]
+
+    @cached_property
+    def _of(self) -> dict[str, list[Access]]:
+        result: dict[str, list[Access]] = {item.name: [] for item in self.program.statements}
+        for item in self.accesses:
+            result[item.statement].append(item)
+        return result
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is known of a nest: arrays whose conflicts it breaks, and (entry, part, part) where one is carried."""
+
+    broken: frozenset[str]
+    carried: frozenset[tuple[int, str, str]]
+
+
+def examined(nest: Nest, conflicts: Conflicts) -> Order:
+    """Return which conflicts among the statements of ``nest`` its order breaks, and which entries carry the others."""
+    broken: set[str] = set()
+    carried: set[tuple[int, str, str]] = set()
+    members = {name: [item for item in nest.parts if item.statement == name] for name in nest.names}
+    for first, second in product(nest.names, repeat=2):
+        for array, key, pairs in conflicts.between(first, second):
+            for a, b in product(members[first], members[second]):
+                found = key, id(a), id(b)
+                if found not in conflicts.known:
+                    conflicts.known[found] = a, b, _carried(a, b, pairs, nest.tiles)
+                entries = conflicts.known[found][2]
+                if entries is None:
+                    broken.add(array)
+                else:
+                    carried |= {(at, a.name, b.name) for at in entries}
+    return Order(frozenset(broken), frozenset(carried))
+
+
+def broken_between(nests: Sequence[Nest], conflicts: Conflicts) -> frozenset[str]:
+    """Return the arrays with conflicts that lead from a nest to one before it."""
+    broken: set[str] = set()
+    for at, nest in enumerate(nests):
+        for later in nests[at + 1 :]:
+            for first in later.names:
+                for second in nest.names:
+                    broken |= {array for array, _, _ in conflicts.between(first, second)}
+    return frozenset(broken)
+
+
+def _carried(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> set[int] | None:
+    """Return the entries of the time vector that order ``pairs``; None if they turn some round."""
+    effort.step()
+    lifted = a.instance.apply_range(pairs).apply_range(b.instance.reverse())
+    rest = lifted.apply_domain(a.time).apply_range(b.time)
+    for name in (*tiles, *(rest.get_dim_name(_PARAM, at) for at in range(rest.dim(_PARAM)))):
+        place = rest.find_dim_by_name(_PARAM, name)
+        if place >= 0:
+            rest = rest.lower_bound_val(_PARAM, place, isl.Val(1))
+    found: set[int] = set()
+    for at in range(a.time.dim(_OUT)):
+        if rest.is_empty():
+            return found
+        tile = a.tiles.get(at) if a.tiles.get(at) == b.tiles.get(at) else None
+        if not rest.intersect(_apart(rest, at, tile, back=True)).is_empty():
+            return None
+        if not rest.intersect(_apart(rest, at, tile, back=False)).is_empty():
+            found.add(at)
+        rest = rest.equate(_IN, at, _OUT, at)
+    return found if rest.is_empty() else None
+
+
+def _apart(pairs: isl.Map, at: int, tile: str | None, *, back: bool) -> isl.Map:
+    """Return the pairs of time vectors whose entry ``at`` falls (``back``) or grows, by a tile or more if it is one."""
+    space = pairs.get_space()
+    constraint = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(space))
+    sign = 1 if back else -1
+    constraint = constraint.set_coefficient_val(_IN, at, isl.Val(sign)).set_coefficient_val(_OUT, at, isl.Val(-sign))
+    if tile is None:
+        constraint = constraint.set_constant_val(isl.Val(-1))
+    else:
+        constraint = constraint.set_coefficient_val(_PARAM, pairs.find_dim_by_name(_PARAM, tile), isl.Val(-1))
+    return isl.Map.universe(space).add_constraint(constraint)

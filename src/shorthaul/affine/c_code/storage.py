@@ -1,0 +1,158 @@
+"""Room for several values of one array element at a time, where an order needs it.
+
+The values that a program computes in one place of memory, one after the other, may be alive together in another order.
+An expanded array has further subscripts in front: the first p loops around the write. A read takes those of the write
+that its value comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from shorthaul.affine.c_code.legality import Access
+from shorthaul.affine.c_code.loops import c_value
+from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.model import Program, Reference, Statement
+
+_OUT, _SET = isl.dim_type.out, isl.dim_type.set
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array with the first ``depth`` loops as further subscripts: those of every reference, by its tag.
+
+    ``elements`` are the further subscripts with the element, over all writes.
+    """
+
+    array: str
+    depth: int
+    subscripts: Mapping[str, isl.Map]
+    elements: isl.Set
+
+    def extents(self) -> list[tuple[str, str]]:
+        """Return (least value, number of values) of the further subscripts, as C."""
+        result = []
+        for at in range(self.depth):
+            ends = (self.elements.dim_min(at), self.elements.dim_max(at))
+            least, most = (c_value(end) for end in ends)
+            result.append((least, f"({most}) - ({least}) + 1"))
+        return result
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Which arrays are expanded, by name."""
+
+    flow: DataFlow
+    buffers: Mapping[str, Buffer] = field(default_factory=dict)
+
+    def accesses(self) -> tuple[Access, ...]:
+        """Return all accesses of the program, to elements of buffers where there are any."""
+        result = []
+        for statement in self.flow.program.statements:
+            for item in (*statement.reads, statement.write):
+                relation, buffer = item.relation, self.buffers.get(item.array)
+                if buffer is not None:
+                    relation = buffer.subscripts[item.tag].flat_range_product(relation.reset_tuple_id(_OUT))
+                key = item.tag, 0 if buffer is None else buffer.depth
+                result.append(Access(statement.name, item.array, relation, item is statement.write, key))
+        return tuple(result)
+
+    def deeper(self, array: str) -> Storage | None:
+        """Return the storage with one more subscript in front of ``array``; None if that is not possible."""
+        known = self.buffers.get(array)
+        made = _buffer(self.flow, array, 1 if known is None else known.depth + 1)
+        return None if made is None else Storage(self.flow, {**self.buffers, array: made})
+
+    def fits(self, array: str, sizes: Mapping[str, int]) -> bool:
+        """True if the buffer of ``array`` is no larger than all arrays together at ``sizes``."""
+        program = self.flow.program
+        return _box(self.buffers[array].elements, sizes) <= sum(
+            _box(elements, sizes) for elements in _touched(program).values()
+        )
+
+
+def _buffer(flow: DataFlow, array: str, depth: int) -> Buffer | None:
+    program = flow.program
+    writers = [item for item in program.statements if item.write.array == array]
+    for statement in program.statements:
+        texts = [item.text for item in statement.reads if item.array == array]
+        if len(set(texts)) < len(texts):  # one text for two references: each holds for some instances only
+            return None
+    if depth > max((len(item.iterators) for item in writers), default=0):
+        return None
+    subscripts = {item.write.tag: _first_loops(item, depth) for item in writers}
+    for statement in program.statements:
+        for read in (item for item in statement.reads if item.array == array):
+            found = _of_sources(flow, read, subscripts)
+            if found is None:
+                return None
+            subscripts[read.tag] = found
+    parts = [
+        subscripts[item.write.tag].flat_range_product(item.write.relation.reset_tuple_id(_OUT)).range()
+        for item in writers
+    ]
+    elements = parts[0]
+    for part in parts[1:]:
+        elements = elements.union(part)
+    return Buffer(array, depth, subscripts, elements.coalesce())
+
+
+def _of_sources(flow: DataFlow, read: Reference, subscripts: Mapping[str, isl.Map]) -> isl.Map | None:
+    """Return the further subscripts of what is read; None if it may be an input, or nothing is read."""
+    result: isl.Map | None = None
+    for item in flow.flows:
+        if item.reference is not read:
+            continue
+        if item.source is None:
+            return None
+        found = item.relation.reverse().apply_range(subscripts[flow.program.by_name[item.source].write.tag])
+        result = found if result is None else result.union(found)
+    return None if result is None or not result.is_single_valued() else result.coalesce()
+
+
+def _first_loops(statement: Statement, depth: int) -> isl.Map:
+    names = [f"v{at}" for at in range(len(statement.iterators))]
+    values = [*names[:depth], *("0",) * (depth - len(names))]
+    text = f"{{ {statement.name}[{', '.join(names)}] -> [{', '.join(values)}] }}"
+    return isl.Map.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(statement.domain)
+
+
+def _touched(program: Program) -> dict[str, isl.Set]:
+    result: dict[str, isl.Set] = {}
+    for statement in program.statements:
+        for item in (*statement.reads, statement.write):
+            elements = item.relation.range()
+            result[item.array] = elements if item.array not in result else result[item.array].union(elements)
+    return result
+
+
+def _box(elements: isl.Set, sizes: Mapping[str, int]) -> int:
+    """Return the elements of the smallest box around a set at ``sizes``."""
+    fixed = elements
+    for name, value in sizes.items():
+        place = fixed.find_dim_by_name(isl.dim_type.param, name)
+        if place >= 0:
+            fixed = fixed.fix_val(isl.dim_type.param, place, isl.Val(value))
+    total = 1
+    if fixed.is_empty():
+        return 0
+    for at in range(fixed.dim(_SET)):
+        total *= fixed.dim_max_val(at).to_python() - fixed.dim_min_val(at).to_python() + 1
+    return total
+
+
+def last_values(program: Program, buffer: Buffer) -> isl.Map:
+    """Return for every element of the array the further subscripts of the value it has at the end."""
+    writers = [item for item in program.statements if item.write.array == buffer.array]
+    writes = isl.UnionMap.from_map(writers[0].write.relation.reverse())
+    where = isl.UnionMap.from_map(buffer.subscripts[writers[0].write.tag])
+    for item in writers[1:]:
+        writes = writes.union(isl.UnionMap.from_map(item.write.relation.reverse()))
+        where = where.union(isl.UnionMap.from_map(buffer.subscripts[item.write.tag]))
+    schedule = program.schedule()
+    last = writes.apply_range(schedule).lexmax().apply_range(schedule.reverse())
+    return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()

@@ -1,0 +1,120 @@
+"""The region as C that can be compiled again: statements in their iterators, declarations, and the body as written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import islpy as isl
+from pycparser import c_ast, c_generator
+
+from shorthaul.affine.frontend.expressions import Names, c_text
+from shorthaul.affine.frontend.parser import Region
+from shorthaul.affine.frontend.symbols import Symbols
+from shorthaul.affine.model import CodeText, Fragment
+
+_GENERATOR = c_generator.CGenerator()
+
+
+def fragments(
+    target: Any, operator: str, value: Any, names: Names, tags: Mapping[str, str], statement: str
+) -> tuple[Fragment, ...]:
+    """Return an assignment as fragments: the element written, the operator, and the value.
+
+    ``tags`` gives the reference of every read by its text. Iterators bear the names of the statement's sets.
+    """
+    writer = _Writer(names, tags)
+    writer.inside = 1
+    pieces = [Fragment(writer.visit(target), f"{statement}.w", tags.get(c_text(target))), Fragment(f" {operator} ")]
+    writer.inside = 0
+    for piece in writer.visit(value).split(_MARK):
+        tag, found, text = piece.partition(_END)
+        if piece:
+            pieces.append(Fragment(" ".join((text if found else piece).split("\n")), tag if found else None))
+    return tuple(pieces)
+
+
+#: What encloses an access, and what ends its tag, in text that is being written.
+_MARK, _END = "\0", "\1"
+
+
+class _Writer(c_generator.CGenerator):  # type: ignore[misc]
+    """Writes an expression with marked accesses; names of iterators stand in parentheses."""
+
+    def __init__(self, names: Names, tags: Mapping[str, str]) -> None:
+        super().__init__()
+        self.names, self.tags = names, tags
+        self.inside = 0
+
+    def visit_ID(self, node: Any) -> str:  # noqa: N802
+        if node.name in self.names.iterators:
+            iterator = self.names.iterators[node.name]
+            return f"({iterator.get_dim_name(isl.dim_type.param, 0)})"
+        if node.name in self.names.locals:
+            return f"({self.visit(self.names.locals[node.name])})"
+        return self._marked(node, str(node.name))
+
+    def visit_ArrayRef(self, node: Any) -> str:  # noqa: N802
+        self.inside += 1
+        text = self._array(node)
+        self.inside -= 1
+        return self._marked(node, text)
+
+    def _array(self, node: Any) -> str:
+        if isinstance(node, c_ast.ArrayRef):
+            return f"{self._array(node.name)}[{self.visit(node.subscript)}]"
+        return str(node.name)
+
+    def _marked(self, node: Any, text: str) -> str:
+        tag = None if self.inside else self.tags.get(c_text(node))
+        return text if tag is None else f"{_MARK}{tag}{_END}{text}{_MARK}"
+
+
+def code_text(region: Region, symbols: Symbols, parameters: Sequence[str], arrays: Sequence[str]) -> CodeText:
+    """Return the body of ``region`` and the declarations that it needs."""
+    declared = symbols.declared
+    body = "\n".join(_statement(item) for item in region.body if not isinstance(item, c_ast.Pragma))
+    inside = {node.name for node in _nodes(region.body) if isinstance(node, c_ast.Decl)}
+    mentioned = {node.name for node in _nodes([*region.body, *declared.values()]) if isinstance(node, c_ast.ID)}
+    needed = _needed(mentioned, symbols.constants)
+    # an iterator that the body does not declare itself is one of the function
+    loops = [f"{_declared(name, declared, 'int')};" for name in sorted(symbols.loops - inside)]
+    data = {name: _declared(name, declared, "double") for name in arrays}
+    integers = {name: _declared(name, declared, "int") for name in parameters if name in declared}
+    known = {**data, **integers}
+    return CodeText(
+        body=body,
+        declarations=data,
+        private=tuple(name for name in arrays if name in inside),
+        arguments=tuple(name for name in region.declarations if name in known and name not in inside),
+        integers=integers,
+        macros={name: value for name, value in region.text.integers.items() if name in mentioned},
+        locals=(*loops, *(f"int {name} = {c_text(symbols.constants[name])};" for name in needed)),
+    )
+
+
+def _needed(mentioned: set[str], constants: Mapping[str, Any]) -> list[str]:
+    """Return the constants that the body uses, directly or by others, in the order of their declarations."""
+    wanted = set(mentioned)
+    for name in reversed(list(constants)):
+        if name in wanted:
+            wanted |= {node.name for node in _nodes([constants[name]]) if isinstance(node, c_ast.ID)}
+    return [name for name in constants if name in wanted]
+
+
+def _declared(name: str, declared: Mapping[str, Any], unknown: str) -> str:
+    """Return the declaration of ``name`` in C; of the type ``unknown`` where the file has none."""
+    if name not in declared:
+        return f"{unknown} {name}"
+    made = c_ast.Decl(name, [], [], [], [], declared[name], None, None)
+    return " ".join(_GENERATOR.visit(made).split())
+
+
+def _statement(node: Any) -> str:
+    return str(_GENERATOR._generate_stmt(node, add_indent=True)).rstrip("\n")
+
+
+def _nodes(items: Any) -> Iterator[Any]:
+    for item in items:
+        yield item
+        yield from _nodes(child for _, child in item.children())

@@ -1,0 +1,83 @@
+"""The verb ``code``: the derived order as C."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Unpack
+
+from shorthaul.affine import tuning
+from shorthaul.affine.bounds.best import lower_bound
+from shorthaul.affine.c_code.files import c_file, remarks_of
+from shorthaul.affine.c_code.legal import legal_order
+from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.options import BoundOptions, CodeOptions
+from shorthaul.affine.orders.upper_bound import upper_bound
+from shorthaul.affine.plan import CodeExtra, Plan
+from shorthaul.affine.sizes import require_sizes
+from shorthaul.affine.verbs.bound import KIND, bound_of
+from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
+from shorthaul.core.errors import NoPlanError
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result
+from shorthaul.core.verbs import asked, verb
+
+if TYPE_CHECKING:
+    from shorthaul.affine.verbs.keywords import CodeKeywords
+
+
+@verb(CodeOptions, PROGRAMS)
+def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, CodeExtra]:
+    """Return the derived order as a C file, with the program as written and a driver that compares them.
+
+    ``size`` gives every parameter and S: what tiles are chosen for. Sizes and tiles are macros of the file, and every
+    value of them is legal. Nothing is listed or executed, so sizes may be as large as C allows.
+
+    Returns
+    -------
+    Result[Plan, CodeExtra]
+        In ``extra["code"]`` the file, in ``tiles`` the sizes of its tiles; ``loads_words`` is what the order loads at
+        most, None where ``remarks`` tell that the file leaves it.
+
+    Raises
+    ------
+    InputError
+        If the C source is wrong, or a size is missing.
+    NoPlanError
+        If the search ends before there is an order.
+
+    Examples
+    --------
+    >>> from shorthaul.affine.workloads.cases import case
+    >>> result = code(case("gemm").workload, size="NI=1000,NJ=1000,NK=1000,S=4096")
+    >>> result.extra["tiles"]
+    {'T1_0': 63, 'T1_1': 63}
+    """
+    program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
+    sizes = require_sizes(options.size, program, fast_memory=True)
+    with search, charged_to(search):
+        try:
+            flow = flow_dependences(program)
+            upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
+            order = legal_order(upper, flow, sizes)
+            remarks = remarks_of(order)
+            text = c_file(program, order, sizes, remarks)
+        except OutOfEffortError:
+            raise NoPlanError("no order found before the search ended: give it more time") from None
+        found = lower_bound(
+            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
+        )
+        least = bound_of(program, found, sizes, flow)
+    derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
+    return Result(
+        kind=KIND,
+        status=None,
+        bound=least,
+        provenance=provenance("affine code", options=options, source=source, search=search),
+        extra={
+            "code": text,
+            "sizes": sizes,
+            "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
+            "loads_words": upper.value(sizes) if derived else None,
+            "remarks": remarks,
+        },
+    )

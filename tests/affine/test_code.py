@@ -1,0 +1,192 @@
+"""The derived order as C: it compiles without a warning, computes what the program computes, in an order that is one."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.affine.derived import flow_of, kernel, quick, upper_of
+from tests.commands import shorthaul as command
+
+import shorthaul
+from shorthaul.affine.c_code.legal import legal_order
+from shorthaul.affine.c_code.legality import Conflicts, broken_between, examined
+from shorthaul.affine.c_code.parts import nest_of
+from shorthaul.affine.c_code.storage import Storage
+from shorthaul.affine.check.plan_check import check_plan
+from shorthaul.affine.model import Program
+from shorthaul.affine.plan import CodeExtra, Plan
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
+from shorthaul.core.errors import InputError
+
+COMPILER = shutil.which("gcc") or shutil.which("cc")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror")
+SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+
+
+def made(program: Program | str, size: str) -> CodeExtra:
+    return shorthaul.affine.code(program, size=size, effort=2).extra
+
+
+def sizes_of(name: str, least: int, fast_memory: int) -> str:
+    few = {"R": 3, "Q": 2, "B": 2}
+    found = {
+        item: few.get(item, least + 3 * at) if name == "convolution" else least + 3 * at
+        for at, item in enumerate(kernel(name).parameters)
+    }
+    return ",".join(f"{item}={value}" for item, value in [*found.items(), ("S", fast_memory)])
+
+
+def run(text: str, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    assert COMPILER is not None
+    source, program = folder / "tiled.c", folder / "compare"
+    source.write_text(text)
+    done = subprocess.run(
+        [COMPILER, *WARNINGS, *flags, str(source), "-lm", "-o", str(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return subprocess.run([str(program)], capture_output=True, text=True, check=False)
+
+
+def assert_agrees(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 not finite, 0 wrong" in done.stdout
+
+
+QUICK = ("gemm", "jacobi-1d", "gramschmidt")
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), QUICK))
+def test_both_programs_agree(name: str, tmp_path: Path) -> None:
+    text = made(name, sizes_of(name, 11, 60))["code"]
+    assert_agrees(run(text, tmp_path, *SANITIZED))
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", POLYBENCH)
+def test_all_tiles_and_sizes_are_legal(name: str, tmp_path: Path) -> None:
+    found = made(name, sizes_of(name, 11, 60))
+    draw = random.Random(name)
+    for _ in range(3):
+        tiles = [f"-D{tile}={draw.randint(1, 9)}" for tile in found["tiles"]]
+        sizes = [f"-DSIZE_{item}={draw.randint(1, 14)}" for item in kernel(name).parameters]
+        done = run(found["code"], tmp_path, "-O1", *tiles, *sizes)
+        assert done.returncode == 0, (tiles, sizes, done.stdout)
+
+
+@needs_compiler
+def test_loops_in_parallel(tmp_path: Path) -> None:
+    found = made("2mm", sizes_of("2mm", 11, 60))["code"]
+    assert "PARALLEL\n" in found
+    assert_agrees(run(found, tmp_path, "-O1", "-fopenmp"))
+
+
+@needs_compiler
+def test_the_driver_sees_a_wrong_order(tmp_path: Path) -> None:
+    text = made("seidel-1d", "T=6,N=20,S=16")["code"]
+    name, body = re.search(r"void (\w+)_tiled\(.*?\) \{(.*?)\n\}", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert name
+    assert run(text.replace(body, re.sub(r"c(\d) = max\(", r"c\1 = 1 + max(", body)), tmp_path).returncode == 1
+
+
+def executed(name: str, size: str, folder: Path, *flags: str) -> Plan:
+    """Return the order in which the C file executes the instances."""
+    program, text = kernel(name), made(name, size)["code"]
+    for number, item in enumerate(program.statements):
+        form = " ".join(["%d", *("%ld" for _ in item.iterators)])
+        values = ", ".join([f'"@{form}\\n"', str(number), *(f"(long)({at})" for at in item.iterators)])
+        text = re.sub(
+            rf"#define {item.name}\((.*?)\).*",
+            rf"#define {item.name}(\1) printf({values})".replace("\\n", "\\\\n"),
+            text,
+        )
+    lines = [line[1:].split() for line in run(text, folder, *flags).stdout.splitlines() if line.startswith("@")]
+    deepest = max(len(item.iterators) for item in program.statements)
+    rows = np.array([[*map(int, line[1:]), *(0,) * (deepest + 1 - len(line))] for line in lines], np.int64)
+    sizes = {key: int(value) for key, value in (item.split("=") for item in size.split(","))}
+    names = tuple(item.name for item in program.statements)
+    capacity = sizes.pop("S")
+    return Plan(sizes, capacity, names, np.array([int(line[0]) for line in lines], np.int64), rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", quick(("gemm", "lu", "jacobi-2d", "syrk", "cholesky", "heat-1d", "mvt"), ("lu",)))
+def test_the_order_executed_needs_the_loads_said(name: str, tmp_path: Path) -> None:
+    size = sizes_of(name, 14, 48)
+    plan = executed(name, size, tmp_path, "-O1")
+    report = check_plan(kernel(name), plan)
+    assert report.ok, report.violations
+    assert report.cost is not None
+    said = made(name, size)["loads_words"]
+    # the formula is the average over the origins of the grid, the file has one of them
+    assert said is not None
+    assert report.cost["loads_words"] <= 1.1 * said
+
+
+def test_values_that_share_memory_are_found() -> None:
+    program, flow = kernel("symm"), flow_of("symm")
+    sizes = {**dict.fromkeys(program.parameters, 50), "S": 100}
+    nests = [nest_of(program, step, at, sizes) for at, step in enumerate(upper_of("symm").steps)]
+    conflicts = Conflicts(program, Storage(flow).accesses())
+    assert broken_between(nests, conflicts) | {name for nest in nests for name in examined(nest, conflicts).broken} == {
+        "temp2"
+    }
+    assert set(legal_order(upper_of("symm"), flow, sizes).storage.buffers) == {"temp2"}
+
+
+FLAT = """#define ROWS 9
+void scan(size_t n, double *a, double x[ROWS][n], int first) {
+  int i, j;
+  int last = n - 1;
+#pragma scop
+  for (i = first; i <= last; i++)
+    for (j = 0; j < n; j++)
+      a[i * n + j] += x[j < 4 ? j : 4][j] * i;
+#pragma endscop
+}
+"""
+
+
+@needs_compiler
+def test_pointers_macros_and_unsigned_sizes(tmp_path: Path) -> None:
+    text = made(FLAT, "n=12,first=1,S=20")["code"]
+    assert_agrees(run(text, tmp_path, *SANITIZED, "-Wno-sign-compare"))
+
+
+def test_large_sizes_need_no_list() -> None:
+    found = made("gemm", "NI=100000,NJ=100000,NK=100000,S=32768")
+    assert found["loads_words"] is not None
+    assert len(found["code"]) < 10_000
+
+
+def test_the_command(tmp_path: Path) -> None:
+    target = tmp_path / "tiled.c"
+    size = ("--size", "NI=9,NJ=9,NK=9,S=40")
+    done = command("affine", "code", "gemm", *size, "-o", str(target))
+    assert done.returncode == 0, done.stderr
+    assert target.read_text() == command("affine", "code", "gemm", *size).stdout
+
+
+def test_extents_that_are_needed() -> None:
+    source = """void f(int n, int m, double s[], double a[n][m]) {
+#pragma scop
+      for (int i = 0; i < n; i++) {
+        s[0] = 0;
+        for (int j = 0; j < m; j++) s[0] += a[i][j] * a[i][j];
+        for (int j = 0; j < m; j++) a[i][j] = a[i][j] / s[0];
+      }
+#pragma endscop
+    }"""
+    with pytest.raises(InputError, match="extents are not declared"):
+        made(source, "n=20,m=20,S=10")
