@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import (
+    Answer,
+    Listing,
+    Output,
+    SearchFlags,
+    SweepSearchFlags,
+    TaskPlanSearchFlags,
+    TaskSearchFlags,
+)
 from shorthaul.cli.verbs import group, verb
 from shorthaul.dataflow.options import (
     BoundOptions,
@@ -79,7 +87,7 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: TaskSearchFlags, output: Output) -> None:
+def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Output) -> None:
     """Compare the strategies: never, always or selectively replacing multicasts, over one or more seeds."""
     from shorthaul.dataflow.verbs.planning import sweep as find
 

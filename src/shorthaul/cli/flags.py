@@ -18,6 +18,7 @@ from shorthaul.core.search import (
     Progress,
     Search,
     SearchOptions,
+    SweepSearchOptions,
     TaskPlanSearchOptions,
     TaskSearchOptions,
     process_start,
@@ -90,6 +91,15 @@ class PlanSearchFlags(PlanSearchOptions):
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaskPlanSearchFlags(TaskPlanSearchOptions):
     """A search in tasks for a plan, which a journal keeps."""
+
+    def search(self) -> Search:
+        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
+        return with_its_cluster(self.make(Progress(), process_start()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SweepSearchFlags(SweepSearchOptions):
+    """A sweep in tasks, whose points a journal keeps."""
 
     def search(self) -> Search:
         """Return the search; raises :class:`InputError` if its cluster cannot be used."""

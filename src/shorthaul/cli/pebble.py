@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shorthaul.bridges.loop_nest import LoopNestOptions
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import (
+    Answer,
+    Listing,
+    Output,
+    SearchFlags,
+    SweepSearchFlags,
+    TaskPlanSearchFlags,
+    TaskSearchFlags,
+)
 from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
     BoundOptions,
@@ -90,7 +98,7 @@ def memory(
 
 @verb(app, "sweep")
 def sweep(
-    workload: Input, read: LoopNestOptions, options: SweepOptions, search: TaskSearchFlags, output: Answer
+    workload: Input, read: LoopNestOptions, options: SweepOptions, search: SweepSearchFlags, output: Answer
 ) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish

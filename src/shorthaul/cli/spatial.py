@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shorthaul.cli.endings import answering_by
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import (
+    Answer,
+    Listing,
+    Output,
+    SearchFlags,
+    SweepSearchFlags,
+    TaskPlanSearchFlags,
+    TaskSearchFlags,
+)
 from shorthaul.cli.output import finish, from_result
 from shorthaul.cli.verbs import group, verb
 from shorthaul.spatial.options import (
@@ -182,7 +190,9 @@ def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: s
 
 
 @verb(app, "sweep")
-def sweep(tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: TaskSearchFlags, output: Answer) -> None:
+def sweep(
+    tree: TreeArgument, read: TreeOptions, options: SweepOptions, flags: SweepSearchFlags, output: Answer
+) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     search = flags.search()
     from shorthaul.spatial.verbs.sweep import sweep as compare

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, TaskPlanSearchFlags, TaskSearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, SweepSearchFlags, TaskPlanSearchFlags
 from shorthaul.cli.verbs import group, verb
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 
@@ -90,7 +90,7 @@ def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: Sear
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: TaskSearchFlags, output: Answer) -> None:
+def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table

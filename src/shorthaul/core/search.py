@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from shorthaul.core.searching.journal import Journal
+    from shorthaul.core.searching.points import Points
 
 #: The least effort (or seconds) of a part, so that each does something.
 LEAST_PART = 0.02
@@ -141,6 +142,8 @@ class Search:
         self.journal_file, self.resumed_file = journal, resume
         self.memory_limit = memory_limit
         self.journal: Journal | None = None
+        #: The points of a sweep that a journal keeps.
+        self.points: Points | None = None
         self.resumed: Any = None
         #: The best plan so far: its cost, and itself or a function that makes it.
         self.kept: tuple[float, Any] | None = None
@@ -415,6 +418,16 @@ class TaskPlanSearchOptions(TaskSearchOptions):
 
     journal: Path | None = option(None, _JOURNAL)
     resume: Path | None = option(None, _RESUME)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSearchOptions(TaskSearchOptions):
+    """A sweep in tasks, whose points a journal keeps."""
+
+    journal: Path | None = option(None, "Keep every point in this file, as it is done.")
+    resume: Path | None = option(
+        None, "Take over the points in this journal, and keep the others there too unless --journal is given."
+    )
 
 
 def process_start() -> float:

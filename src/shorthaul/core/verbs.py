@@ -184,14 +184,15 @@ def verb(
     reading: type[Any] | None = None,
     searching: type[SearchOptions] | None = SearchOptions,
     replay: Callable[[T, Any, Any], CheckReport] | None = None,
+    points: Any = None,
     **described: str,
 ) -> Callable[[FunctionT], FunctionT]:
     """Make a function a public verb: keywords with types, checked, and listed in its docstring.
 
     The function's own parameters are its workload, what else the verb works on, and ``**keywords``. It is called with
     the workload as a :class:`Source`, the plan read, and ``options`` and ``search`` as keywords: see :func:`asked`.
-    ``replay``, called with workload, plan and options, checks the plan of a journal; ``described`` says what the
-    function's own parameters are.
+    ``replay``, called with workload, plan and options, checks the plan of a journal; ``points`` is the type of a task's
+    answer in the journal of a sweep; ``described`` says what the function's own parameters are.
     """
 
     def decorate(function: FunctionT) -> FunctionT:
@@ -219,7 +220,10 @@ def verb(
                 given["plan"] = plans.read(named, workload)
             run = functools.partial(function, source, options=picked, search=search, **given)
             with within_memory(search):
-                if replay is None or plans is None or source is None:
+                if points is not None:
+                    asked = _asked(function, source, [picked, reading_options], given)
+                    result = _swept(run, search, asked, points)
+                elif replay is None or plans is None or source is None:
                     result = run()
                 else:
                     asked = _asked(function, source, [picked, reading_options], given)
@@ -248,6 +252,16 @@ def within_memory(search: Search) -> contextlib.AbstractContextManager[None]:
 
 def _replayed(replay: Callable[[T, Any, Any], CheckReport], workload: T, options: Any, plan: Any) -> CheckReport:
     return replay(workload, plan, options)
+
+
+def _swept(run: Callable[[], Any], search: Search, asked: Mapping[str, Any], form: Any) -> Any:
+    """Run a verb that sweeps, with the journal of its points."""
+    if search.journal_file is None and search.resumed_file is None:
+        return run()
+    from shorthaul.core.searching.points import journaled_points
+
+    with journaled_points(search, asked, form):
+        return run()
 
 
 def _kept(
@@ -301,9 +315,16 @@ def _asked(
     chosen_ = {name: value for group in options for name, value in fixed(group).items()}
     return {
         "command": f"{engine} {function.__name__}",
-        "input": "" if source is None else source.digest or digest(repr(source.workload)),
+        "input": "" if source is None else _identity(source),
         "options": {**chosen_, **others},
     }
+
+
+def _identity(source: Source[Any]) -> str:
+    """Return what tells the input of a verb from others."""
+    if isinstance(source.workload, list):  # several, as a sweep has them
+        return digest(" ".join(_identity(item) for item in source.workload))
+    return source.digest or digest(repr(source.workload))
 
 
 def asked(

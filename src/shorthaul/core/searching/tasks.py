@@ -98,6 +98,7 @@ def run_tasks(
     shares_time: bool = True,
     enough: Callable[[AnswerT], bool] = lambda _: False,
     watch: Callable[[float], None] | None = None,
+    turns: Sequence[int] | None = None,
 ) -> Iterator[tuple[int, AnswerT]]:
     """Yield ``(index, function(task, its search))`` as tasks finish, on ``search.workers`` processes or its cluster.
 
@@ -107,6 +108,8 @@ def run_tasks(
     one task or little work everything runs here. When the time is up, tasks not yet started are dropped, all but the
     first; running ones return what they have. After an answer that is ``enough`` (optimal, say) the tasks behind it in
     ``tasks`` are dropped. ``watch`` is called with the best cost that a task reported (infinite before the first).
+    ``turns`` are the numbers of all tasks in the order in which they are handed out. The points of ``search`` are
+    answers that are there already.
 
     >>> def double(number: int, search: Search) -> int:
     ...     return 2 * number
@@ -124,8 +127,24 @@ def run_tasks(
             watch(seen[0])
 
     work = Work(function, tasks, search, effort, enough, tell, unlimited is not None, shares_time)
+    if turns is not None:
+        work.waiting = list(turns)
+    held = {} if search.points is None else dict(search.points.held)
+    for index in [at for at in work.waiting if at in held]:
+        work.waiting.remove(index)
+        work.note(index, held[index], 0)
+        yield index, held[index]
+    for index, answer in _run(work):
+        if search.points is not None and not work.is_over():  # else it may be but a part of what it would be
+            search.points.note(index, answer)
+        yield index, answer
+
+
+def _run(work: Work[TaskT, AnswerT]) -> Iterator[tuple[int, AnswerT]]:
+    """Yield the answers of tasks as they finish: from the cluster, then from processes, then from here."""
+    search = work.search
     try:
-        if search.cluster is not None and len(tasks) > 1:
+        if search.cluster is not None and len(work.waiting) > 1:
             from shorthaul.core.searching.cluster import ClusterLostError, run_on_cluster
 
             try:

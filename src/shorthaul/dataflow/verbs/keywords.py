@@ -117,6 +117,8 @@ class SweepKeywords(TypedDict, total=False):
     memory_limit: str | None
     workers: int | None
     cluster: str | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: SweepOptions | None
 

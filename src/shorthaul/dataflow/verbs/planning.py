@@ -15,7 +15,7 @@ from shorthaul.core.document import save_json
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, expect, verb
 from shorthaul.dataflow import tuning
@@ -367,7 +367,8 @@ def check(
     SweepOptions,
     APPLICATIONS,
     PLANS,
-    searching=TaskSearchOptions,
+    searching=SweepSearchOptions,
+    points=tuple[tuple[Point, ...], tuple[float, ...]],
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def sweep(

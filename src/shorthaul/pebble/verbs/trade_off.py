@@ -13,7 +13,7 @@ from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble import sram, tuning, views
@@ -262,7 +262,7 @@ def parse_budgets(text: str, place: str) -> list[int]:
     return list(range(first, last + 1, step))
 
 
-@verb(SweepOptions, CDAGS, PLANS, searching=TaskSearchOptions)
+@verb(SweepOptions, CDAGS, PLANS, searching=SweepSearchOptions, points=Point)
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return traffic and bound for a range of budgets, beside the layer-by-layer baselines; every plan is checked.
 

@@ -16,7 +16,7 @@ from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.errors import InputError, NoPlanError, unknown_name
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
-from shorthaul.core.search import Search, TaskSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial import views
@@ -91,7 +91,8 @@ def sizes_from_text(text: str) -> list[int]:
     SweepOptions,
     _SEVERAL,
     reading=TreeOptions,
-    searching=TaskSearchOptions,
+    searching=SweepSearchOptions,
+    points=list[tuple[str, SweepPoint]],
     workload=f"The tree: {TREES.accepted}; a built-in one without n is made at each of ``sizes``. Or a list of cases.",
 )
 def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepKeywords]) -> Result[None, SweepExtra]:
@@ -129,8 +130,8 @@ def sweep(workload: Workload | Sequence[Source[Tree]], **keywords: Unpack[SweepK
     turns = sorted(range(len(tasks)), key=lambda at: tasks[at].tree.n, reverse=search.time_limit_s is None)
     found: dict[int, list[tuple[str, SweepPoint]]] = {}
     with search:
-        for number, rows in run_tasks(_points, [tasks[at] for at in turns], search=search, shares_time=False):
-            found[turns[number]] = rows
+        for number, rows in run_tasks(_points, tasks, search=search, shares_time=False, turns=turns):
+            found[number] = rows
             search.report(what=f"{len(found)} of {len(tasks)}")
     points: list[SweepPoint] = []
     lines: dict[str, list[SweepPoint]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
 from shorthaul.core.amounts import Bound, gap
 from shorthaul.core.check import CheckReport, Violation
@@ -13,13 +13,14 @@ from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPl
 from shorthaul.core.figure import Line, Series
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, TaskPlanSearchOptions, TaskSearchOptions
+from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
+from shorthaul.tensor.formats.documents import plan_document, plan_from_document
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
@@ -303,7 +304,31 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     return replace(cast("Result[Plan, RunExtra]", made), extra={**made.extra, "run": outcome})
 
 
-@verb(SweepOptions, PROBLEMS, PLANS, searching=TaskSearchOptions)
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What the search for a point of a sweep has found: a plan as JSON, or why there is none."""
+
+    plan: dict[str, Any] | None
+    bound: Bound | None
+    failure: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a point of a sweep has: a plan as replayed on its machine, or why there is none."""
+
+    plan: Plan | None
+    replayed: Replay | None
+    bound: Bound | None
+    failure: Status | None = None
+
+    @property
+    def latency(self) -> float:
+        cost = None if self.replayed is None else self.replayed.cost
+        return math.inf if cost is None else cost["latency"]
+
+
+@verb(SweepOptions, PROBLEMS, PLANS, searching=SweepSearchOptions, points=_Planned)
 def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
     """Return the best latency and its bound over a range of capacities, or of bandwidths.
 
@@ -333,8 +358,8 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         amounts = _amounts(problem, options)
         machines = [_with_machine(problem, options.over, amount) for amount in amounts]
         answers: dict[int, _Found] = {}
-        for number, answer in run_tasks(_planned, [(machine, rules) for machine in machines], search=search):
-            answers[number] = answer
+        for number, planned in run_tasks(_planned, [(machine, rules) for machine in machines], search=search):
+            answers[number] = answer = _replayed(machines[number], planned, rules)
             search.report(what=f"{options.over} {amounts[number]:g}: latency {answer.latency:g}")
         done = sorted(answers)
         machines, found = [machines[number] for number in done], [answers[number] for number in done]
@@ -352,31 +377,27 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a point of a sweep has: a plan as replayed on its machine, or why there is none."""
-
-    plan: Plan | None
-    replayed: Replay | None
-    bound: Bound | None
-    failure: Status | None = None
-
-    @property
-    def latency(self) -> float:
-        cost = None if self.replayed is None else self.replayed.cost
-        return math.inf if cost is None else cost["latency"]
+def _replayed(machine: Problem, planned: _Planned, rules: Rules) -> _Found:
+    """Return the point with its plan replayed; raises :class:`InputError` for a plan from a journal that is wrong."""
+    if planned.plan is None:
+        return _Found(None, None, planned.bound, planned.failure)
+    made = plan_from_document(planned.plan, machine)
+    replayed = replay(machine, made, rules)
+    if replayed.violations:
+        raise InputError("holds a plan that breaks the rules", place="journal", value=str(replayed.violations[0]))
+    return _Found(made, replayed, planned.bound)
 
 
-def _planned(task: tuple[Problem, Rules], search: Search) -> _Found:
+def _planned(task: tuple[Problem, Rules], search: Search) -> _Planned:
     problem, rules = task
     try:
         result = plan(problem, options=PlanOptions(rules=rules.name), search=search)
     except InfeasibleError:
-        return _Found(None, None, None, Status.INFEASIBLE)
+        return _Planned(None, None, Status.INFEASIBLE)
     except NoPlanError:
-        return _Found(None, None, None, Status.TIMEOUT)
+        return _Planned(None, None, Status.TIMEOUT)
     assert result.plan is not None
-    return _Found(result.plan, replay(problem, result.plan, rules), result.bound)
+    return _Planned(plan_document(result.plan), result.bound)
 
 
 def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> None:
