@@ -25,7 +25,7 @@ ENGINES: tuple[str, ...] = script.ENGINES
 VERBS = [(engine, name, made) for engine in ENGINES for name, made in script.verbs(engine).items()]
 EXPECTED = {
     "affine": {"bound", "cdag", "check", "plan", "sweep"},
-    "dataflow": {"bound", "check", "plan", "run", "schedule", "sweep", "throughput"},
+    "dataflow": {"bound", "buffers", "check", "plan", "run", "schedule", "sweep", "throughput"},
     "pebble": {"bound", "check", "memory", "plan", "run", "sweep"},
     "spatial": {"bound", "check", "lca", "plan", "sweep", "treefix"},
     "tensor": {"bound", "check", "plan", "run", "sweep"},

@@ -24,6 +24,7 @@ KEYWORDS: dict[str, dict[str, object]] = {
     "affine plan": {"size": {"M": 4, "N": 4, "S": 8}},
     "affine sweep": {"size": "M=4,N=4", "points": 2},
     "affine cdag": {"size": "M=4,N=4"},
+    "dataflow buffers": {"serial": True},
     "dataflow plan": {"generations": 1, "population": 4},
     "dataflow run": {"generations": 1},
     "dataflow sweep": {"generations": 1, "population": 4},

@@ -20,6 +20,7 @@ from shorthaul.cli.flags import (
 from shorthaul.cli.verbs import group, verb
 from shorthaul.dataflow.options import (
     BoundOptions,
+    BuffersOptions,
     CheckOptions,
     PlanOptions,
     RunOptions,
@@ -121,6 +122,24 @@ def throughput(workload: Input, options: ThroughputOptions, output: Output) -> N
     result = find(graph_case(workload), options=options)
     schedule: Any = result.plan
     finish(result, output, plan_document=schedule.document(), write_plan=lambda path: save_schedule(path, schedule))
+
+
+@verb(app, "buffers")
+def buffers(workload: Input, options: BuffersOptions, search: SearchFlags, output: Output) -> None:
+    """Find the least storage in all buffers for every period that it allows, and the capacity of each."""
+    from shorthaul.cli.output import finish
+    from shorthaul.dataflow.formats.schedules import save_storage
+    from shorthaul.dataflow.loading import graph_case
+    from shorthaul.dataflow.verbs.analysing import buffers as find
+
+    result = find(graph_case(workload), options=options, search=search.search())
+    plan: Any = result.plan
+    if not output.json:
+        from shorthaul.report.text import print_table
+
+        rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
+        print_table((f"storage ({plan.unit})", "period", "limited by"), rows, file=sys.stdout)
+    finish(result, output, plan_document=plan.document(), write_plan=lambda path: save_storage(path, plan))
 
 
 @verb(app, "cases")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from shorthaul.dataflow.options import (
         BoundOptions,
+        BuffersOptions,
         CheckOptions,
         PlanOptions,
         RunOptions,
@@ -37,15 +38,15 @@ if TYPE_CHECKING:
         SweepOptions,
         ThroughputOptions,
     )
-    from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point
-    from shorthaul.dataflow.verbs.analysing import throughput
+    from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan, StoragePoint
+    from shorthaul.dataflow.verbs.analysing import buffers, throughput
     from shorthaul.dataflow.verbs.planning import bound, check, plan, schedule, sweep
     from shorthaul.dataflow.verbs.run import run
     from shorthaul.dataflow.workloads.generators import multicamera, platform24, sobel, sobel4
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.graphs.expansion",
-    "throughput": "shorthaul.dataflow.verbs.analysing",
+    **dict.fromkeys(("buffers", "throughput"), "shorthaul.dataflow.verbs.analysing"),
     "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
         ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
@@ -73,6 +74,7 @@ _NAMES = {
     **dict.fromkeys(
         (
             "BoundOptions",
+            "BuffersOptions",
             "CheckOptions",
             "PlanOptions",
             "RunOptions",
@@ -82,7 +84,7 @@ _NAMES = {
         ),
         "shorthaul.dataflow.options",
     ),
-    **dict.fromkeys(("PeriodicSchedule", "Plan", "Point"), "shorthaul.dataflow.plan"),
+    **dict.fromkeys(("PeriodicSchedule", "Plan", "Point", "StoragePlan", "StoragePoint"), "shorthaul.dataflow.plan"),
     **dict.fromkeys(("case", "cases"), "shorthaul.dataflow.loading"),
     **dict.fromkeys(("bound", "check", "plan", "schedule", "sweep"), "shorthaul.dataflow.verbs.planning"),
 }
@@ -91,6 +93,7 @@ __all__ = [
     "Actor",
     "Application",
     "BoundOptions",
+    "BuffersOptions",
     "Channel",
     "CheckOptions",
     "Core",
@@ -108,10 +111,13 @@ __all__ = [
     "SdfActor",
     "SdfChannel",
     "SdfGraph",
+    "StoragePlan",
+    "StoragePoint",
     "SweepOptions",
     "ThroughputOptions",
     "Tile",
     "bound",
+    "buffers",
     "case",
     "cases",
     "check",

@@ -144,6 +144,21 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class BuffersOptions:
+    """What the storage of a multirate graph is measured in, and for which periods."""
+
+    core_type: str | None = option(None, "Core type whose execution times count (default: each actor's fastest).")
+    serial: bool = option(False, "Firings of one actor never overlap (default: as channels to itself allow).")
+    shared: bool = option(False, "Multicasts become multi-reader buffers.")
+    unit: str = option("tokens", "What the size of a buffer is counted in.", choices=("tokens", "bytes"))
+    deadline: int | None = option(None, "Seek the least storage of this period alone, in ticks.", least=0)
+    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.")
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
 class ThroughputOptions:
     """How the firings of a multirate graph are timed."""
 

@@ -92,6 +92,42 @@ class PeriodicSchedule:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class StoragePoint:
+    """Capacities of all buffers in tokens, their total size, and the least period that they allow.
+
+    ``limited_by`` is the bound that proves the period, ``schedule`` keeps it.
+    """
+
+    size: int
+    period: str
+    capacities: Mapping[str, int]
+    limited_by: Mapping[str, Any]
+    schedule: PeriodicSchedule
+
+    def document(self) -> dict[str, Any]:
+        """Return the point as JSON; :attr:`schedule` is left out."""
+        names = ("size", "period", "capacities", "limited_by")
+        return {name: _plain(getattr(self, name)) for name in names}
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePlan:
+    """The front of storage against throughput, by rising size in ``unit``; ``buffers`` names the channels of each."""
+
+    unit: str
+    buffers: Mapping[str, tuple[str, ...]]
+    front: tuple[StoragePoint, ...]
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as JSON."""
+        return {
+            "unit": self.unit,
+            "buffers": {name: list(channels) for name, channels in self.buffers.items()},
+            "front": [point.document() for point in self.front],
+        }
+
+
 class FrontBounds(TypedDict):
     """Lower bounds on every point of a front, each as in a result document."""
 
@@ -130,6 +166,21 @@ class ThroughputExtra(TypedDict):
 
     exact_period: str
     iterations_per_tick: float | None
+
+
+class DemandDocument(TypedDict):
+    """The period is at least this (None: the graph deadlocks) unless a buffer has more room than ``capacities``."""
+
+    capacities: dict[str, int]
+    period: str | None
+
+
+class BuffersExtra(TypedDict):
+    """What ``buffers`` proves: why nothing smaller is faster, and from which size on points may be missing."""
+
+    demands: list[DemandDocument]
+    complete: bool
+    exact_below: int | None
 
 
 class ExploredRun(TypedDict):

@@ -97,3 +97,8 @@ TREE_BYTES = 2**27
 LEAST_DEPTH = 40
 #: Most sums of durations that are looked at for one pair of tasks.
 MOST_SUMS = 256
+
+# Storage
+
+#: Effort of the search for a front of storage against throughput where nothing limits it.
+STORAGE_EFFORT = 30.0

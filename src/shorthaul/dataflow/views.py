@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import Point
+from shorthaul.dataflow.plan import Point, StoragePlan
 
 _MOST_POINTS = 1000
 
@@ -22,6 +23,15 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
         tuple(groups) or tuple(f"core cost {point.core_cost:g}" for point in front),
         note="No point is better than another in all three.",
     )
+
+
+def storage_figure(plan: StoragePlan) -> Series:
+    """Return the front of storage against throughput."""
+    period = [float(Fraction(point.period)) for point in plan.front]
+    line = Line(
+        "least storage", tuple(point.size for point in plan.front), tuple(1 / p if p else None for p in period), "step"
+    )
+    return Series("Throughput by storage", f"storage ({plan.unit})", "iterations per tick", (line,))
 
 
 def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:

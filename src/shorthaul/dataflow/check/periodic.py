@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from shorthaul.core.amounts import Cost
@@ -30,6 +32,29 @@ def check_schedule(graph: SdfGraph, schedule: PeriodicSchedule) -> CheckReport:
     if violations:
         return CheckReport(tuple(violations))
     return CheckReport((), Cost(period=schedule.period / schedule.denominator))
+
+
+def check_storage(
+    graph: SdfGraph, buffers: Mapping[str, Sequence[str]], capacities: Mapping[str, int], schedule: PeriodicSchedule
+) -> CheckReport:
+    """Replay ``schedule`` on ``graph`` with so much room in each buffer, named with its channels.
+
+    A firing takes room when it starts; a reading firing gives it back when it ends, the last reader's counts.
+    """
+    of_channel = {channel: name for name, channels in buffers.items() for channel in channels}
+    violations, room = [], []
+    for channel in graph.channels:
+        if channel.id not in of_channel:
+            continue
+        free = capacities.get(of_channel[channel.id], -1) - channel.tokens
+        if free < 0:
+            message = "there is no room for the initial tokens"
+            violations.append(Violation("buffer-too-small", f"channel {channel.id}", message))
+        back = SdfChannel(channel.id, channel.target, channel.consumption, channel.source, channel.production, free, 0)
+        room.append(replace(back, id=f"room in {channel.id}"))
+    if violations:
+        return CheckReport(tuple(violations))
+    return check_schedule(replace(graph, channels=(*graph.channels, *room)), schedule)
 
 
 def _start(schedule: PeriodicSchedule, actor: str, firing: int) -> int:

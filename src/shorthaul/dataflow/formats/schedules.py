@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from shorthaul.core.document import convert, load_json, save_json
+from shorthaul.core.document import convert, load_json, save_json, write_text
 from shorthaul.core.errors import ABSENT, InputError
-from shorthaul.dataflow.plan import PeriodicSchedule
+from shorthaul.dataflow.plan import PeriodicSchedule, StoragePlan
 
 SCHEDULE_KIND = "shorthaul-dataflow-periodic-schedule"
 
@@ -27,3 +31,31 @@ def load_schedule(path: Path) -> PeriodicSchedule:
 def save_schedule(path: Path, schedule: PeriodicSchedule) -> None:
     """Write the schedule, whole or not at all; raises :class:`InputError` if the file cannot be written."""
     save_json(path, {"kind": SCHEDULE_KIND, "version": 1, **schedule.document()}, indent=None)
+
+
+STORAGE_KIND = "shorthaul-dataflow-storage"
+
+
+def load_storage(path: Path) -> StoragePlan:
+    """Refuse: fronts of storage are written only. Raises :class:`InputError`."""
+    raise InputError("is not read: fronts of storage are written only", file=path)
+
+
+def save_storage(path: Path, plan: StoragePlan) -> None:
+    """Write the front, whole or not at all; raises :class:`InputError` if the file cannot be written."""
+    save_json(path, {"kind": STORAGE_KIND, "version": 1, **plan.document()}, indent=None)
+
+
+def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
+    """Return the columns and rows of a front of storage."""
+    names = [*plan.buffers]
+    return ["size", "period", *names], [[p.size, p.period, *(p.capacities[n] for n in names)] for p in plan.front]
+
+
+def save_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table as comma-separated values, whole or not at all; raises :class:`InputError`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, text.getvalue())

@@ -8,7 +8,7 @@ synchronous dataflow graph*).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd, lcm
 
@@ -19,6 +19,8 @@ from shorthaul.dataflow.model import PerPhase, SdfChannel, SdfGraph, phases
 from shorthaul.graphs.csr import IntArray
 
 FloatArray = npt.NDArray[np.float64]
+#: The arcs of channels, by name, initial tokens and rounds.
+Arcs = dict[tuple[str, int, int, int], tuple[IntArray, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,46 +40,33 @@ class Events:
     channel: IntArray
     common: int  # the least number by which every delay in iterations becomes whole
 
-    def firing(self, node: int) -> tuple[str, int]:
-        """Return the actor of a node and the number of the firing in its round."""
-        actor = max((name for name in self.offset if self.offset[name] <= node), key=self.offset.__getitem__)
-        return actor, node - self.offset[actor]
 
-
-def event_graph(
-    graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int],
-    known: dict[tuple[str, int, int], tuple[IntArray, IntArray, IntArray]],
-) -> Events:  # fmt: skip
+def event_graph(graph: SdfGraph, rounds: Mapping[str, int], repetitions: Mapping[str, int], known: Arcs) -> Events:
     """Return the event graph for the given rounds; ``known`` keeps the arcs of channels between calls."""
-    times = {actor.id: next(iter(actor.times.values())) for actor in graph.actors}
     offset: dict[str, int] = {}
     count = 0
     for actor in graph.actors:
         offset[actor.id] = count
         count += rounds[actor.id]
-    parts: list[Sequence[IntArray]] = []
+    times = {actor.id: next(iter(actor.times.values())) for actor in graph.actors}
+    parts: list[tuple[IntArray, ...]] = []
     for number, channel in enumerate(graph.channels):
         a, b = channel.source, channel.target
-        key = channel.id, rounds[a], rounds[b]
+        key = channel.id, channel.tokens, rounds[a], rounds[b]
         if key not in known:
-            known[key] = _arcs(channel, rounds[a], rounds[b])
-        writer, reader, shift = known[key]
-        ticks = np.resize(np.array(phases(times[a]), np.int64), rounds[a])
-        size = len(writer)
+            known[key] = _arcs(channel, rounds[a], rounds[b], times[a])
+        writer, reader, ticks, shift = known[key]
         tokens = _total(channel.production, rounds[a]) * (repetitions[a] // rounds[a])
+        size = len(writer)
         parts.append(
-            (writer + offset[a], reader + offset[b], ticks[writer], shift, np.full(size, tokens), np.full(size, number))
+            (writer + offset[a], reader + offset[b], ticks, shift, np.full(size, tokens), np.full(size, number))
         )
-    columns = [np.concatenate(column) if parts else np.zeros(0, np.int64) for column in zip(*parts, strict=True)]
-    source, target, ticks, shift, per_iteration, numbers = columns or [np.zeros(0, np.int64)] * 6
-    order = np.argsort(target, kind="stable")
-    starts = np.zeros(count + 1, np.int64)
-    np.cumsum(np.bincount(target, minlength=count), out=starts[1:])
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [np.zeros(0, np.int64)] * 6
+    order = np.argsort(columns[1], kind="stable")
+    source, target, ticks, shift, per_iteration, numbers = (column[order] for column in columns)
+    starts = np.searchsorted(target, np.arange(count + 1))
     common = lcm(*(repetitions[actor] // rounds[actor] for actor in rounds))
-    return Events(
-        offset, starts, source[order], target[order], ticks[order], shift[order], per_iteration[order], numbers[order],
-        common,
-    )  # fmt: skip
+    return Events(offset, starts, source, target, ticks, shift, per_iteration, numbers, common)
 
 
 def _total(rate: PerPhase, firings: int) -> int:
@@ -92,8 +81,8 @@ def _sums(rate: PerPhase, firings: int) -> IntArray:
     return sums
 
 
-def _arcs(channel: SdfChannel, writes: int, reads: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return writer, reader and shift of every dependence between rounds of ``writes`` and ``reads`` firings.
+def _arcs(channel: SdfChannel, writes: int, reads: int, time: PerPhase) -> tuple[IntArray, ...]:
+    """Return writer, reader, ticks and shift of every dependence between rounds of ``writes`` and ``reads`` firings.
 
     Reading firing r of some round needs tokens of writing firing p of some other. The rounds lie a multiple of the
     common divisor of their tokens apart; the least such shift at which the two share a token demands most.
@@ -108,7 +97,9 @@ def _arcs(channel: SdfChannel, writes: int, reads: int) -> tuple[IntArray, IntAr
     writer, reader = writer[moves], reader[moves]
     shift = step * ((channel.tokens + wrote[writer] - took[reader + 1]) // step + 1)
     meets = shift < channel.tokens + wrote[writer + 1] - took[reader]
-    return writer[meets], reader[meets], shift[meets]
+    writer = writer[meets]
+    ticks = np.resize(np.array(phases(time), np.int64), writes)
+    return writer, reader[meets], ticks[writer], shift[meets]
 
 
 def _touching(tokens: int, wrote: IntArray, took: IntArray, step: int) -> tuple[IntArray, IntArray]:

@@ -8,7 +8,7 @@ of every schedule once the rounds of its actors are as long as in an iteration o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.graphs.events import Events, FloatArray, event_graph
+from shorthaul.dataflow.graphs.events import Arcs, Events, FloatArray, event_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
 from shorthaul.dataflow.graphs.ratio_kernels import EventGraph, Weights, critical, settle
-from shorthaul.dataflow.model import SdfGraph
+from shorthaul.dataflow.model import SdfActor, SdfGraph, phases
 from shorthaul.dataflow.plan import PeriodicSchedule
 from shorthaul.graphs.csr import IntArray, from_arrays, strong_components
 
@@ -29,20 +29,21 @@ MOST_NODES = 2_000_000
 _MOST_ROUNDS = 1000
 #: Exact sums up to here are safe in 64 bits.
 _SAFE = 2.0**62
-#: Effort per arc of an event graph.
-ARC_EFFORT = 1e-6
+#: Effort per arc of an event graph, and per graph.
+_ARC_EFFORT, _GRAPH_EFFORT = 1e-6, 1e-3
 
 
 @dataclass(frozen=True, slots=True)
 class CriticalCycle:
     """A cycle of dependences: ``ticks`` of work in ``iterations``. No schedule has a shorter period than their ratio.
 
-    ``firings`` lists actor and number in its round, ``channels`` the channel from each to the next.
+    ``firings`` counts its firings, of ``actors`` that depend on one another through ``channels``.
     """
 
     ticks: int
     iterations: Fraction
-    firings: tuple[tuple[str, int], ...]
+    firings: int
+    actors: tuple[str, ...]
     channels: tuple[str, ...]
 
     @property
@@ -56,45 +57,64 @@ class CriticalCycle:
         return self.iterations < 0 or (self.iterations == 0 and self.ticks > 0)
 
 
-@dataclass(slots=True)
 class Analysis:
-    """What the evaluation of one graph leaves for that of a similar one: arcs of channels, and rounds that it took."""
+    """A graph under analysis, with others of the same actors and rates: one evaluation leaves something to the next."""
 
-    arcs: dict[tuple[str, int, int], tuple[IntArray, IntArray, IntArray]] = field(default_factory=dict)
-    rounds: dict[str, int] = field(default_factory=dict)
+    def __init__(self, graph: SdfGraph) -> None:
+        self.repetitions = repetition_vector(graph)
+        self.phase_counts = graph.phase_counts()
+        self.rounds = self.phase_counts
+        self.arcs: Arcs = {}
+        self.is_timeless = not all(all(phases(time)) for actor in graph.actors for time in actor.times.values())
+
+    def evaluate(self, graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:
+        """Return the cycle that limits the period (None: nothing does), and a schedule of that period.
+
+        There is no schedule where the cycle is hopeless: the graph deadlocks.
+        """
+        if self.is_timeless:  # cycles that take no time may lack tokens all the same
+            busy = replace(graph, actors=tuple(SdfActor(actor.id, {"": 1}) for actor in graph.actors))
+            cycle, _ = self._evaluated(busy, search, {})
+            if cycle is not None and cycle.is_hopeless:
+                return cycle, None
+        return self._evaluated(graph, search, self.arcs)
+
+    def _evaluated(
+        self, graph: SdfGraph, search: Search, arcs: Arcs
+    ) -> tuple[CriticalCycle | None, PeriodicSchedule | None]:  # fmt: skip
+        rounds = dict(self.rounds)
+        while True:
+            _refuse_large(rounds)
+            events = event_graph(graph, rounds, self.repetitions, arcs)
+            search.spend(_GRAPH_EFFORT + len(events.source) * _ARC_EFFORT)
+            cycle, distance = _likely_cycle(graph, events)
+            while cycle is None or not _grow(rounds, cycle, self.repetitions, self.phase_counts):
+                self.rounds = rounds
+                if cycle is not None and cycle.is_hopeless:
+                    return cycle, None
+                period = Fraction(0) if cycle is None else cycle.ratio
+                unit = period.denominator * events.common
+                settled = _longest_distances(events, period, distance)
+                if isinstance(settled, tuple):
+                    cycle = _cycle(graph, events, *settled)
+                    continue
+                starts = settled - settled.min(initial=0)
+                parts = {name: starts[first : first + rounds[name]] for name, first in events.offset.items()}
+                plan = {name: tuple(part.tolist()) for name, part in parts.items()}
+                return cycle, PeriodicSchedule(period.numerator * events.common, unit, self.repetitions, plan)
 
 
-def least_period(
-    graph: SdfGraph, search: Search, analysis: Analysis | None = None
-) -> tuple[CriticalCycle | None, PeriodicSchedule]:
+def least_period(graph: SdfGraph, search: Search) -> tuple[CriticalCycle | None, PeriodicSchedule]:
     """Return the cycle that limits the period (None: nothing does), and a schedule of that period.
 
     ``graph`` has one execution time per actor and phase. Raises :class:`InputError` if it is inconsistent, deadlocks,
     or takes too many firings.
     """
-    repetitions = repetition_vector(graph)
-    phase_counts = graph.phase_counts()
-    analysis = analysis or Analysis()
-    rounds = {actor: lcm(count, analysis.rounds.get(actor, 1)) for actor, count in phase_counts.items()}
-    while True:
-        _refuse_large(rounds)
-        events = event_graph(graph, rounds, repetitions, analysis.arcs)
-        search.spend(len(events.source) * ARC_EFFORT)
-        cycle, distance = _likely_cycle(graph, events)
-        while cycle is None or not _grow(rounds, cycle, repetitions, phase_counts):
-            if cycle is not None and cycle.is_hopeless:
-                raise _deadlock(cycle)
-            period = Fraction(0) if cycle is None else cycle.ratio
-            unit = period.denominator * events.common
-            settled = _longest_distances(events, period, distance)
-            if isinstance(settled, tuple):
-                cycle = _cycle(graph, events, *settled)
-                continue
-            analysis.rounds = rounds
-            starts = settled - settled.min(initial=0)
-            parts = {name: starts[first : first + rounds[name]] for name, first in events.offset.items()}
-            plan = {name: tuple(part.tolist()) for name, part in parts.items()}
-            return cycle, PeriodicSchedule(period.numerator * events.common, unit, repetitions, plan)
+    cycle, schedule = Analysis(graph).evaluate(graph, search)
+    if schedule is None:
+        assert cycle is not None
+        raise _deadlock(cycle)
+    return cycle, schedule
 
 
 def _refuse_large(rounds: Mapping[str, int]) -> None:
@@ -111,10 +131,9 @@ def _grow(
     rounds: dict[str, int], cycle: CriticalCycle, repetitions: Mapping[str, int], phase_counts: Mapping[str, int]
 ) -> bool:
     """Let the rounds of the cycle's actors be those of its own iteration; return whether they were not yet."""
-    actors = dict.fromkeys(actor for actor, _ in cycle.firings)
-    common = gcd(*(repetitions[actor] // phase_counts[actor] for actor in actors))
+    common = gcd(*(repetitions[actor] // phase_counts[actor] for actor in cycle.actors))
     grown = False
-    for actor in actors:
+    for actor in cycle.actors:
         needed = lcm(rounds[actor], repetitions[actor] // common)
         grown = grown or needed > rounds[actor]
         rounds[actor] = needed
@@ -191,35 +210,36 @@ def _settled(events: Events, weight: Sequence[int], n: int) -> IntArray | tuple[
 
 def _cycle(graph: SdfGraph, events: Events, into: IntArray, node: int) -> CriticalCycle:
     """Return the cycle that ``into`` leads to from ``node``, the way its tokens go."""
+    above, into_of = np.where(into < 0, -1, events.source[into]).tolist(), into.tolist()
     seen: set[int] = set()
     while node not in seen:
         seen.add(node)
-        node = int(events.source[into[node]])
-    arcs = [int(into[node])]
-    while int(events.source[arcs[-1]]) != node:
-        arcs.append(int(into[events.source[arcs[-1]]]))
-    arcs.reverse()
-    iterations = sum(
-        (Fraction(int(events.shift[arc]), int(events.per_iteration[arc])) for arc in arcs), start=Fraction(0)
-    )
+        node = above[node]
+    arcs, here = [into_of[node]], above[node]
+    while here != node:
+        arcs.append(into_of[here])
+        here = above[here]
+    on = np.array(arcs[::-1])
+    delay = events.shift[on].astype(object) * events.common // events.per_iteration[on]
+    _, first = np.unique(events.channel[on], return_index=True)
+    channels = [graph.channels[number] for number in events.channel[on][np.sort(first)]]
     return CriticalCycle(
-        int(events.ticks[arcs].sum()),
-        iterations,
-        tuple(events.firing(int(events.source[arc])) for arc in arcs),
-        tuple(graph.channels[events.channel[arc]].id for arc in arcs),
+        int(events.ticks[on].sum()),
+        Fraction(delay.sum(), events.common),
+        len(arcs),
+        tuple(dict.fromkeys(channel.source for channel in channels)),
+        tuple(channel.id for channel in channels),
     )
 
 
 def _deadlock(cycle: CriticalCycle) -> InputError:
-    actors = [*dict.fromkeys(actor for actor, _ in cycle.firings)]
     return InputError(
         "the graph deadlocks: these actors wait for each other's tokens", place=f"channels {shown(cycle.channels)}",
-        value=shown(actors), allowed="enough initial tokens on every cycle",
+        value=shown(cycle.actors), allowed="enough initial tokens on every cycle",
         cure="add initial tokens to a channel between them",
     )  # fmt: skip
 
 
 def shown(names: Sequence[str], most: int = 12) -> str:
-    """Return the different names in order, or so many of them."""
-    different = [*dict.fromkeys(names)]
-    return ", ".join(different[:most]) + (", ..." if len(different) > most else "")
+    """Return the names, or so many of them."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")

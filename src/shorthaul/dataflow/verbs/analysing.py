@@ -1,27 +1,33 @@
-"""``throughput``: how often a multirate graph can fire, whatever it runs on."""
+"""``throughput`` and ``buffers``: how often a multirate graph can fire, and what storage that takes, on any machine."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
-from shorthaul.core.errors import InputError
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.verbs import asked, verb
-from shorthaul.dataflow.check.periodic import check_schedule
+from shorthaul.dataflow import tuning
+from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
+from shorthaul.dataflow.formats.schedules import save_csv, storage_table
 from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, shown
+from shorthaul.dataflow.graphs.storage import Distribution, StorageFront, buffers_of, merged
 from shorthaul.dataflow.graphs.timing import bounded, timed
 from shorthaul.dataflow.loading import naming
 from shorthaul.dataflow.model import SdfGraph
-from shorthaul.dataflow.options import ThroughputOptions
-from shorthaul.dataflow.plan import PeriodicSchedule, ThroughputExtra
-from shorthaul.dataflow.verbs.inputs import GRAPHS, SCHEDULES, Graph
+from shorthaul.dataflow.options import BuffersOptions, ThroughputOptions
+from shorthaul.dataflow.plan import BuffersExtra, PeriodicSchedule, StoragePlan, StoragePoint, ThroughputExtra
+from shorthaul.dataflow.verbs.inputs import GRAPHS, SCHEDULES, STORAGE_PLANS, Graph
+from shorthaul.dataflow.views import storage_figure
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.verbs.keywords import ThroughputKeywords
+    from shorthaul.dataflow.verbs.keywords import BuffersKeywords, ThroughputKeywords
 
 
 @verb(ThroughputOptions, GRAPHS, SCHEDULES, searching=None)
@@ -70,21 +76,114 @@ def throughput(
     )
 
 
+@verb(BuffersOptions, GRAPHS, STORAGE_PLANS)
+def buffers(
+    workload: Graph,
+    **keywords: Unpack[BuffersKeywords],
+) -> Result[StoragePlan, BuffersExtra]:
+    """Find the exact front of storage against throughput: the least total size of all buffers for every period.
+
+    A firing takes room when it starts and gives it back when it ends. Every point names the cycle that limits its
+    period; the ``demands`` prove that nothing smaller is as fast.
+
+    Returns
+    -------
+    Result[StoragePlan, BuffersExtra]
+        The points by rising size, with the capacity of every buffer.
+
+    Raises
+    ------
+    InputError
+        If the graph is inconsistent, deadlocks, its throughput has no limit, or a keyword is wrong.
+    InfeasibleError
+        If no storage is enough for the deadline.
+    NoPlanError
+        If nothing is found before the search ends.
+
+    Examples
+    --------
+    >>> from shorthaul.dataflow.model import SdfActor, SdfChannel
+    >>> pair = (SdfActor("a", {"t": 2}), SdfActor("b", {"t": 3}))
+    >>> graph = SdfGraph("pair", pair, (SdfChannel("c", "a", 2, "b", 3, 0, 1),))
+    >>> [(point.size, point.period) for point in buffers(graph, serial=True).plan.front]
+    [(4, '12'), (5, '9'), (6, '8'), (7, '6')]
+    """
+    graph, options, search, source = asked(workload, GRAPHS, BuffersOptions, keywords)
+    with naming(source.name or None):
+        kept, members = merged(graph) if options.shared else (graph, {c.id: (c.id,) for c in graph.channels})
+        analysed = timed(kept, options.core_type, serial=options.serial)
+        _refuse_endless(least_period(analysed, search)[0], options.deadline)
+    deadline = None if options.deadline is None else Fraction(options.deadline)
+    part = search.part(1.0, unlimited=tuning.STORAGE_EFFORT)
+    front = StorageFront(analysed, buffers_of(kept, members, in_bytes=options.unit == "bytes"), part, deadline)
+    with search:
+        points = [*front.points()]
+    if not points:
+        raise NoPlanError(
+            f"no capacities were found in time; they have a size of {front.least_size} {options.unit} or more"
+        )
+    reports = [check_storage(analysed, members, point.capacities, point.schedule) for point in points]
+    violations = tuple(violation for report in reports for violation in report.violations)
+    plan = StoragePlan(options.unit, members, tuple(map(_storage_point, points)))
+    if options.csv is not None:
+        save_csv(options.csv, *storage_table(plan))
+    size = f"storage_{options.unit}"
+    proof = "the demands: one of their buffers must have more room, or the period is theirs"
+    return Result(
+        RESULT_KIND,
+        Status.OPTIMAL if front.is_whole else Status.FEASIBLE,
+        cost=Cost(**{size: points[0].size}, period=float(min(point.period for point in points))),
+        bound=None if deadline is None else Bound(size, front.least_size, "critical cycles", proof),
+        check=CheckReport(violations),
+        plan=plan,
+        provenance=provenance("dataflow buffers", options=options, source=source, search=search),
+        extra={
+            "demands": [
+                {"capacities": dict(d.most), "period": None if d.period is None else str(d.period)}
+                for d in front.demands
+            ],
+            "complete": front.is_whole,
+            "exact_below": None if front.is_whole else front.least_size,
+        },
+        figures=(storage_figure(plan),),
+    )
+
+
+def _storage_point(point: Distribution) -> StoragePoint:
+    limit = period_bound_of(point.cycle).document()
+    return StoragePoint(point.size, str(point.period), point.capacities, limit, point.schedule)
+
+
+def _refuse_endless(cycle: CriticalCycle | None, deadline: int | None) -> None:
+    """Raise an error if more room always makes the graph faster, or never enough for the deadline."""
+    if cycle is None and deadline is None:
+        raise InputError(
+            "has no least period: only room in buffers limits it, so that the front never ends",
+            place="graph", cure="add --serial, or channels of actors to themselves, or a --deadline",
+        )  # fmt: skip
+    if cycle is not None and deadline is not None and cycle.ratio > deadline:
+        least = math.ceil(cycle.ratio)
+        raise InfeasibleError(
+            f"the period, with any storage ({period_bound_of(cycle).proof}),", demand=least, limit=deadline,
+            place="--deadline", cure=f"allow {least} or more",
+        )  # fmt: skip
+
+
 def period_bound_of(cycle: CriticalCycle | None) -> Bound:
     """Return the bound that a critical cycle proves."""
     if cycle is None:
         return Bound("period", 0, "maximum cycle ratio", "no cycle with work limits the period", {"limited_by": None})
-    actors = [*dict.fromkeys(actor for actor, _ in cycle.firings)]
+    actors = cycle.actors
     path = " -> ".join([*actors[:12], "..." if len(actors) > 12 else actors[0]])
     proof = (
-        f"{len(cycle.firings)} firings of {path} depend on one another through {shown(cycle.channels)}: they take"
+        f"{cycle.firings} firings of {path} depend on one another through {shown(cycle.channels)}: they take"
         f" {cycle.ticks} ticks and come round after {cycle.iterations} iterations"
     )
     details = {
         "limited_by": path,
-        "actors": actors,
-        "channels": [*dict.fromkeys(cycle.channels)],
-        "firings": len(cycle.firings),
+        "actors": [*actors],
+        "channels": [*cycle.channels],
+        "firings": cycle.firings,
         "ticks": cycle.ticks,
         "iterations": str(cycle.iterations),
     }

@@ -12,11 +12,11 @@ from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
-from shorthaul.dataflow.formats.schedules import load_schedule, save_schedule
+from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
 from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem
 from shorthaul.dataflow.model import Application, Problem, SdfGraph
-from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point
+from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
 
 Workload: TypeAlias = Problem | Application | Source[Problem] | str | PathLike[str] | Mapping[str, object]
@@ -85,6 +85,12 @@ GRAPHS = Workloads(
     lambda path, data, options: load_graph(path, data),  # noqa: ARG005
     "an SdfGraph, an Application, a Problem, a built-in case, the path of an application (JSON or SDF3), or such text",
     _graph,
+)
+STORAGE_PLANS: Plans[StoragePlan, SdfGraph] = Plans(
+    StoragePlan,
+    lambda path, graph: load_storage(path),  # noqa: ARG005
+    lambda plan, graph: plan.document(),  # noqa: ARG005
+    lambda path, plan, graph: save_storage(path, plan),  # noqa: ARG005
 )
 SCHEDULES: Plans[PeriodicSchedule, SdfGraph] = Plans(
     PeriodicSchedule,

@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 from shorthaul.core.search import Search
 from shorthaul.dataflow.options import (
     BoundOptions,
+    BuffersOptions,
     CheckOptions,
     PlanOptions,
     RunOptions,
@@ -24,6 +25,23 @@ class BoundKeywords(TypedDict, total=False):
     strategy: Literal["reference", "mrb-always", "mrb-explore"]
     search: Search | None
     options: BoundOptions | None
+
+
+class BuffersKeywords(TypedDict, total=False):
+    """The keywords of ``buffers``."""
+
+    core_type: str | None
+    serial: bool
+    shared: bool
+    unit: Literal["tokens", "bytes"]
+    deadline: int | None
+    csv: str | PathLike[str] | None
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    memory_limit: str | None
+    search: Search | None
+    options: BuffersOptions | None
 
 
 class CheckKeywords(TypedDict, total=False):
