@@ -65,7 +65,7 @@ OWN: dict[str, tuple[object, ...]] = {
 
 
 #: Options that name a file to be written.
-WRITTEN = {"journal", "chrome_trace"}
+WRITTEN = {"journal", "chrome_trace", "csv"}
 
 
 def wrong_calls(made: Verb, workload: object, plan: object, rest: dict[str, object]) -> Iterator[Call]:
