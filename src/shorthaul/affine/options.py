@@ -60,6 +60,7 @@ class CheckOptions:
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).", form=SIZES)
+    bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
 
     def __post_init__(self) -> None:
         validate(self)

@@ -168,7 +168,14 @@ def _argued(
     if graph.is_whole:
         return parts, sums
     return [
-        replace(item, value=graph.times * item.value, steps=(*graph.notes, *item.steps), points=None, sources=None)
+        replace(
+            item,
+            value=graph.times * item.value,
+            steps=(*graph.notes, *item.steps),
+            points=None,
+            sources=None,
+            certificate=None,
+        )
         for item in parts
     ], sums
 

@@ -52,7 +52,7 @@ class SubBound:
 
     ``facts`` are the named quantities of the argument in order (|D|, U, T, ...), ``steps`` its sentences, ``lemmas``
     what it rests on, ``may_spill`` the set ``spill`` as text. Where there is a U(K), ``points`` are the instances D and
-    ``sources`` the vertices that count as available whenever computed.
+    ``sources`` the vertices that count as available whenever computed. ``certificate`` is what a checker needs.
     """
 
     method: str
@@ -67,6 +67,15 @@ class SubBound:
     projections: tuple[Projection, ...] = ()
     points: isl.UnionSet | None = None
     sources: isl.UnionSet | None = None
+    certificate: Mapping[str, Any] | None = None
+
+    def certified(self) -> dict[str, Any]:
+        """Return the argument as a checker of its own verifies it: of the kind ``formula`` where it has no certificate.
+
+        ``value`` is the formula, ``spill`` the vertices whose loads it counts.
+        """
+        known = {"kind": "formula", "method": self.method} if self.certificate is None else dict(self.certificate)
+        return {**known, "value": str(self.value), "spill": str(self.spill)}
 
     def document(self) -> dict[str, Any]:
         """Return the argument as JSON."""
@@ -173,6 +182,15 @@ class Proof:
             "sums": [[at + 1 for at in item] for item in self.sums],
             "sum": self.sum,
             "lemmas": [item.document() for item in self.lemmas],
+            "formula": str(self.formula),
+        }
+
+    def certificate(self) -> dict[str, Any]:
+        """Return all that the bound follows from, as a checker of its own verifies it."""
+        return {
+            "inputs": str(self.inputs),
+            "parts": [item.certified() for item in self.parts],
+            "sums": [[at + 1 for at in item] for item in self.sums],
             "formula": str(self.formula),
         }
 

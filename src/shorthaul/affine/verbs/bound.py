@@ -161,6 +161,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "rests_on": rests_on(found, sizes),
         "model": MODEL,
         "steps": found.proof.document(),
+        "certificate": found.proof.certificate(),
         "latex": found.latex(),
     }
     if value is not None and sizes is not None:

@@ -44,6 +44,7 @@ class CheckKeywords(TypedDict, total=False):
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
+    bound: str | None
     effort: float | None
     time_limit: float | None
     seed: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -38,6 +39,7 @@ from shorthaul.affine.verbs.bound import (
     upper_bound_in_time,
     upper_document_in_time,
 )
+from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.core.amounts import Cost
@@ -235,7 +237,8 @@ def check(
 ) -> Result[Plan, CheckExtra]:
     """Replay the plan ``given``; without one, run the validity oracle on the program and its bound.
 
-    The status is ``invalid`` if anything is violated.
+    ``bound`` names a result document, the certificate of whose bound is verified instead, or beside a plan. The status
+    is ``invalid`` if anything is violated.
 
     Returns
     -------
@@ -256,13 +259,21 @@ def check(
     program, options, search, source = asked(workload, PROGRAMS, CheckOptions, keywords)
     assert plan is None or isinstance(plan, Plan)
     given = plan
+    verified = None if options.bound is None else certified(program, options.bound, KIND)
+    if verified is not None and given is None:
+        return Result(
+            kind=KIND,
+            status=None if verified.ok else Status.INVALID,
+            check=verified,
+            provenance=provenance("affine check", options=options, source=source, search=search),
+        )
     choices = None if options.size is None else [require_sizes(options.size, program, fast_memory=False)]
     with search, charged_to(search):
         flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
         found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search, share=share)
         if given is not None:
-            return _replayed(program, given, found, flow, options, search, source)
+            return _replayed(program, given, found, flow, options, search, source, verified)
         findings = examine(flow, found, choices, search)
     comparisons = [
         {"sizes": item.sizes, "how": item.how, "bound": item.bound, "loads": item.loads, "proven": item.proven}
@@ -287,8 +298,11 @@ def _replayed(
     options: CheckOptions,
     search: Search,
     source: Source[Program] | None,
+    verified: CheckReport | None,
 ) -> Result[Plan, CheckExtra]:
     report = check_plan(program, given)
+    if verified is not None:
+        report = replace(report, violations=(*report.violations, *verified.violations), remarks=verified.remarks)
     sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
     least = bound_of(program, found, sizes, flow)
     if not report.ok or report.cost is None:

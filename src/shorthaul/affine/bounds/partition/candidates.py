@@ -20,6 +20,7 @@ from shorthaul.affine.bounds.partition.k_partition import (
     thickness,
     union_of,
 )
+from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.dependences import DataFlow
@@ -235,6 +236,7 @@ def sub_bound(argument: Partition, flow: DataFlow) -> SubBound:
         projections_of(argument, flow),
         union_of(part.domain for part in argument.parts),
         argument.sources,
+        partition_certificate(argument, facts),
     )
 
 

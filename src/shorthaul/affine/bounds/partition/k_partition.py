@@ -315,6 +315,7 @@ def _fold(parts: Sequence[Part], family: int) -> int | None:
 def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -> tuple[isl.UnionSet, isl.UnionSet]:
     """Return the sources, and the may-spill set: all vertices less the starts of single lines."""
     sources = spare = None
+    named = union_of([])
     for part in parts:
         for family, path in enumerate(part.paths):
             last = part.levels[family][-1]
@@ -324,9 +325,13 @@ def sources_and_spill(parts: Sequence[Part], vertices: Sequence[isl.UnionSet]) -
                 found = starting.range()
                 if len(path.levels) == 1 and len(parts) == 1 and starting.is_injective():
                     alone = found.subtract(within.range())
+                    busy = named
                     for other, known in enumerate(vertices):
                         if other != family:
-                            alone = alone.subtract(known)
+                            alone, busy = alone.subtract(known), busy.union(known)
+                    # the computation of one instance stands for one source, and is no event of its own
+                    alone = alone.subtract(starting.intersect_domain(busy).range())
+                    named = named.union(starting.intersect_range(alone).domain())
                     spare = alone if spare is None else spare.union(alone)
             else:
                 found = last.range()

@@ -1,0 +1,55 @@
+"""A K-partition argument as data that a checker of its own verifies: relations, kernels, exponents, counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy
+
+from shorthaul.affine.bounds.partition.k_partition import Partition
+from shorthaul.affine.integer_sets.leading_term import S
+
+
+def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, Any] | None:
+    """Return the certificate of an argument with the numbers ``facts``; None for mirrored triangles, which have none.
+
+    Sets and relations are isl's texts, numbers exact fractions, formulas SymPy's texts.
+    """
+    if argument.far:
+        return None
+    symmetric = argument.symmetry is not None
+    exponents, limit = argument.exponents, argument.exponents.limit
+    return {
+        "kind": "K-partition",
+        "parts": [
+            {
+                "statement": part.statement,
+                "domain": str(part.domain),
+                "order": list(part.order),
+                "families": [[str(level) for level in levels] for levels in part.levels],
+            }
+            for part in argument.parts
+        ],
+        "chains": [path.is_chain for path in argument.parts[0].paths],
+        "kernels": [[list(row) for row in space] for space in argument.kernels],
+        "folds": list(argument.folds),
+        "moved": argument.moved,
+        "cliques": None if symmetric else [list(clique) for clique in argument.cliques],
+        "shares": None if symmetric else [str(share) for share in exponents.shares],
+        "exponents": None if symmetric else [str(value) for value in exponents.s],
+        "few_values": None
+        if limit is None
+        else {
+            "coordinates": list(limit.coordinates),
+            "points": str(limit.points),
+            "exponent": str(limit.exponent),
+        },
+        "symmetry": None
+        if argument.symmetry is None
+        else {"chain": argument.symmetry.chain, "pairs": [list(pair) for pair in argument.symmetry.pairs]},
+        "sources": str(argument.sources),
+        "events": str(facts["T"] / S),
+        "instances_count": str(facts["|D|"]),
+        "sources_count": str(facts["sources"]),
+        "most_instances": str(facts["U"]),
+    }

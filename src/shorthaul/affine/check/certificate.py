@@ -1,0 +1,167 @@
+"""The certificate of a bound, verified: every argument that has one, and how they add up. Shares no code with bounds.
+
+An argument of the kind ``formula`` has no certificate: only its place in the sum is verified.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import islpy as isl
+
+from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.execution import execute, fixed
+from shorthaul.affine.check.formulas import Number, as_decimal, floor, is_same, value_of
+from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
+from shorthaul.affine.check.partition_points import Vertex, counted, operands_of, wrong_at, wrong_counts
+from shorthaul.affine.model import Program
+from shorthaul.core.check import Violation
+from shorthaul.core.errors import InputError
+
+#: Instances of a program up to which it is executed to verify a certificate.
+_MOST_INSTANCES: Final = 1_200
+#: At how many sizes; values at most of sizes drawn, and of sizes that are all equal; those of S.
+_SAMPLES: Final = 2
+_UPPER: Final = 16
+_EQUAL: Final = 4
+_CAPACITIES: Final = (1, 2, 4, 7, 1_000)
+_RULE: Final = "certificate"
+
+
+def verify(
+    program: Program, bound: Mapping[str, Any], sizes: Mapping[str, int] | None, seed: int = 0
+) -> tuple[list[Violation], list[str]]:
+    """Return what is wrong with the certificate in the ``bound`` object of a result document, and what was verified.
+
+    ``sizes`` are those of its value, None where it has none. Sizes for counting are drawn by ``seed``.
+
+    Raises
+    ------
+    InputError
+        If the document holds no certificate of a bound on this program.
+    """
+    given = bound.get("certificate")
+    if not isinstance(given, Mapping) or not isinstance(given.get("parts"), list):
+        raise InputError("holds no certificate", place="bound.certificate", cure="write it anew with affine bound")
+    reads = Reads(program)
+    samples = _samples(program, seed)
+    violations: list[Violation] = []
+    remarks: list[str] = []
+    for number, part in enumerate(given["parts"], 1):
+        place = f"bound.certificate.parts[{number}]"
+        kind = part.get("kind") if isinstance(part, Mapping) else None
+        if kind == "formula":
+            remarks.append(f"[{number}] {part.get('method')}: no certificate, its formula is taken as it is")
+            continue
+        try:
+            if kind != "K-partition":
+                raise InputError("is of an unknown kind", place="kind", value=kind, allowed="K-partition or formula")
+            found = list(dict.fromkeys(_of_partition(part, reads, samples)))
+        except (InputError, isl.Error, KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+            found = [f"cannot be read: {error}"]
+        violations += [Violation(_RULE, place, message) for message in found]
+        if not found:
+            remarks.append(
+                f"[{number}] K-partition on {', '.join(item['statement'] for item in part['parts'])}: verified"
+            )
+    try:
+        violations += [
+            Violation(_RULE, place, message) for place, message in _sums(given, bound, reads, samples, sizes)
+        ]
+    except (InputError, isl.Error, KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
+        violations.append(Violation(_RULE, "bound", f"cannot be read: {error}"))
+    return violations, remarks
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Sizes at which a certificate is compared with counts, and the largest of them with the graph executed there."""
+
+    counted: tuple[dict[str, int], ...]
+    executed: tuple[tuple[dict[str, int], dict[Vertex, set[Vertex]]], ...]
+
+
+def _samples(program: Program, seed: int) -> _Samples:
+    """Return sizes drawn from small to as large as execution allows."""
+    drawn = random.Random(seed)
+    found = [dict.fromkeys(program.parameters, at) for at in range(1, _EQUAL + 1)]
+    for upper in range(1, _UPPER + 1):
+        sizes = {name: drawn.randint(max(1, upper - 3), upper) for name in program.parameters}
+        counts = (fixed(item.domain, sizes).count_val().to_python() for item in program.statements)
+        total = sum(counts)
+        if total > _MOST_INSTANCES:  # isl counts one by one
+            break
+        found.append(sizes)
+    found = [item for at, item in enumerate(found) if item not in found[:at]]
+    executed = [(sizes, operands_of(program, execute(program, sizes))) for sizes in found[-_SAMPLES:]]
+    return _Samples(tuple(found), tuple(executed))
+
+
+def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = argument_of(part, reads)
+    yield from wrong_for_all_sizes(item, reads)
+    yield from wrong_numbers(item)
+    for sizes, operands in samples.executed:
+        yield from wrong_at(item, operands, sizes, _CAPACITIES)
+    for sizes in samples.counted:
+        instances = sum(counted(one.points, sizes) for one in item.parts)
+        yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
+
+
+def _sums(
+    given: Mapping[str, Any],
+    bound: Mapping[str, Any],
+    reads: Reads,
+    samples: _Samples,
+    sizes: Mapping[str, int] | None,
+) -> Iterator[tuple[str, str]]:
+    """Yield place and message of what does not follow from the parts."""
+    parts = given["parts"]
+    sums = [[int(number) - 1 for number in item] for item in given["sums"]]
+    if any(at not in range(len(parts)) for item in sums for at in item) or any(len(set(s)) < len(s) for s in sums):
+        yield "bound.certificate.sums", "names a part that there is not, or one twice"
+        return
+    spills = [isl.UnionSet(str(part["spill"])) for part in parts]
+    for item in sums:
+        for one, other in itertools.combinations(item, 2):
+            if not spills[one].intersect(spills[other]).is_empty():
+                yield "bound.certificate.sums", f"parts {one + 1} and {other + 1} count loads of common vertices"
+    for at in samples.counted:
+        inputs = counted(reads.inputs, at)
+        for name in ("certificate.inputs", "inputs"):
+            text = given["inputs"] if "." in name else bound["inputs"]
+            if not is_same(value_of(str(text), at), Fraction(inputs)):
+                yield f"bound.{name}", f"there are {inputs} inputs at {dict(at)}"
+        for capacity in _CAPACITIES:
+            here = {**at, "S": capacity}
+            for name in ("certificate.formula", "formula"):
+                text = given["formula"] if "." in name else bound["formula"]
+                if not is_same(value_of(str(text), here), _total(given, sums, here)):
+                    yield f"bound.{name}", f"is not the largest sum of the parts at {here}"
+    if sizes is not None:
+        yield from _wrong_value(given, bound, sums, sizes)
+
+
+def _total(given: Mapping[str, Any], sums: Sequence[Sequence[int]], at: Mapping[str, int]) -> Number:
+    """Return inputs plus the largest of the sums."""
+    values = [as_decimal(value_of(str(part["value"]), at)) for part in given["parts"]]
+    zero = as_decimal(Fraction(0))
+    totals = [sum((max(values[k], zero) for k in item), start=zero) for item in sums]
+    return as_decimal(value_of(str(given["inputs"]), at)) + max(totals, default=zero)
+
+
+def _wrong_value(
+    given: Mapping[str, Any], bound: Mapping[str, Any], sums: Sequence[Sequence[int]], sizes: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
+    """Yield where the numbers at the sizes of the document are not those of its formulas."""
+    total = _total(given, sums, sizes)
+    if not is_same(-floor(-total), Fraction(str(bound["value"]))):
+        yield "bound.value", f"the formula gives {float(total):,.2f} at the sizes of the document"
+    shares = [Fraction(str(item["loads_words"])) for item in bound["rests_on"]]
+    if abs(float(sum(shares)) - float(total)) > 1e-9 * max(1.0, abs(float(total))):
+        yield "bound.rests_on", "the shares do not add up to the value"

@@ -1,0 +1,163 @@
+"""Formulas of certificates as numbers: exact fractions, and 60 decimal digits where there are roots.
+
+The text is SymPy's, read here by Python's parser and a few rules: nothing in a document is executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any, Final
+
+from shorthaul.core.errors import InputError
+
+Number = Fraction | Decimal
+
+_DIGITS: Final = Context(prec=60)
+#: What floors forgive, as roots are rounded.
+_ROUNDING: Final = Decimal("1e-40")
+#: Two numbers are the same up to this part.
+_SAME: Final = Decimal("1e-30")
+
+_ARITHMETIC: Final[dict[type[ast.AST], Callable[[Any, Any], Any]]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+_COMPARED: Final[dict[type, Callable[[Any, Any], bool]]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_DIGITAL: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+}
+
+
+def value_of(text: str, sizes: Mapping[str, int]) -> Number:
+    """Return the number that a formula is at ``sizes``.
+
+    Raises :class:`InputError` for anything that is no formula in these names.
+
+    >>> value_of("2*S*floor(N**3/S**(3/2)) - Max(N, 1)/2", {"N": 6, "S": 4})
+    Fraction(213, 1)
+    """
+    try:
+        found = _value(ast.parse(text, mode="eval").body, sizes)
+    except (SyntaxError, ValueError, RecursionError, ArithmeticError, KeyError, TypeError) as error:
+        raise InputError(f"is no formula: {error}", place="formula", value=text[:80]) from None
+    if isinstance(found, Fraction | Decimal):
+        return found
+    raise InputError("is no number", place="formula", value=text[:80])
+
+
+def as_decimal(number: Number) -> Decimal:
+    """Return a number in decimal digits."""
+    if isinstance(number, Decimal):
+        return number
+    return _DIGITS.divide(Decimal(number.numerator), Decimal(number.denominator))
+
+
+def is_same(a: Number, b: Number) -> bool:
+    """True if two numbers are equal, up to the rounding of roots."""
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return a == b
+    x, y = as_decimal(a), as_decimal(b)
+    return abs(x - y) <= _SAME * max(Decimal(1), abs(x), abs(y))
+
+
+def power(base: Number, exponent: Fraction) -> Number:
+    """Return ``base ** exponent``, exact where it is rational."""
+    if exponent.denominator == 1 and isinstance(base, Fraction):
+        return base**exponent.numerator
+    if base == 0:
+        return Fraction(0)
+    if isinstance(base, Fraction) and exponent.denominator == 2:
+        root = Fraction(math.isqrt(base.numerator), math.isqrt(base.denominator)) if base > 0 else Fraction(0)
+        if root * root == base:
+            return root**exponent.numerator
+    return _DIGITS.power(as_decimal(base), as_decimal(exponent))
+
+
+def floor(number: Number) -> Fraction:
+    """Return the whole number below; what lies under one by rounding only counts as that one."""
+    if isinstance(number, Fraction):
+        return Fraction(math.floor(number))
+    return Fraction(math.floor(number + _ROUNDING * max(Decimal(1), abs(number))))
+
+
+def combined(kind: type[ast.AST], a: Number, b: Number) -> Number:
+    """Return the result of ``ast.Add``, ``Sub``, ``Mult`` or ``Div``."""
+    if isinstance(a, Fraction) and isinstance(b, Fraction):
+        return Fraction(_ARITHMETIC[kind](a, b))
+    return Decimal(getattr(_DIGITS, _DIGITAL[kind])(as_decimal(a), as_decimal(b)))
+
+
+def _value(node: ast.AST, sizes: Mapping[str, int]) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, bool) else Fraction(str(node.value))
+    if isinstance(node, ast.Name):
+        return Fraction(sizes[node.id])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, sizes)
+    if isinstance(node, ast.BinOp):
+        return _binary(node, sizes)
+    if isinstance(node, ast.Compare):
+        items = [_value(item, sizes) for item in (node.left, *node.comparators)]
+        signs = [_COMPARED[type(item)] for item in node.ops]
+        ordered = [as_decimal(item) if any(isinstance(one, Decimal) for one in items) else item for item in items]
+        return all(sign(a, b) for sign, a, b in zip(signs, ordered, ordered[1:], strict=False))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        return _called(node.func.id, node.args, sizes)
+    raise ValueError(f"{ast.unparse(node)[:40]} is not understood")
+
+
+def _binary(node: ast.BinOp, sizes: Mapping[str, int]) -> Any:
+    a, b = _value(node.left, sizes), _value(node.right, sizes)
+    if isinstance(node.op, ast.BitAnd | ast.BitOr):
+        if not (isinstance(a, bool) and isinstance(b, bool)):
+            raise TypeError("conditions are joined that are none")
+        return (a and b) if isinstance(node.op, ast.BitAnd) else (a or b)
+    if isinstance(node.op, ast.Pow):
+        if not isinstance(b, Fraction) or abs(b) > 64:
+            raise ValueError("an exponent is no small fraction")
+        return power(a, b)
+    return combined(type(node.op), a, b)
+
+
+def _called(name: str, arguments: list[ast.expr], sizes: Mapping[str, int]) -> Any:
+    if name == "Piecewise":
+        for item in arguments:
+            if not isinstance(item, ast.Tuple) or len(item.elts) != 2:
+                raise ValueError("a piece is no pair")
+            if _value(item.elts[1], sizes) is True:
+                return _value(item.elts[0], sizes)
+        raise ValueError("no piece holds")
+    values = [_value(item, sizes) for item in arguments]
+    if name in {"Max", "Min"} and values:
+        return (max if name == "Max" else min)(values, key=as_decimal)
+    if name == "Mod" and len(values) == 2:
+        return values[0] - values[1] * floor(combined(ast.Div, *values))
+    if name == "Eq" and len(values) == 2:
+        return is_same(*values)
+    if name == "Ne" and len(values) == 2:
+        return not is_same(*values)
+    (only,) = values
+    if name == "floor":
+        return floor(only)
+    if name == "ceiling":
+        return -floor(-only)
+    if name == "sqrt":
+        return power(only, Fraction(1, 2))
+    raise ValueError(f"{name} is not known")

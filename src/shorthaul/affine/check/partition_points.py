@@ -1,0 +1,168 @@
+"""A K-partition argument at given sizes, point by point: the second method of its verification.
+
+Paths are followed in the program as it is executed; nothing here is known from isl but the points of sets.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import islpy as isl
+import numpy as np
+
+from shorthaul.affine.check.execution import Execution, contains, evaluate, fixed
+from shorthaul.affine.check.formulas import combined, floor, is_same, value_of
+from shorthaul.affine.check.partition_argument import Argument, Part, most_instances
+from shorthaul.affine.model import Program
+
+Vertex = tuple[str, tuple[int, ...]]
+
+
+def operands_of(program: Program, execution: Execution) -> dict[Vertex, set[Vertex]]:
+    """Return what every vertex of an execution reads."""
+    names = [item.name for item in program.statements]
+    vertices: list[Vertex] = list(execution.input_names)
+    numbered = zip(execution.statement.tolist(), execution.iteration, strict=True)
+    vertices += [(names[at], row) for at, row in numbered]
+    bounds = execution.starts.tolist()
+    return {
+        vertex: {vertices[k] for k in execution.operands[bounds[at] : bounds[at + 1]].tolist()}
+        for at, vertex in enumerate(vertices)
+    }
+
+
+def points_of(union: isl.UnionSet, known: Mapping[str, Sequence[Vertex]], sizes: Mapping[str, int]) -> set[Vertex]:
+    """Return the vertices of an execution that lie in a set; others, if it has any, are not among them."""
+    found: set[Vertex] = set()
+    sets: list[isl.Set] = []
+    union.foreach_set(sets.append)
+    for item in sets:
+        vertices = known.get(item.get_tuple_name(), ())
+        rows = np.array([row for _, row in vertices], dtype=np.int64).reshape(len(vertices), item.dim(isl.dim_type.set))
+        inside = contains(fixed(item, sizes), rows)
+        found |= {vertex for vertex, is_in in zip(vertices, inside.tolist(), strict=True) if is_in}
+    return found
+
+
+def counted(union: isl.UnionSet, sizes: Mapping[str, int]) -> int:
+    """Return the number of points of a set, as isl counts them one by one."""
+    sets: list[isl.Set] = []
+    union.foreach_set(sets.append)
+    return sum(int(fixed(item, sizes).count_val().to_python()) for item in sets)
+
+
+def wrong_at(
+    item: Argument, operands: Mapping[Vertex, set[Vertex]], sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield what does not hold of an argument at some sizes, its numbers for each S in ``capacities`` included."""
+    known: dict[str, list[Vertex]] = defaultdict(list)
+    for vertex in operands:
+        known[vertex[0]].append(vertex)
+    sources, spill = points_of(item.sources, known, sizes), points_of(item.spill, known, sizes)
+    owners: list[set[Vertex]] = [set() for _ in item.chains]
+    classes: list[dict[Vertex, set[tuple[int, ...]]]] = [defaultdict(set) for _ in item.chains]
+    total = 0
+    for part in item.parts:
+        inside = sorted(points_of(part.points, known, sizes))
+        total += len(inside)
+        if not inside:
+            continue
+        rows = np.array([row for _, row in inside], dtype=np.int64)
+        members = set(inside)
+        for family in range(len(item.chains)):
+            values = _classes(item, part, family, rows)
+            of_class = dict(zip(inside, values, strict=True))
+            for vertex, path in zip(inside, _paths(part, family, inside, rows, sizes), strict=True):
+                steps = zip((vertex, *path), path, strict=False)
+                if not all(
+                    after in operands[before] for before, after in steps if before in operands and after != vertex
+                ):
+                    yield f"the path of family {family} that ends in {vertex} does not follow reads"
+                owners[family].update(path)
+                for one in path:
+                    classes[family][one].add(of_class[vertex])
+                last = path[-1] if path else vertex
+                own = item.chains[family] and last in members and last != vertex
+                if own and of_class[last] != of_class[vertex]:
+                    yield f"the chain of family {family} that ends in {vertex} leads into another class"
+                if not own and last not in sources:
+                    yield f"the path of family {family} that ends in {vertex} begins outside of the sources"
+    for family, found in enumerate(classes):
+        if any(len(values) > item.folds[family] for values in found.values()):
+            yield f"a vertex of family {family} is on paths of too many classes"
+    yield from _meeting(item, owners)
+    if set().union(*owners) - sources != spill - sources:
+        yield "the may-spill set is not that of the vertices of the paths"
+    yield from wrong_counts(item, total, len(sources), sizes, capacities)
+
+
+def _paths(
+    part: Part, family: int, inside: Sequence[Vertex], rows: Any, sizes: Mapping[str, int]
+) -> list[list[Vertex]]:
+    """Return the path of every instance; it ends early where a level is not defined."""
+    paths: list[list[Vertex]] = [[] for _ in inside]
+    for number, level in enumerate(part.families[family]):
+        maps: list[isl.Map] = []
+        level.foreach_map(maps.append)
+        for relation in maps:
+            name = relation.get_tuple_name(isl.dim_type.out)
+            defined, values = evaluate(relation, sizes, rows)
+            for at in np.flatnonzero(defined).tolist():
+                if len(paths[at]) == number:
+                    paths[at].append((name, tuple(values[at].tolist())))
+    return paths
+
+
+def _classes(item: Argument, part: Part, family: int, rows: Any) -> list[tuple[int, ...]]:
+    placed = rows[:, list(part.order)]
+    matrix = np.array(item.classes(family), dtype=np.int64)
+    return [tuple(row) for row in (placed @ matrix.reshape(-1, item.width).T).tolist()]
+
+
+def _meeting(item: Argument, owners: Sequence[set[Vertex]]) -> Iterator[str]:
+    """Yield families that are added and have common vertices here."""
+    symmetry = item.given["symmetry"]
+    cliques = item.given["cliques"]
+    if symmetry is not None:
+        cliques = [[symmetry["chain"], pair[at]] for pair in symmetry["pairs"] for at in (0, 1)]
+    for clique in cliques:
+        for one, other in combinations(clique, 2):
+            if owners[one] & owners[other]:
+                yield f"families {one} and {other} have common vertices"
+
+
+def wrong_counts(
+    item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield formulas of an argument that are not what is counted, or do not follow."""
+    events = value_of(str(item.given["events"]), sizes)
+    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
+        yield "the events of a segment are no whole number of times S"
+        return
+    for name, number in (("instances_count", instances), ("sources_count", sources)):
+        given = value_of(str(item.given[name]), sizes)
+        if not is_same(given, Fraction(number)):
+            yield f"{name} is {float(given):g}, {number} are counted"
+    few = item.given["few_values"]
+    if few is not None:
+        for part in item.parts:
+            kept = {part.order[at] for at in few["coordinates"]}
+            others = [at for at in reversed(range(item.width)) if at not in kept]
+            alone = fixed(part.domain, sizes)
+            for at in others:
+                alone = alone.project_out(isl.dim_type.set, at, 1)
+            if int(alone.count_val().to_python()) > value_of(str(few["points"]), sizes):
+                yield "the coordinates of few values take more of them"
+    for capacity in capacities:
+        here = {**sizes, "S": capacity}
+        U = most_instances(item, here, events)
+        if not is_same(U, value_of(str(item.given["most_instances"]), here)):
+            yield "U does not follow from exponents and weights"
+        segments = floor(combined(ast.Div, Fraction(instances), U))
+        if not is_same(events * capacity * segments - sources, value_of(str(item.given["value"]), here)):
+            yield "the value is not T floor(|D|/U) - sources"

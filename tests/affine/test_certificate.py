@@ -1,0 +1,144 @@
+"""Certificates of bounds: verified as they are, and not with one number changed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import islpy as isl
+import pytest
+from tests.affine.derived import bound_of, flow_of, kernel, quick
+from tests.commands import shorthaul_json
+from tests.reference.falsified import at, changed_numbers, put
+
+from shorthaul.affine import bound, check, program_from_text
+from shorthaul.affine.check.certificate import verify
+from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.formulas import is_same, value_of
+from shorthaul.affine.check.subspaces import lattice, spanned, unmet
+from shorthaul.affine.verbs.bound import bound_of as as_bound
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, case
+from shorthaul.core.errors import InputError
+from shorthaul.core.result import Status
+
+KERNELS = (*POLYBENCH, *FURTHER)
+#: Plain, mirrored, few values, statements merged.
+QUICK = ("gemm", "cholesky", "convolution-1d", "gesummv")
+
+
+def certified(name: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the bound as a document holds it, and its sizes."""
+    flow = flow_of(name)
+    sizes = {**dict.fromkeys(flow.program.parameters, 900), "S": 100}
+    return json.loads(json.dumps(as_bound(flow.program, bound_of(name), sizes, flow).document())), sizes
+
+
+@pytest.mark.parametrize("name", quick(KERNELS, QUICK))
+def test_bounds_of_kernels_are_verified(name: str) -> None:
+    document, sizes = certified(name)
+    violations, remarks = verify(kernel(name), document, sizes)
+    assert not violations
+    parts = document["certificate"]["parts"]
+    assert len(remarks) == len(parts)
+    assert [": verified" in text for text in remarks] == [item["kind"] != "formula" for item in parts]
+
+
+def means_the_same(one: Any, other: Any) -> bool:
+    """True for two texts of one set, relation or formula."""
+    if not isinstance(one, str):
+        return False
+    if "{" in one:
+        kinds = (isl.UnionMap, isl.UnionSet)
+        for kind in kinds:
+            try:
+                return bool(kind(one).is_equal(kind(other)))
+            except isl.Error:
+                continue
+        return True  # neither is read, which is found elsewhere
+    names = "NMKS"
+    values = (dict(zip(names, row, strict=True)) for row in itertools.product((1, 2, 3, 7), repeat=len(names)))
+    try:
+        return all(is_same(value_of(one, item), value_of(other, item)) for item in values)
+    except InputError:
+        return False
+
+
+def missed(name: str, step: int) -> list[tuple[Any, ...]]:
+    document, sizes = certified(name)
+    found = [*changed_numbers({key: document[key] for key in ("certificate", "value", "formula", "inputs")})]
+    wrong = []
+    for path, value in found[::step]:
+        before = at(document, path)
+        if means_the_same(before, value) or verify(kernel(name), put(document, path, value), sizes)[0]:
+            continue
+        wrong.append((path, before, value))
+    return wrong
+
+
+def test_a_changed_number_is_found() -> None:
+    assert not missed("trisolv", 11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["gemm", "cholesky", "convolution-1d", "gesummv", "floyd-warshall", "lu", "trisolv"])
+def test_every_changed_number_is_found(name: str) -> None:
+    assert not missed(name, 1)
+
+
+TEXT = (
+    "void f(int n, double a[n], double b[n + 9]) {\n#pragma scop\nfor (int i = %s) a[i] %s= b[i];\n#pragma endscop\n}\n"
+)
+
+
+@pytest.mark.parametrize("loop", ["0; i < n; i++", "0; i < n; i += 2", "n - 1; i >= 0; i--"])
+def test_what_is_read_by_definition(loop: str) -> None:
+    program = program_from_text(TEXT % (loop, "+"))
+    flow = isl.UnionMap("{ }")
+    for item in bound_flow(program):
+        flow = flow.union(item)
+    assert Reads(program).of("S0").is_equal(flow)
+
+
+def bound_flow(program: Any) -> list[isl.UnionMap]:
+    from shorthaul.affine.dependences import flow_dependences
+
+    return [isl.UnionMap.from_map(item.relation.reverse()) for item in flow_dependences(program).flows]
+
+
+def test_subspaces_and_exponents() -> None:
+    axes = tuple(spanned([row]) for row in ([1, 0, 0], [0, 1, 0], [0, 0, 1]))
+    known = lattice(axes, 3)
+    assert known is not None
+    assert len(known) == 7
+    assert unmet(axes, [value_of("1/2", {})] * 3, 3) is None  # type: ignore[list-item]
+    assert "of rank 1" in str(unmet(axes, [value_of("1/3", {})] * 3, 3))  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    "text", ["__import__('os').system('true')", "S.real", "S**S**S**S", "(1,)", "1 +", "N", "floor(1, 2)", "x" * 9]
+)
+def test_what_is_no_formula(text: str) -> None:
+    with pytest.raises(InputError, match="is no"):
+        value_of(text, {"S": 70})
+
+
+def test_the_document_of_a_bound(tmp_path: Path) -> None:
+    """A document is verified, one with a changed value is not; other files end in a message."""
+    program = case("matvec").workload
+    bound(program, size="M=90,N=90,S=8", upper=False).save(tmp_path / "good.json")
+    document = shorthaul_json("affine", "check", "matvec", "--bound", "good.json", cwd=tmp_path)
+    assert document["check"]["ok"] is True
+    assert document["check"]["remarks"] == ["[1] K-partition on S1: verified"]
+    saved = json.loads((tmp_path / "good.json").read_text())
+    changed = tmp_path / "changed.json"
+    for path in (("bound", "value"), ("bound", "certificate", "parts", 0, "kernels"), ("bound", "formula")):
+        changed.write_text(json.dumps(put(saved, path, 7)))
+        assert check(program, bound=str(changed)).status is Status.INVALID
+    for path, message in ((("sizes",), "every parameter"), (("bound", "certificate"), "no cert"), (("kind",), "kind")):
+        changed.write_text(json.dumps(put(saved, path, 7)))
+        with pytest.raises(InputError, match=message):
+            check(program, bound=str(changed))
+    with pytest.raises(InputError, match="every parameter"):
+        check(case("gemm").workload, bound=str(tmp_path / "good.json"))
