@@ -48,9 +48,9 @@ FLOORS = {
         verbs
     """,
     "tensor": """
-        model options plan tuning
+        model networks/model networks/plan options plan tuning
         check cost_model formats run workloads
-        bounds views
+        bounds networks views
         search
         verbs
     """,
@@ -75,7 +75,7 @@ FLOORS = {
         verbs
     """,
 }
-CHECKERS_MAY_USE = ("model", "plan", "formats")
+CHECKERS_MAY_USE = ("model", "plan", "networks/model", "networks/plan", "formats")
 MOST_FILES = 15
 MOST_ARROWS = 310
 MOST_LINES = 500

@@ -10,7 +10,7 @@ import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output, SearchFlags, SweepSearchFlags, TaskPlanSearchFlags
 from shorthaul.cli.verbs import group, verb
-from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 
 if TYPE_CHECKING:
     from shorthaul.core.result import Result
@@ -21,7 +21,7 @@ app = group("Operator graphs scheduled on a scratchpad accelerator.")
 Input = Annotated[
     str,
     typer.Argument(
-        metavar="INPUT", help="A problem file (the contest's JSON) or a built-in case such as transformer-block."
+        metavar="INPUT", help="An ONNX model, a problem file (the contest's JSON), or a case such as transformer-block."
     ),
 ]
 PlanFile = Annotated[
@@ -34,7 +34,9 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     """Schedule an operator graph: subgraphs, tiles, traversal orders, and what stays in fast memory between."""
     from shorthaul.tensor.verbs import planning
 
-    _finish(planning.plan(workload, options=options, search=search.search()), output)
+    result = planning.plan(workload, options=options, search=search.search())
+    _print_groups(result, output)
+    _finish(result, output)
 
 
 @verb(app, "bound")
@@ -69,13 +71,14 @@ def check(
     from shorthaul.tensor.verbs import planning
 
     result = planning.check(workload, plan_file, options=options, search=search.search())
-    if plan_file is not None:
+    _print_groups(result, output)
+    if plan_file is not None and result.extra["rules"] != "network":
         _print_subgraphs(result, output)
     _finish(result, output)
 
 
 @verb(app, "run")
-def run(workload: Input, plan_file: PlanFile, options: RuleOptions, search: SearchFlags, output: Output) -> None:
+def run(workload: Input, plan_file: PlanFile, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
@@ -123,15 +126,30 @@ def cases(listing: Listing) -> None:
 
 def _finish(result: Result[Plan], output: Output) -> NoReturn:
     from shorthaul.cli.output import finish
-    from shorthaul.tensor.formats.documents import carried_document, save_plan
 
-    made = result.plan
+    made, form = result.plan, result.plan_file
+    if made is None or form is None:
+        finish(result, output)
     finish(
         result,
         output,
-        plan_document=None if made is None else carried_document(made),
-        write_plan=None if made is None else lambda path: save_plan(path, made),
+        plan_document=form.document(made, form.workload),
+        write_plan=lambda path: form.save(path, made, form.workload),
     )
+
+
+def _print_groups(result: Result[Plan], output: Output) -> None:
+    """Print the groups of a network, and what is to be said of its operators."""
+    if result.extra["rules"] != "network" or not result.figures:
+        return
+    from shorthaul.core.figure import Table
+    from shorthaul.report.text import print_table
+
+    table = result.figures[-1]
+    assert isinstance(table, Table), "the last view"
+    print_table(table.columns, table.rows, file=sys.stderr if output.json else sys.stdout)
+    for remark in () if result.check is None else result.check.remarks:
+        print(f"note: {remark}", file=sys.stderr)
 
 
 def _print_subgraphs(result: Result[Plan], output: Output) -> None:

@@ -57,7 +57,9 @@ class Plans(Generic[PlanT, T]):
         if isinstance(plan, str | os.PathLike):
             path = os.fspath(plan)
             return self.load(Path(path if isinstance(path, str) else os.fsdecode(path)), workload)
-        allowed = f"a {self.model.__name__}, a result that holds one, or the path of a file with one"
+        allowed = (
+            f"a {getattr(self.model, '__name__', self.model)}, a result that holds one, or the path of a file with one"
+        )
         raise InputError("is no plan", place="plan", value=given, allowed=allowed)
 
     def packed(self, plan: Any, workload: T) -> bytes:

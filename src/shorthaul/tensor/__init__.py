@@ -13,6 +13,8 @@ from shorthaul.core.lazy import attach
 if TYPE_CHECKING:
     from shorthaul.tensor.formats.documents import load_plan, load_problem, save_plan, save_problem
     from shorthaul.tensor.model import CONTEST, SPEC, Machine, Operator, OperatorType, Problem, Rules, Tensor
+    from shorthaul.tensor.networks.model import Network
+    from shorthaul.tensor.networks.plan import NetworkPlan
     from shorthaul.tensor.options import PlanOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
     from shorthaul.tensor.verbs.planning import bound, case, cases, check, plan, run, sweep
@@ -25,6 +27,8 @@ _NAMES = {
         ("CONTEST", "SPEC", "Machine", "Operator", "OperatorType", "Problem", "Rules", "Tensor"),
         "shorthaul.tensor.model",
     ),
+    "Network": "shorthaul.tensor.networks.model",
+    "NetworkPlan": "shorthaul.tensor.networks.plan",
     **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
     **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.verbs.planning"),
@@ -36,6 +40,8 @@ __all__ = [
     "SPEC",
     "Granularity",
     "Machine",
+    "Network",
+    "NetworkPlan",
     "Operator",
     "OperatorType",
     "Plan",

@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from shorthaul.core.options import option, validate
+from shorthaul.core.errors import InputError
+from shorthaul.core.options import FILE_OR_NAME, SIZES, option, validate
 
 RULE_NAMES = ("spec", "contest", "contest-loose")
+_MACHINE = "ONNX: plan the network in seconds and bytes on this machine: a file, or a name of 'shorthaul machines'."
 _RULES_HELP = "The paper as written, the contest's final rules, or those before its rule on fused prologues."
 
 
 @dataclass(frozen=True, slots=True)
-class RuleOptions:
-    """Options of ``bound`` and ``run``."""
+class MachineOptions:
+    """The machine of an ONNX model, and the sizes of its symbolic dimensions."""
+
+    machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
+    dim: str | None = option(
+        None, "ONNX with --machine: sizes of symbolic dimensions, as in batch=8,length=128.", form=SIZES
+    )
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of symbolic dimensions; raises :class:`InputError`."""
+        found: dict[str, int] = {}
+        for item in filter(None, (part.strip() for part in (self.dim or "").split(","))):
+            name, equals, value = (part.strip() for part in item.rpartition("="))
+            if not equals or not name or not re.fullmatch(r"[1-9]\d{0,8}", value):
+                raise InputError("is no size", place="--dim", value=item, allowed="NAME=INTEGER, as in batch=8")
+            if found.setdefault(name, int(value)) != int(value):
+                raise InputError("is given twice", place="--dim", value=item)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of ``run``."""
+
+    rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOptions(MachineOptions):
+    """Options of ``bound``."""
 
     rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
 

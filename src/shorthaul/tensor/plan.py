@@ -39,9 +39,10 @@ class Plan:
 
 
 class BoundExtra(TypedDict):
-    """What ``bound`` says beside the bound: the rule set."""
+    """What ``bound`` says beside the bound: the rule set, and the machine of a network."""
 
     rules: str
+    machine: NotRequired[str]
 
 
 class PlanExtra(BoundExtra):

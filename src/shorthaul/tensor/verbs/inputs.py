@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
-from shorthaul.core.cases import Source, Workloads, comes_from
+from shorthaul.core.cases import Case, Source, Workloads, comes_from
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import Plans
 from shorthaul.tensor.formats.documents import (
@@ -19,6 +19,15 @@ from shorthaul.tensor.formats.documents import (
 )
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
 from shorthaul.tensor.model import Problem
+from shorthaul.tensor.networks.documents import (
+    load_network_plan,
+    network_plan_document,
+    save_network_plan,
+)
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_network import network_from_onnx
+from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.options import MachineOptions
 from shorthaul.tensor.plan import Plan
 from shorthaul.tensor.workloads.cases import CASES
 
@@ -31,33 +40,55 @@ class OnnxModel(Protocol):
         ...
 
 
-Workload: TypeAlias = Problem | Source[Problem] | str | PathLike[str] | Mapping[str, object] | OnnxModel
-PlanLike: TypeAlias = Plan | Result[Plan] | str | PathLike[str]
+Workload: TypeAlias = (
+    Problem | Network | Source[Problem | Network] | str | PathLike[str] | Mapping[str, object] | OnnxModel
+)
+PlanLike: TypeAlias = Plan | NetworkPlan | Result[Plan] | str | PathLike[str]
 
 
-def _load(path: Path, data: bytes, _options: object) -> Problem:
+def _load(path: Path, data: bytes, options: object) -> Problem | Network:
     if path.suffix.lower() == ".onnx":
+        if isinstance(options, MachineOptions) and options.machine is not None:
+            return network_from_onnx(data, options.sizes(), file=path)
         return problem_from_onnx(data, AcceleratorOptions().machine(), file=path)
     return load_problem(path, data)
 
 
-def _convert(workload: Any, _options: object) -> Problem | None:
+def _convert(workload: Any, options: object) -> Problem | Network | None:
     if comes_from(workload, "onnx") and hasattr(workload, "SerializeToString"):
+        if isinstance(options, MachineOptions) and options.machine is not None:
+            return network_from_onnx(workload.SerializeToString(), options.sizes())
         return problem_from_onnx(workload.SerializeToString(), AcceleratorOptions().machine())
     return problem_from_document(workload) if isinstance(workload, Mapping) else None
 
 
-PROBLEMS = Workloads(
-    Problem,
-    CASES,
+def _load_plan(path: Path, problem: Problem | Network) -> Plan | NetworkPlan:
+    return load_network_plan(path, problem) if isinstance(problem, Network) else load_plan(path, problem)
+
+
+def _plan_document(plan: Plan | NetworkPlan, problem: Problem | Network) -> Any:
+    if isinstance(plan, NetworkPlan):
+        assert isinstance(problem, Network)
+        return network_plan_document(plan, problem)
+    return carried_document(plan)
+
+
+def _save_plan(path: Path, plan: Plan | NetworkPlan, problem: Problem | Network) -> None:
+    if isinstance(plan, NetworkPlan):
+        assert isinstance(problem, Network)
+        save_network_plan(path, plan, problem)
+    else:
+        save_plan(path, plan)
+
+
+PROBLEMS: Workloads[Problem | Network] = Workloads(
+    cast("type[Problem | Network]", Problem | Network),
+    cast("Sequence[Case[Problem | Network]]", CASES),
     _load,
     "a Problem, a built-in case, the path of a contest's JSON file or an ONNX model, such JSON as text or dict, or an "
-    "onnx.ModelProto (ONNX on the default machine of 'shorthaul convert')",
+    "onnx.ModelProto (ONNX without a machine on the default one of 'shorthaul convert', in the contest's game)",
     _convert,
 )
-PLANS: Plans[Plan, Problem] = Plans(
-    Plan,
-    load_plan,
-    lambda plan, problem: carried_document(plan),  # noqa: ARG005
-    lambda path, plan, problem: save_plan(path, plan),  # noqa: ARG005
+PLANS: Plans[Plan | NetworkPlan, Problem | Network] = Plans(
+    cast("type[Plan | NetworkPlan]", Plan | NetworkPlan), _load_plan, _plan_document, _save_plan
 )

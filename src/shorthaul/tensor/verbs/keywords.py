@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
-from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 
 
 class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
+    machine: str | PathLike[str] | None
+    dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
@@ -24,6 +27,8 @@ class BoundKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
+    machine: str | PathLike[str] | None
+    dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
     bound: str | None
     effort: float | None
@@ -37,6 +42,8 @@ class CheckKeywords(TypedDict, total=False):
 class PlanKeywords(TypedDict, total=False):
     """The keywords of ``plan``."""
 
+    machine: str | PathLike[str] | None
+    dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
     restarts: int
     effort: float | None
@@ -60,7 +67,7 @@ class RunKeywords(TypedDict, total=False):
     seed: int
     memory_limit: str | None
     search: Search | None
-    options: RuleOptions | None
+    options: RunOptions | None
 
 
 class SweepKeywords(TypedDict, total=False):

@@ -22,10 +22,19 @@ from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
 from shorthaul.tensor.formats.documents import plan_document, plan_from_document
 from shorthaul.tensor.model import RULES, Problem, Rules
-from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, SweepOptions
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
 from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
 from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
+from shorthaul.tensor.verbs.networks import (
+    bound_network,
+    check_network,
+    of_the_contest,
+    plan_network,
+    refuse_without,
+    report_of,
+)
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
 
@@ -42,7 +51,7 @@ if TYPE_CHECKING:
 _KIND: Final = "shorthaul/tensor-result"
 
 
-def case(text: str) -> Source[Problem]:
+def case(text: str) -> Source[Problem | Network]:
     """Return the problem that ``text`` names, a contest file or a built-in case.
 
     Parameters
@@ -52,7 +61,7 @@ def case(text: str) -> Source[Problem]:
 
     Returns
     -------
-    Source[Problem]
+    Source[Problem | Network]
         The problem and where it comes from.
 
     Raises
@@ -84,8 +93,10 @@ def cases() -> tuple[Case[Problem], ...]:
     return CASES
 
 
-def _of_journal(problem: Problem, plan: Plan, options: PlanOptions) -> CheckReport:
+def _of_journal(problem: Problem | Network, plan: Any, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
+    if isinstance(problem, Network):
+        return report_of(problem, plan, options)
     return replay(problem, plan, RULES[options.rules]).report()
 
 
@@ -107,6 +118,9 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     InfeasibleError
         If no schedule fits in fast memory.
 
+    With ``machine`` an ONNX model is planned as a network: the plan is a ``NetworkPlan``, the cost ``latency_s``,
+    ``traffic_bytes``, ``peak_bytes`` and, where the machine has energies, ``energy_j``.
+
     Examples
     --------
     >>> from shorthaul.tensor.workloads.cases import example_3
@@ -115,6 +129,9 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     (True, True)
     """
     problem, options, search, source = asked(workload, PROBLEMS, PlanOptions, keywords)
+    if isinstance(problem, Network):
+        return plan_network(problem, options, search, source)
+    refuse_without(problem, options)
     rules = RULES[options.rules]
     with search:
         begun = begin(problem, rules, search)
@@ -165,6 +182,9 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     ('latency', 4500.0, 'compute')
     """
     problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
+    if isinstance(problem, Network):
+        return bound_network(problem, options, search, source)
+    refuse_without(problem, options)
     with search:
         found = prove(problem, RULES[options.rules], search.part(1.0, unlimited=tuning.BOUND_EFFORT)).bound
     return Result(
@@ -202,10 +222,13 @@ def check(
     ['operator-missing']
     """
     problem, options, search, source = asked(workload, PROBLEMS, CheckOptions, keywords)
-    assert plan is None or isinstance(plan, Plan)
-    rules = RULES[options.rules]
     if plan is None and options.bound is None:
         raise InputError("there is nothing to check", place="PLAN", cure="give a plan, a bound, or both")
+    if isinstance(problem, Network):
+        return check_network(problem, plan, options, search, source)
+    refuse_without(problem, options)
+    assert plan is None or isinstance(plan, Plan)
+    rules = RULES[options.rules]
     wrong, floor = ([], None) if options.bound is None else _verified(problem, rules, options.bound)
     if plan is not None:
         replayed = replay(problem, plan, rules)
@@ -244,8 +267,8 @@ def _result(
     problem: Problem,
     plan: Plan,
     replayed: Replay,
-    options: RuleOptions,
-    source: Source[Problem] | None,
+    options: RuleOptions | RunOptions,
+    source: Source[Any] | None,
     search: Search,
     floor: Bound | None = None,
 ) -> Result[Plan, PlanExtra]:
@@ -268,7 +291,7 @@ def _result(
     )
 
 
-@verb(RuleOptions, PROBLEMS, PLANS)
+@verb(RunOptions, PROBLEMS, PLANS)
 def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> Result[Plan, RunExtra]:
     """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
 
@@ -295,7 +318,8 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     """
     from shorthaul.tensor.run import execute
 
-    problem, options, search, source = asked(workload, PROBLEMS, RuleOptions, keywords)
+    problem, options, search, source = asked(workload, PROBLEMS, RunOptions, keywords)
+    problem = of_the_contest(problem)
     assert isinstance(plan, Plan)
     rules = RULES[options.rules]
     replayed = replay(problem, plan, rules)
@@ -353,6 +377,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     [True, True]
     """
     problem, options, search, source = asked(workload, PROBLEMS, SweepOptions, keywords)
+    problem = of_the_contest(problem)
     rules = RULES[options.rules]
     with search:
         amounts = _amounts(problem, options)

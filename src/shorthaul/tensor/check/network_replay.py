@@ -1,0 +1,428 @@
+"""The independent replay of a plan of a network: every step of every group, its boxes, and what moves between steps."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.check import Violation
+from shorthaul.tensor.networks.model import Access, Expand, Network, Operator, Permute, Regroup, Step, Stride
+from shorthaul.tensor.networks.plan import Group, NetworkPlan
+
+Ints = npt.NDArray[np.int64]
+#: Positions from and to (included) along an axis, in every step.
+Range = tuple[Ints, Ints]
+
+#: Steps of a group at most, and those replayed at once.
+MOST_STEPS = 10**7
+_AT_ONCE = 2**16
+
+
+@dataclass(slots=True)
+class GroupReplay:
+    """What a group moves between the outermost memory and the next, computes and holds."""
+
+    loads_bytes: float = 0.0
+    stores_bytes: float = 0.0
+    operations: dict[int, float] = field(default_factory=dict)
+    peak_bytes: float = 0.0
+    steps: int = 1
+
+
+@dataclass(slots=True)
+class NetworkReplay:
+    """The violations of a plan and its groups as replayed; a group that cannot be replayed has no amounts."""
+
+    violations: list[Violation]
+    groups: list[GroupReplay]
+
+
+def replay_network(network: Network, plan: NetworkPlan, capacity: float, *, double_buffered: bool) -> NetworkReplay:
+    """Return what a replay finds of ``plan`` with ``capacity`` bytes next to the outermost memory."""
+    wrong = list(_order_faults(network, plan))
+    near = _residents(network, plan, wrong)
+    groups = []
+    for number, group in enumerate(plan.groups):
+        faults = list(_group_faults(network, group, f"group {number}"))
+        wrong += faults
+        if faults:
+            groups.append(GroupReplay())
+            continue
+        seen = _GroupRun(network, group, near[number], double_buffered=double_buffered)
+        done = seen.run()
+        done.peak_bytes += sum(network.tensors[tensor].bytes for tensor in near[number])
+        if done.peak_bytes > capacity:
+            text = "the tiles do not fit"
+            wrong.append(Violation("over-capacity", f"group {number}", text, done.peak_bytes, capacity))
+        wrong += [
+            Violation("not-covered", f"group {number}", f"the steps leave out a part of {network.tensors[tensor].name}")
+            for tensor in seen.uncovered
+        ]
+        groups.append(done)
+    return NetworkReplay(wrong, groups)
+
+
+def _order_faults(network: Network, plan: NetworkPlan) -> Iterator[Violation]:
+    """Yield operators that are missing, twice, unknown, or before what they read."""
+    place: dict[int, int] = {}
+    for number, group in enumerate(plan.groups):
+        for operator in group.operators:
+            where = f"group {number}"
+            if not 0 <= operator < len(network.operators):
+                yield Violation("operator-unknown", where, f"there is no operator {operator}")
+            elif operator in place:
+                yield Violation(
+                    "operator-twice", where, f"{network.operators[operator].name} is in group {place[operator]}"
+                )
+            place[operator] = number
+    for operator, item in enumerate(network.operators):
+        if operator not in place:
+            yield Violation("operator-missing", "plan", f"{item.name} is in no group")
+            continue
+        for access in item.reads:
+            source = network.producer.get(access.tensor)
+            if source is not None and place.get(source, -1) > place[operator]:
+                text = f"{item.name} reads {network.tensors[access.tensor].name} before it is made"
+                yield Violation("operator-order", f"group {place[operator]}", text)
+
+
+def _residents(network: Network, plan: NetworkPlan, wrong: list[Violation]) -> list[set[int]]:
+    """Return the tensors that are whole in near memory during each group: from their maker to their last reader."""
+    place = {operator: number for number, group in enumerate(plan.groups) for operator in group.operators}
+    near: list[set[int]] = [set() for _ in plan.groups]
+    for number, group in enumerate(plan.groups):
+        for tensor in group.kept:
+            maker = network.producer.get(tensor)
+            if maker is None or place.get(maker) != number:
+                wrong.append(
+                    Violation("not-made-here", f"group {number}", f"tensor {tensor} is kept but not made here")
+                )
+                continue
+            last = max((place.get(reader, number) for reader in network.consumers[tensor]), default=number)
+            for here in range(number, last + 1):
+                near[here].add(tensor)
+    return near
+
+
+def _group_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
+    members = group.operators
+    if not members or any(not 0 <= number < len(network.operators) for number in members):
+        yield Violation("empty-group", where, "has no operator, or an unknown one")
+        return
+    items = [network.operators[number] for number in members]
+    made: set[int] = set()
+    for number, item in zip(members, items, strict=True):
+        later = {a.tensor for other in members[members.index(number) + 1 :] for a in network.operators[other].reads}
+        if number != members[-1] and not any(access.tensor in later for access in item.writes):
+            yield Violation("not-connected", where, f"nothing after {item.name} reads what it makes")
+        inside = {network.producer[a.tensor] for a in item.reads if a.tensor in network.producer} & set(members)
+        if not {a.tensor for n in inside for a in network.operators[n].writes} <= made:
+            yield Violation("operator-order", where, f"{item.name} comes before what it reads")
+        made |= {access.tensor for access in item.writes}
+        if item.barrier and len(members) > 1:
+            yield Violation("barrier-fused", where, f"{item.name} cannot be fused: its inner structure is not known")
+    yield from _loop_faults(network, group, where)
+
+
+def _loop_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
+    sink, seen, anchor = group.operators[-1], set(), None
+    steps = 1
+    for loop in group.loops:
+        text = f"loop over dimension {loop.dim} of operator {loop.operator}"
+        if loop.operator not in group.operators or not 0 <= loop.dim < len(network.operators[loop.operator].dims):
+            yield Violation("loop-unknown", where, f"{text}: there is no such dimension")
+            continue
+        item = network.operators[loop.operator]
+        size = item.dims[loop.dim]
+        if not 1 <= loop.tile <= size:
+            yield Violation("tile-size", where, f"{text}: tiles of {loop.tile}", loop.tile, size)
+            continue
+        steps *= -(-size // loop.tile)
+        if (loop.operator, loop.dim) in seen:
+            yield Violation("loop-twice", where, text)
+        seen.add((loop.operator, loop.dim))
+        if loop.dim in item.whole:
+            yield Violation("cut-row", where, f"{text}: {item.name} needs it whole")
+        if loop.operator == sink:
+            if anchor is not None:
+                yield Violation("loop-order", where, f"{text}: inside a loop of the anchor")
+        elif anchor not in {None, loop.operator} or loop.dim not in _reduced(item):
+            yield Violation("loop-order", where, f"{text}: neither of the sink nor a reduction of one anchor")
+        else:
+            anchor = loop.operator
+    if steps > MOST_STEPS:
+        yield Violation("too-many-steps", where, "more steps than can be replayed", steps, MOST_STEPS)
+
+
+def _reduced(item: Operator) -> set[int]:
+    kept = {dim for axis in item.writes[0].axes for dim, _ in axis.terms}
+    return set(range(len(item.dims))) - kept
+
+
+class _GroupRun:
+    """The steps of one group, in pieces; what the step before had is known from piece to piece."""
+
+    def __init__(self, network: Network, group: Group, near: set[int], *, double_buffered: bool) -> None:
+        self.network, self.group, self.near, self.double = network, group, near, double_buffered
+        self.items = {number: network.operators[number] for number in group.operators}
+        self.inside = {access.tensor for item in self.items.values() for access in item.writes}
+        self.uncovered: list[int] = []
+        self.last: dict[str, list[tuple[int, int]]] = {}
+        self.moved: dict[str, float] = {}
+        self.same: dict[str, float] = {}
+        self.most: dict[str, float] = {}
+        self.trails: dict[str, Any] = {}
+        self.tensor: dict[str, int] = {}
+        self.changes: dict[str, bool] = {}
+
+    def run(self) -> GroupReplay:
+        sink = self.group.operators[-1]
+        if self.items[sink].barrier:
+            return self._barrier(self.items[sink], sink)
+        sizes = [self.items[loop.operator].dims[loop.dim] for loop in self.group.loops]
+        trips = [-(-size // loop.tile) for size, loop in zip(sizes, self.group.loops, strict=True)]
+        steps = math.prod(trips)
+        marks: dict[int, list[Ints]] = {tensor: [] for tensor in self._stored()}
+        for start in range(0, steps, _AT_ONCE):
+            numbers = np.arange(start, min(start + _AT_ONCE, steps))
+            at = np.unravel_index(numbers, trips) if trips else ()
+            tiles: dict[tuple[int, int], Range] = {}
+            for loop, size, index in zip(self.group.loops, sizes, at, strict=True):
+                low = index.astype(np.int64) * loop.tile
+                tiles[loop.operator, loop.dim] = (low, np.minimum(low + loop.tile, size) - 1)
+            for name, box in self._boxes(tiles):
+                self._follow(name, box, len(numbers))
+                if name.startswith("made") and self.tensor[name] in marks:
+                    marks[self.tensor[name]].append(np.stack([np.stack(_full(r, len(numbers))) for r in box], 1))
+        for tensor, kept in marks.items():
+            if not _covers(np.concatenate(kept, 2), self.network.tensors[tensor].shape):
+                self.uncovered.append(tensor)
+        return self._amounts(steps)
+
+    def _stored(self) -> set[int]:
+        """Return the tensors made here that somebody else, or the user, needs."""
+        members, found = set(self.group.operators), set()
+        for tensor in self.inside:
+            outside = set(self.network.consumers[tensor]) - members
+            is_sink = tensor == self.items[self.group.operators[-1]].writes[0].tensor
+            if is_sink or outside or self.network.tensors[tensor].is_output:
+                found.add(tensor)
+        return found
+
+    def _boxes(self, tiles: dict[tuple[int, int], Range]) -> Iterator[tuple[str, list[Range]]]:
+        """Yield the boxes of a piece of the steps: what operators do, make and read from outside."""
+        wanted: dict[int, list[Range]] = {}
+        sink = self.group.operators[-1]
+        for number in self.group.operators[::-1]:
+            item = self.items[number]
+            dims = [_whole(size) for size in item.dims]
+            for dim in range(len(dims)):
+                dims[dim] = tiles.get((number, dim), dims[dim])
+            target = item.writes[0]
+            if number != sink:
+                for axis, index in enumerate(target.axes):
+                    for dim, _ in index.terms:
+                        dims[dim] = dims[dim] if dim in item.whole else wanted[target.tensor][axis]
+            yield f"work {number}", dims
+            name = f"made {target.tensor}"
+            self.tensor[name] = target.tensor
+            yield name, [dims[index.terms[0][0]] if index.terms else _whole(1) for index in target.axes]
+            for place, access in enumerate(item.reads):
+                box = _seen(access, dims)
+                if access.tensor in self.inside:
+                    known = wanted.get(access.tensor)
+                    wanted[access.tensor] = (
+                        box if known is None else [_join(a, b) for a, b in zip(known, box, strict=True)]
+                    )
+                else:
+                    name = f"read {number}.{place}"
+                    self.tensor[name] = access.tensor
+                    yield name, box
+
+    def _follow(self, name: str, box: Sequence[Range], count: int) -> None:
+        """Add up what each step of a piece needs of a box that the step before did not have."""
+        volume, common = np.ones(count), np.ones(count)
+        ends = self.last.get(name)
+        now = []
+        for axis, ranges in enumerate(box):
+            low, high = _full(ranges, count)
+            before_low, before_high = np.roll(low, 1), np.roll(high, 1)
+            before_low[0], before_high[0] = (0, -1) if ends is None else ends[axis]
+            volume *= np.maximum(high - low + 1, 0)
+            common *= np.maximum(np.minimum(high, before_high) - np.maximum(low, before_low) + 1, 0)
+            now.append((int(low[-1]), int(high[-1])))
+        changed = volume > common
+        if ends is None:
+            common[0], changed[0] = 0.0, False
+        self.last[name] = now
+        self.moved[name] = self.moved.get(name, 0.0) + float((volume - common).sum())
+        self.same[name] = self.same.get(name, 0.0) + float(common.sum())
+        self.most[name] = max(self.most.get(name, 0.0), float(volume.max()))
+        self.changes[name] = self.changes.get(name, False) or bool(changed.any())
+        trail = self.trails.setdefault(name, hashlib.sha256())
+        for ranges in box:
+            trail.update(np.stack(_full(ranges, count)).tobytes())
+
+    def _amounts(self, steps: int) -> GroupReplay:
+        result, tensors = GroupReplay(steps=steps), self.network.tensors
+        stored, held = self._stored(), 0.0
+        passing: dict[int, float] = {}
+        seen: set[tuple[int, bytes]] = set()
+        sink_tensor = self.items[self.group.operators[-1]].writes[0].tensor
+        for name in self.most:
+            if name.startswith("work"):
+                number = int(name.removeprefix("work "))
+                result.operations[number] = self.moved[name] * self.items[number].work
+                continue
+            tensor = self.tensor[name]
+            size = tensors[tensor].bits / 8
+            if tensor in self.near:
+                if tensor in self.inside and tensors[tensor].is_output:
+                    result.stores_bytes += tensors[tensor].elements * size
+                continue
+            buffer = self.most[name] * size * (2 if self.double and self.changes[name] else 1)
+            if name.startswith("read"):
+                trail = (tensor, self.trails[name].digest())
+                if trail in seen:  # one buffer serves accesses that are alike in every step
+                    continue
+                seen.add(trail)
+                result.loads_bytes += self.moved[name] * size
+                held += buffer
+            elif tensor in stored:
+                result.stores_bytes += self.moved[name] * size
+                if tensor == sink_tensor:  # partial sums come back
+                    result.loads_bytes += (self.moved[name] - tensors[tensor].elements) * size
+                held += buffer
+            elif self.same[name] > 0:
+                held += self.most[name] * size
+            else:
+                passing[tensor] = self.most[name] * size
+        result.peak_bytes = held + self._most_passing(passing)
+        return result
+
+    def _most_passing(self, sizes: dict[int, float]) -> float:
+        """Return the most that tensors take which are made and used up within a step."""
+        most = 0.0
+        for at in range(len(self.group.operators)):
+            alive = 0.0
+            for tensor, size in sizes.items():
+                made = self.group.operators.index(self.network.producer[tensor])
+                readers = [
+                    n for n, number in enumerate(self.group.operators) if number in self.network.consumers[tensor]
+                ]
+                alive += size if made <= at <= max(readers) else 0.0
+            most = max(most, alive)
+        return most
+
+    def _barrier(self, item: Operator, number: int) -> GroupReplay:
+        tensors = self.network.tensors
+        read = {access.tensor for access in item.reads} - self.near
+        made = [a.tensor for a in item.writes if a.tensor not in self.near or tensors[a.tensor].is_output]
+        return GroupReplay(
+            float(sum(tensors[tensor].bytes for tensor in read)),
+            float(sum(tensors[tensor].bytes for tensor in made)),
+            {number: item.work},
+        )
+
+
+def _whole(size: int) -> Range:
+    return np.zeros(1, np.int64), np.full(1, size - 1, np.int64)
+
+
+def _full(ranges: Range, count: int) -> tuple[Ints, Ints]:
+    return np.broadcast_to(ranges[0], (count,)).copy(), np.broadcast_to(ranges[1], (count,)).copy()
+
+
+def _join(one: Range, other: Range) -> Range:
+    """Return the least range around both; an empty one (0 to -1) adds nothing."""
+    low = np.minimum(np.where(one[1] < one[0], other[0], one[0]), np.where(other[1] < other[0], one[0], other[0]))
+    return low, np.maximum(one[1], other[1])
+
+
+def _cut(low: Ints, high: Ints, size: int) -> Range:
+    low, high = np.maximum(low, 0), np.minimum(high, size - 1)
+    empty = high < low
+    return np.where(empty, 0, low), np.where(empty, -1, high)
+
+
+def _seen(access: Access, dims: Sequence[Range]) -> list[Range]:
+    """Return what an access reaches of the stored tensor."""
+    box = []
+    for index, size in zip(access.axes, access.shape, strict=True):
+        low_sum = high_sum = np.full(1, index.offset, np.int64)
+        for dim, factor in index.terms:
+            low, high = dims[dim] if factor >= 0 else dims[dim][::-1]
+            low_sum, high_sum = low_sum + low * factor, high_sum + high * factor
+        box.append(_cut(low_sum // index.divisor, high_sum // index.divisor, size))
+    for step in access.steps:
+        box = _source(box, step)
+    return box
+
+
+def _source(box: list[Range], step: Step) -> list[Range]:
+    if isinstance(step, Permute):
+        return [box[step.axes.index(axis)] for axis in range(len(box))]
+    if isinstance(step, Stride):
+        found = []
+        for (low, high), start, by, size in zip(box, step.start, step.step, step.source, strict=True):
+            first, last = start + by * low, start + by * high
+            ends = (first, last) if by > 0 else (last, first)
+            empty = high < low
+            found.append(_cut(np.where(empty, 0, ends[0]), np.where(empty, -1, ends[1]), size))
+        return found
+    if isinstance(step, Expand):
+        skipped = len(box) - len(step.source)
+        return [_whole(1) if size == 1 else box[skipped + axis] for axis, size in enumerate(step.source)]
+    return _regroup(box, step)
+
+
+def _regroup(box: list[Range], step: Regroup) -> list[Range]:
+    """Return the source's ranges: axes are cut where the products of the sizes so far agree."""
+    found: list[Range] = [_whole(1)] * len(step.source)
+    mine = [axis for axis in range(len(step.shape)) if step.shape[axis] > 1]
+    theirs = [axis for axis in range(len(step.source)) if step.source[axis] > 1]
+    while mine:
+        pairs = ((a, b) for a in range(1, len(mine) + 1) for b in range(1, len(theirs) + 1))
+        a, b = next(
+            (a, b)
+            for a, b in pairs
+            if math.prod(step.shape[i] for i in mine[:a]) == math.prod(step.source[i] for i in theirs[:b])
+        )
+        left, right = mine[:a], theirs[:b]
+        mine, theirs = mine[a:], theirs[b:]
+        if len(left) == len(right) == 1:
+            found[right[0]] = box[left[0]]
+            continue
+        low = high = np.zeros(1, np.int64)
+        empty = np.zeros(1, bool)
+        for axis in left:
+            low, high = low * step.shape[axis] + box[axis][0], high * step.shape[axis] + box[axis][1]
+            empty = empty | (box[axis][1] < box[axis][0])
+        fixed = np.ones(1, bool)
+        for number, axis in enumerate(right):
+            below = math.prod(step.source[i] for i in right[number + 1 :])
+            size = step.source[axis]
+            first = np.where(fixed, low // below % size, 0)
+            last = np.where(fixed, high // below % size, size - 1)
+            found[axis] = (np.where(empty, 0, first), np.where(empty, -1, last))
+            fixed = fixed & (first == last)
+    return found
+
+
+def _covers(boxes: Ints, shape: Sequence[int]) -> bool:
+    """Return whether boxes ((low, high) by axis by step) leave out nothing, where they form a grid."""
+    distinct = np.unique(boxes.reshape(-1, boxes.shape[-1]), axis=1).reshape(2, len(shape), -1)
+    held = 1
+    for axis, size in enumerate(shape):
+        ends = np.unique(distinct[:, axis], axis=1)
+        low, high = ends
+        if low[0] > 0 or high.max() < size - 1 or (low[1:] > np.maximum.accumulate(high)[:-1] + 1).any():
+            return False
+        held *= ends.shape[1]
+    return bool(held == distinct.shape[2])

@@ -1,0 +1,184 @@
+"""What every plan of a network takes at least: operations that the outputs need, and bytes that have to pass.
+
+What is needed of a tensor is followed from the outputs upwards as positions per axis; where a view does not keep axes
+apart, nothing is claimed of what lies behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.amounts import Bound
+from shorthaul.tensor.networks.machine import Machine
+from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
+
+Positions = list[npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """Least amounts of any plan: seconds per unit, and bytes."""
+
+    matrix_s: float
+    vector_s: float
+    traffic_bytes: float
+    product_bytes: float
+
+
+def least(network: Network, machine: Machine) -> Least:
+    """Return what every plan takes at least."""
+    capacity = float(machine.levels[1].capacity_bytes or 0)
+    needed = _needed(network)
+    seconds = {"matrix": 0.0, "vector": 0.0}
+    read: dict[int, float] = {}
+    for number, operator in enumerate(network.operators):
+        dims = needed.get(number)
+        if dims is None:
+            continue
+        points = math.prod(int(mask.sum()) for mask in dims)
+        per_operation = machine.seconds_per_operation(operator.unit, network.bits(number))
+        seconds[operator.unit] += points * operator.work * per_operation
+        for access in operator.reads:
+            amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
+            read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
+    traffic = 0.0
+    for number, tensor in enumerate(network.tensors):
+        if tensor.role != "made":
+            traffic += read.get(number, 0.0)
+        elif tensor.is_output:
+            traffic += tensor.elements * tensor.bits / 8
+    products = sum(_product(network, number, capacity, read) for number in needed)
+    return Least(seconds["matrix"], seconds["vector"], traffic, products)
+
+
+def bound(network: Network, machine: Machine) -> Bound:
+    """Return the lower bound on the latency of every plan of ``network`` on ``machine``, with its proof."""
+    found = least(network, machine)
+    moved = found.traffic_bytes + found.product_bytes
+    level = machine.levels[0]
+    memory = moved / level.bandwidth_bytes_per_s
+    terms = {"matrix": found.matrix_s, "vector": found.vector_s, "traffic": memory}
+    method = max(terms, key=lambda name: terms[name])
+    proof = (
+        f"The outputs need {found.matrix_s:.6g} s of the matrix unit and {found.vector_s:.6g} s of the vector unit, "
+        f"each operation once. Inputs and constants that are needed are loaded once and outputs stored once, "
+        f"{found.traffic_bytes:.6g} bytes; products of tensors that nobody makes, whose outputs are stored, move "
+        f"{found.product_bytes:.6g} bytes more, since m n k multiplications with S words move "
+        f"2 m n k / sqrt(S) - 2 S words at least (Smith et al. 2019). They pass {level.name} at "
+        f"{level.bandwidth_bytes_per_s:.6g} bytes per second: {memory:.6g} s. Groups follow one another, and none "
+        f"takes less than each of the three."
+    )
+    return Bound("latency_s", terms[method], method, proof, {"traffic_bytes": moved})
+
+
+def _product(network: Network, number: int, capacity: float, read: dict[int, float]) -> float:
+    """Return the bytes that a product moves at least beyond its three matrices once; 0 for no product."""
+    operator = network.operators[number]
+    if operator.unit != "matrix" or len(operator.reads) != 2 or not operator.reduced or operator.barrier:
+        return 0.0
+    target = operator.writes[0]
+    accesses = (*operator.reads, target)
+    output = network.tensors[target.tensor]
+    sources = [network.tensors[access.tensor] for access in operator.reads]
+    alone = all(network.consumers[access.tensor] == (number,) for access in operator.reads)
+    plain = all(_is_plain(index) for access in accesses for index in access.axes)
+    fresh = all(tensor.role != "made" for tensor in sources) and operator.reads[0].tensor != operator.reads[1].tensor
+    if not (alone and plain and fresh and output.is_output):
+        return 0.0
+    groups = [frozenset(dim for index in access.axes for dim, _ in index.terms) for access in accesses]
+    if any(sum(dim in group for group in groups) != 2 for dim in range(len(operator.dims))):
+        return 0.0  # a batch, or a dimension of one factor alone
+    width = min(tensor.bits for tensor in (*sources, output)) / 8
+    words = capacity / width
+    total = (operator.operations / operator.work) * 2 / math.sqrt(words) - 2 * words
+    once = sum(read[access.tensor] for access in operator.reads) + output.elements * output.bits / 8
+    return max(0.0, total * width - once)
+
+
+def _is_plain(index: Index) -> bool:
+    return index.terms == () or (len(index.terms) == 1 and index.terms[0][1] == 1 and index.offset == 0)
+
+
+def _needed(network: Network) -> dict[int, Positions]:
+    """Return, by operator that the outputs need, the positions of its dimensions that they need."""
+    asked: dict[int, Positions] = {}
+    found: dict[int, Positions] = {}
+    for number in range(len(network.operators) - 1, -1, -1):
+        operator = network.operators[number]
+        if not operator.writes:
+            continue
+        target = operator.writes[0]
+        wanted = asked.get(target.tensor)
+        outputs = any(network.tensors[access.tensor].is_output for access in operator.writes)
+        if not outputs and all(access.tensor not in asked for access in operator.writes):
+            continue
+        dims = [np.ones(size, bool) for size in operator.dims]
+        if not outputs and wanted is not None and not operator.barrier:
+            for mask, index in zip(wanted, target.axes, strict=True):
+                for dim, _ in index.terms:
+                    if dim not in operator.whole:
+                        dims[dim] = mask
+        found[number] = dims
+        for access in operator.reads:
+            masks = _reached(network, operator, access, dims)
+            before = asked.get(access.tensor)
+            if masks is not None and (before is None or _size(masks) > _size(before)):
+                asked[access.tensor] = masks
+    return found
+
+
+def _size(masks: Sequence[npt.NDArray[np.bool_]]) -> int:
+    return math.prod(int(mask.sum()) for mask in masks)
+
+
+def _elements(network: Network, operator: Operator, access: Access, dims: Positions) -> int:
+    masks = _reached(network, operator, access, dims)
+    return 0 if masks is None else _size(masks)
+
+
+def _reached(network: Network, operator: Operator, access: Access, dims: Positions) -> Positions | None:
+    """Return the positions of a stored tensor that an access needs; None where its views mix axes."""
+    if operator.barrier:
+        return [np.ones(size, bool) for size in network.tensors[access.tensor].shape]
+    used = [dim for index in access.axes for dim, _ in index.terms]
+    if len(used) != len(set(used)):
+        return None  # a diagonal: the axes are not independent
+    masks = [_along(index, dims, size) for index, size in zip(access.axes, access.shape, strict=True)]
+    for step in access.steps:
+        match step:
+            case Permute(axes):
+                masks = [masks[axes.index(axis)] for axis in range(len(masks))]
+            case Stride(start, by, size):
+                masks = [_strided(*each) for each in zip(masks, start, by, size, strict=True)]
+            case Expand(shape):
+                last = masks[len(masks) - len(shape) :]
+                masks = [np.ones(1, bool) if size == 1 else mask for size, mask in zip(shape, last, strict=True)]
+            case Regroup(_, source):
+                if not all(mask.all() for mask in masks):
+                    return None
+                masks = [np.ones(size, bool) for size in source]
+    return masks
+
+
+def _along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:
+    places = np.array([index.offset], np.int64)
+    for dim, factor in index.terms:
+        places = np.unique((places[:, None] + np.flatnonzero(dims[dim]) * factor).ravel())
+    if index.divisor > 1:  # between two places of a transposed convolution nothing is read
+        exact = places % index.divisor == 0 if len(index.terms) > 1 else np.ones(len(places), bool)
+        places = places[exact] // index.divisor
+    mask = np.zeros(size, bool)
+    mask[places[(places >= 0) & (places < size)]] = True
+    return mask
+
+
+def _strided(mask: npt.NDArray[np.bool_], start: int, by: int, size: int) -> npt.NDArray[np.bool_]:
+    places = start + by * np.flatnonzero(mask)
+    found = np.zeros(size, bool)
+    found[places[(places >= 0) & (places < size)]] = True
+    return found

@@ -1,0 +1,76 @@
+"""The memories and compute units of a machine file, as plans of networks are priced on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shorthaul.core.errors import InputError
+from shorthaul.core.machines.files import load_machine_file
+from shorthaul.core.machines.schema import LevelSection, MachineFile, UnitSection
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Memories from the outermost, which holds everything, to the innermost; units; all amounts in SI units."""
+
+    name: str
+    levels: tuple[LevelSection, ...]
+    clock_hz: float
+    units: dict[str, UnitSection]
+
+    def seconds_per_operation(self, unit: str, bits: int) -> float:
+        """Return the time of one operation on operands of so many bits."""
+        rates = self.units[unit].operations_per_cycle
+        enough = [width for width in rates if width >= bits]
+        rate = rates[min(enough)] if enough else rates[max(rates)] * max(rates) / bits
+        return 1.0 / (rate * self.clock_hz)
+
+    def joules_per_operation(self, unit: str, bits: int) -> float | None:
+        """Return the energy of one operation, None where the machine file has none."""
+        energies = self.units[unit].pj_per_operation
+        if not energies:
+            return None
+        enough = [width for width in energies if width >= bits]
+        pj = energies[min(enough)] if enough else energies[max(energies)] * bits / max(energies)
+        return pj * 1e-12
+
+    def joules_per_byte(self, outer: int, *, inward: bool) -> float | None:
+        """Return the energy of a byte between a level and the next inner one, None where the machine file has none."""
+        source, target = self.levels[outer], self.levels[outer + 1]
+        source, target = (source, target) if inward else (target, source)
+        write = target.read_pj_per_byte if target.write_pj_per_byte is None else target.write_pj_per_byte
+        if source.read_pj_per_byte is None or write is None:
+            return None
+        return (source.read_pj_per_byte + write) * 1e-12
+
+
+def load_machine(machine: str | Path) -> Machine:
+    """Return the machine in a file, or the bundled one of this name; raises :class:`InputError`."""
+    found = load_machine_file(machine, "levels", "compute")
+    try:
+        return machine_of(found)
+    except InputError as error:
+        raise error.in_file(machine) from None
+
+
+def machine_of(file: MachineFile) -> Machine:
+    """Return the memories and units of a machine file; raises :class:`InputError` for levels that contradict."""
+    assert file.levels is not None
+    assert file.compute is not None
+    levels = tuple(file.levels)
+    if len(levels) < 2:
+        raise InputError("has one level", place="levels", value=len(levels), allowed="two or more, the outermost first")
+    if levels[0].capacity_bytes is not None:
+        cure = "leave it away, and put a level that holds everything in front"
+        raise InputError("limits the outermost level", place="levels[0].capacity_bytes", cure=cure)
+    capacity = None
+    for number, level in enumerate(levels[1:], 1):
+        place = f"levels[{number}].capacity_bytes"
+        if level.capacity_bytes is None or level.capacity_bytes < 1:
+            raise InputError("is missing", place=place, allowed="bytes, from 1")
+        if capacity is not None and level.capacity_bytes > capacity:
+            raise InputError("exceeds that of the level around", place=place, value=level.capacity_bytes)
+        capacity = level.capacity_bytes
+    units = {"matrix": file.compute.matrix, "vector": file.compute.vector}
+    return Machine(file.name, levels, file.compute.clock_hz, units)

@@ -1,0 +1,146 @@
+"""A network: operators as iteration dimensions, and for each tensor an affine map from them to its axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What is stored: its shape and the bits of an element. Views of it are no tensors, but steps of an access."""
+
+    name: str
+    shape: tuple[int, ...]
+    bits: int
+    role: Literal["input", "constant", "made"]
+    is_output: bool = False
+
+    @property
+    def elements(self) -> int:
+        """The product of the sizes."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole tensor, the last one perhaps half used."""
+        return -(-self.elements * self.bits // 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One axis of a tensor: ``(sum of coefficient * dim + offset) // divisor``, clipped to the axis."""
+
+    terms: tuple[tuple[int, int], ...] = ()
+    offset: int = 0
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Permute:
+    """Axis ``i`` of the view is axis ``axes[i]`` of its source."""
+
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Regroup:
+    """The same elements in row-major order under another shape."""
+
+    shape: tuple[int, ...]
+    source: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """Position ``i`` of an axis is ``start + step * i`` of the source's, clipped to its size."""
+
+    start: tuple[int, ...]
+    step: tuple[int, ...]
+    source: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """The source broadcast: axes of one element repeat, leading ones are new."""
+
+    source: tuple[int, ...]
+
+
+Step = Permute | Regroup | Stride | Expand
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an operator reads or writes of a stored tensor: axes of a view of ``shape``, and the steps from there."""
+
+    tensor: int
+    axes: tuple[Index, ...]
+    shape: tuple[int, ...]
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator: all combinations of its dimensions, each of ``work`` operations, on one kind of unit.
+
+    Dimensions of ``whole`` cannot be cut: a softmax needs its row. Dimensions that the output lacks are reduced over.
+    Of a ``barrier`` only the traffic is known: it reads all its inputs and writes all its outputs, once.
+    """
+
+    name: str
+    kind: str
+    dims: tuple[int, ...]
+    dim_names: tuple[str, ...]
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    work: float
+    unit: Literal["matrix", "vector"]
+    whole: frozenset[int] = frozenset()
+    barrier: bool = False
+
+    @property
+    def operations(self) -> float:
+        """All operations; a multiply-accumulate is two."""
+        return self.work * math.prod(self.dims)
+
+    @property
+    def reduced(self) -> tuple[int, ...]:
+        """The dimensions that the output lacks."""
+        kept = {dim for index in self.writes[0].axes for dim, _ in index.terms} if self.writes else set()
+        return tuple(dim for dim in range(len(self.dims)) if dim not in kept)
+
+
+@dataclass(frozen=True)
+class Network:
+    """Operators in an order in which they can be executed, and the tensors between them."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    remarks: tuple[str, ...] = ()
+
+    @cached_property
+    def producer(self) -> dict[int, int]:
+        """The operator that makes a tensor."""
+        return {access.tensor: number for number, item in enumerate(self.operators) for access in item.writes}
+
+    @cached_property
+    def consumers(self) -> tuple[tuple[int, ...], ...]:
+        """The operators that read a tensor, in order, each once."""
+        found: list[dict[int, None]] = [{} for _ in self.tensors]
+        for number, item in enumerate(self.operators):
+            for access in item.reads:
+                found[access.tensor][number] = None
+        return tuple(tuple(readers) for readers in found)
+
+    def operations(self) -> float:
+        """Return the operations of all operators; a multiply-accumulate is two."""
+        return sum(item.operations for item in self.operators)
+
+    def bits(self, operator: int) -> int:
+        """Return the bits of the widest tensor that an operator reads or writes."""
+        item = self.operators[operator]
+        return max((self.tensors[access.tensor].bits for access in (*item.reads, *item.writes)), default=32)

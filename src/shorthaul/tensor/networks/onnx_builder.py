@@ -1,0 +1,148 @@
+"""What the translation of ONNX nodes builds on: dimensions, tensors by name, views as chains of steps, accesses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from shorthaul.tensor.networks.model import Access, Index, Operator, Regroup, Step, Tensor
+from shorthaul.tensor.networks.onnx_graph import Graph, Node, Shape
+
+#: A tensor as its parts in stored tensors: which one, and the steps from its axes to those.
+Parts = list[tuple[int, tuple[Step, ...]]]
+
+
+@dataclass(slots=True)
+class Dims:
+    """The dimensions of an operator while it is made; those of one element are left out."""
+
+    sizes: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def add(self, name: str, size: int) -> Index:
+        """Return the index along a new dimension."""
+        if size == 1:
+            return Index()
+        self.sizes.append(size)
+        self.names.append(name if name not in self.names else f"{name}{len(self.names)}")
+        return Index(((len(self.sizes) - 1, 1),))
+
+
+@dataclass(slots=True)
+class Builder:
+    """The network as far as it is made; ``parts`` says where each tensor of the graph is stored."""
+
+    graph: Graph
+    tensors: list[Tensor] = field(default_factory=list)
+    operators: list[Operator] = field(default_factory=list)
+    parts: dict[str, Parts] = field(default_factory=dict)
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+
+    def shape(self, name: str) -> Shape:
+        """Return the shape of a tensor of the graph."""
+        return self.graph.shapes.get(name, ())
+
+    def is_constant(self, name: str) -> bool:
+        """Return whether a tensor is known before the first input arrives."""
+        return name in self.graph.constants
+
+    def store(self, name: str, shape: Shape, role: Literal["input", "constant", "made"], bits: int) -> int:
+        """Return the number of a new stored tensor."""
+        self.tensors.append(Tensor(name, shape, bits, role))
+        return len(self.tensors) - 1
+
+    def stored(self, name: str) -> Parts:
+        """Return where a tensor lies; one that no node made so far is an input or a constant."""
+        if name not in self.parts:
+            role: Literal["input", "constant"] = "constant" if self.is_constant(name) else "input"
+            self.parts[name] = [(self.store(name, self.shape(name), role, self.graph.bits.get(name, 32)), ())]
+        return self.parts[name]
+
+    def view(self, name: str, source: str, *steps: Step) -> None:
+        """Make ``name`` a view of ``source``; a view of a constant is as constant."""
+        plain = tuple(step for step in steps if not (isinstance(step, Regroup) and step.shape == step.source))
+        self.parts[name] = [(number, plain + inner) for number, inner in self.stored(source)]
+
+    def reads(self, name: str, axes: Sequence[Index], *steps: Step) -> list[Access]:
+        """Return the accesses to a tensor; a constant of one element stays in a register."""
+        shape = self.shape(name)
+        if not name or (self.is_constant(name) and math.prod(shape) <= 1) or 0 in shape:
+            return []
+        seen = steps[0].shape if steps and isinstance(steps[0], Regroup) else shape
+        return [Access(number, tuple(axes), seen, (*steps, *inner)) for number, inner in self.stored(name)]
+
+    def broadcast(self, name: str, axes: Sequence[Index]) -> list[Access]:
+        """Return the accesses to a tensor that is broadcast to an output with these axes."""
+        shape = self.shape(name)
+        if len(shape) > len(axes):
+            return self.reads(name, [Index()] * (len(shape) - len(axes)) + list(axes))
+        last = axes[len(axes) - len(shape) :]
+        return self.reads(name, [Index() if size == 1 else axis for size, axis in zip(shape, last, strict=True)])
+
+    def add(
+        self,
+        node: Node,
+        dims: Dims,
+        reads: Sequence[Access],
+        axes: Sequence[Index],
+        *,
+        work: float = 1.0,
+        unit: Literal["matrix", "vector"] = "vector",
+        whole: Sequence[Index] = (),
+        inner: Shape | None = None,
+    ) -> None:
+        """Add an operator that writes the first output of ``node``; ``inner`` is the shape in which it writes it."""
+        name = node.outputs[0]
+        shape = self.shape(name)
+        made = self.store(name, shape if inner is None else inner, "made", self.graph.bits.get(name, 32))
+        self.parts[name] = [(made, () if inner in {None, shape} else (Regroup(shape, inner or ()),))]
+        uncut = frozenset(dim for index in whole for dim, _ in index.terms)
+        distinct = tuple(dict.fromkeys(reads))
+        writes = (Access(made, tuple(axes), self.tensors[made].shape),)
+        made_of = (tuple(dims.sizes), tuple(dims.names), distinct, writes, work, unit, uncut)
+        self.operators.append(Operator(node.name, node.kind, *made_of))
+        for extra in node.outputs[1:]:
+            if extra and 0 not in self.shape(extra):  # statistics and masks: written once, read by few
+                self._write_beside(node, extra)
+
+    def _write_beside(self, node: Node, name: str) -> None:
+        """Store a further output, by an operator that only writes it after the main one."""
+        number = self.store(name, self.shape(name), "made", self.graph.bits.get(name, 32))
+        self.parts[name] = [(number, ())]
+        source = self.parts[node.outputs[0]][0][0]
+        reads = (self._all_of(source),)
+        self.operators.append(
+            Operator(
+                f"{node.name}:{name}", node.kind, (), (), reads, (self._all_of(number),), 0.0, "vector", barrier=True
+            )
+        )
+
+    def _all_of(self, number: int) -> Access:
+        """Return the access of a barrier, whose axes nobody follows."""
+        shape = self.tensors[number].shape
+        return Access(number, tuple(Index() for _ in shape), shape)
+
+    def barrier(self, node: Node, *, work: float | None = None, known: bool = False) -> None:
+        """Add an operator of which only the traffic is known; one that is not ``known`` is listed."""
+        numbers = {number: None for name in node.inputs if name for number, _ in self.stored(name)}
+        reads = tuple(self._all_of(number) for number in numbers if self.tensors[number].elements)
+        outputs = [name for name in node.outputs if name]
+        writes = []
+        for name in outputs:
+            number = self.store(name, self.shape(name), "made", self.graph.bits.get(name, 32))
+            self.parts[name] = [(number, ())]
+            writes.append(self._all_of(number))
+        elements = float(sum(self.tensors[access.tensor].elements for access in writes))
+        unit: Literal["matrix", "vector"] = "vector" if work is None else "matrix"
+        amount = elements if work is None else work
+        if not known:
+            self.unknown.setdefault(node.kind, []).append(node.name)
+        self.operators.append(Operator(node.name, node.kind, (), (), reads, tuple(writes), amount, unit, barrier=True))
+
+    def mark_outputs(self) -> None:
+        """Mark the stored tensors that the graph's outputs lie in."""
+        for name in self.graph.outputs:
+            for number, _ in self.parts.get(name, []):
+                self.tensors[number] = replace(self.tensors[number], is_output=True)

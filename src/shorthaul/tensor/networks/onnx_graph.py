@@ -1,0 +1,298 @@
+"""ONNX files as plain graphs: dimensions bound, functions inlined, shapes inferred, what is constant computed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InputError, unknown_name
+
+Array = npt.NDArray[Any]
+Shape = tuple[int, ...]
+
+#: Constants up to so many elements are computed: they hold shapes, axes and indices.
+_MOST_ELEMENTS: Final = 2**16
+#: Weights beyond this leave the model before shapes are inferred, which copies it.
+_LARGEST_KEPT_BYTES: Final = 2**16
+_MOST_ROUNDS: Final = 64
+#: Operators that ONNX defines by others, and that this reader knows through those only.
+_INLINED: Final = ("Attention", "RotaryEmbedding", "MeanVarianceNormalization", "AffineGrid", "CausalConvWithState")
+#: Bits of an element by the number of its ONNX type.
+_BITS: Final = {
+    1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 8: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128,
+    16: 16, 17: 8, 18: 8, 19: 8, 20: 8, 21: 4, 22: 4, 23: 4, 24: 8, 25: 2, 26: 2,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node: its operator (with its domain, if that is not ONNX's own), tensors by name, attributes as values."""
+
+    name: str
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Graph:
+    """The nodes that compute, and what is known of the tensors; ``values`` has the small constants."""
+
+    name: str
+    nodes: list[Node]
+    inputs: list[str]
+    outputs: list[str]
+    shapes: dict[str, Shape]
+    bits: dict[str, int]
+    constants: set[str]
+    values: dict[str, Array]
+    remarks: list[str] = field(default_factory=list)
+
+
+def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
+    """Return the graph of an ONNX model with its symbolic dimensions bound to ``dims``.
+
+    Raises :class:`InputError` for what is no model, for dimensions that are not bound, all at once, and if the package
+    ``onnx`` is not installed.
+    """
+    try:
+        import onnx
+        from google.protobuf.message import DecodeError
+    except ImportError:
+        raise InputError("ONNX models need the package onnx", cure="pip install 'shorthaul[onnx]'") from None
+    try:
+        model = onnx.load_model_from_string(data)
+    except (DecodeError, ValueError, RuntimeError) as error:
+        raise InputError(f"is not an ONNX model: {_first_line(error)}") from None
+    if not model.graph.node:
+        raise InputError("has no operator", place="graph", allowed="one node at least")
+    for tensor in model.graph.initializer:
+        if tensor.ByteSize() > _LARGEST_KEPT_BYTES:
+            _strip(tensor)
+    imported = {item.domain for item in model.opset_import}
+    for domain in sorted({node.domain for node in model.graph.node} - imported - {"ai.onnx", ""}):
+        model.opset_import.append(onnx.helper.make_opsetid(domain, 1))
+    _bind(model.graph, dims)
+    try:
+        model = onnx.inliner.inline_local_functions(model) if model.functions else model
+        return _Reader(onnx, model).read()
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, DecodeError) as error:
+        raise InputError(f"has shapes or types that contradict each other: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def _strip(tensor: Any) -> None:
+    """Remove the elements of a tensor; its shape and type stay."""
+    for name in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "external_data"):
+        tensor.ClearField(name)
+    tensor.ClearField("data_location")
+
+
+def _bind(graph: Any, dims: Mapping[str, int]) -> None:
+    """Give the symbolic dimensions of all inputs their sizes; raises :class:`InputError` naming all that have none."""
+    constants = {tensor.name for tensor in graph.initializer}
+    known: set[str] = set()
+    unbound: dict[str, None] = {}
+    for value in graph.input:
+        if value.name in constants or not value.type.HasField("tensor_type"):
+            continue
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value") and dim.dim_value > 0:
+                continue
+            name = dim.dim_param or f"{value.name}.{axis}"
+            known.add(name)
+            if name in dims:
+                dim.dim_value = dims[name]
+            else:
+                unbound[name] = None
+    for name in dims:
+        if name not in known:
+            raise unknown_name("dimension", name, known, place="--dim")
+    if unbound:
+        cure = f"give their sizes, as in --dim {','.join(f'{name}=1' for name in unbound)}"
+        raise InputError("has dimensions without a size", place="graph inputs", value=", ".join(unbound), cure=cure)
+    # What the file says of other tensors may name dimensions that now have sizes: it is inferred anew.
+    fixed = [value for value in graph.value_info if _fixed_shape(value) is not None]
+    del graph.value_info[:]
+    graph.value_info.extend(fixed)
+    for value in graph.output:
+        if _fixed_shape(value) is None and value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+
+
+def _fixed_shape(value: Any) -> Shape | None:
+    kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type") or not kind.HasField("shape"):
+        return None
+    sizes = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
+    return None if min(sizes, default=1) < 0 else tuple(sizes)
+
+
+class _Reader:
+    """A model while its shapes are inferred and its constants are computed, in turn until nothing changes."""
+
+    def __init__(self, onnx: Any, model: Any) -> None:
+        self.onnx, self.model = onnx, model
+        self.values: dict[str, Array] = {}
+        self.constants: set[str] = set()
+        self.shapes: dict[str, Shape] = {}
+        self.types: dict[str, int] = {}
+        self.narrowed: dict[str, int] = {}
+        self.remarks: list[str] = []
+
+    def read(self) -> Graph:
+        self._infer()
+        listed = {(node.domain, node.op_type) for node in self.model.graph.node}
+        inlined = [(domain, name) for domain, name in sorted(listed) if domain in {"", "ai.onnx"} and name in _INLINED]
+        if inlined:
+            self.model = self.onnx.inliner.inline_selected_functions(self.model, inlined, inline_schema_functions=True)
+        for _ in range(_MOST_ROUNDS):
+            self._infer()
+            folded = self._fold()
+            if not folded and not self._assume_a_shape():
+                break
+        graph = self.model.graph
+        constants = {tensor.name for tensor in graph.initializer} | self.constants
+        bits = {name: self.narrowed.get(name, _BITS.get(kind, 32)) for name, kind in self.types.items()}
+        nodes = [_node(self.onnx, node, number) for number, node in enumerate(graph.node)]
+        inputs = [value.name for value in graph.input if value.name not in constants]
+        outputs = [value.name for value in graph.output]
+        shapes = self.shapes
+        return Graph(graph.name or "graph", nodes, inputs, outputs, shapes, bits, constants, self.values, self.remarks)
+
+    def _infer(self) -> None:
+        inference = self.onnx.shape_inference
+        try:
+            self.model = inference.infer_shapes(self.model, data_prop=True)
+        except (RuntimeError, ValueError) as error:
+            self.remarks.append(f"shapes were inferred without following values: {_first_line(error)}")
+            self.model = inference.infer_shapes(self.model)
+        graph = self.model.graph
+        for tensor in graph.initializer:
+            self.shapes[tensor.name], self.types[tensor.name] = tuple(tensor.dims), tensor.data_type
+            small = math.prod(tensor.dims) <= _MOST_ELEMENTS
+            if small and tensor.name not in self.values and _has_elements(tensor):
+                self.values[tensor.name] = self.onnx.numpy_helper.to_array(tensor)
+        for value in (*graph.input, *graph.output, *graph.value_info):
+            shape = _fixed_shape(value)
+            if shape is not None:
+                self.shapes.setdefault(value.name, shape)
+            if value.type.HasField("tensor_type"):
+                self.types.setdefault(value.name, value.type.tensor_type.elem_type)
+
+    def _fold(self) -> bool:
+        """Compute small constants, take large ones for computed; return whether there were small ones."""
+        graph = self.model.graph
+        constants = {tensor.name for tensor in graph.initializer} | self.constants
+        kept, folded = [], False
+        for node in graph.node:
+            result = self._computed(node)
+            if result is not None:
+                for name, value in zip(node.output, result, strict=False):
+                    if name:
+                        graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
+                        self.values[name] = np.asarray(value)
+                        constants.add(name)
+                folded = True
+            elif self._is_constant(node, constants):
+                self.constants |= set(node.output)
+                constants |= set(node.output)
+                kept.append(node)
+            else:
+                kept.append(node)
+        if folded:
+            del graph.node[:]
+            graph.node.extend(kept)
+        return folded
+
+    def _is_constant(self, node: Any, constants: set[str]) -> bool:
+        """Return whether a node computes with constants only; numbers that it widens are stored as narrow as before."""
+        made = bool(node.input) and all(name in constants for name in node.input if name)
+        made = made and node.op_type not in {"If", "Loop", "Scan"} and not node.op_type.startswith("Random")
+        if made and node.op_type in {"DequantizeLinear", "Cast", "Transpose", "Reshape"}:
+            before = self.narrowed.get(node.input[0], _BITS.get(self.types.get(node.input[0], 0), 32))
+            after = _BITS.get(self.types.get(node.output[0], 0), 32)
+            if before < after:
+                self.narrowed[node.output[0]] = before
+        return made
+
+    def _computed(self, node: Any) -> list[Array] | None:
+        """Return the outputs of a node whose inputs are small constants or only asked for their shape, else None."""
+        if node.op_type in {"Shape", "Size"} and node.domain in {"", "ai.onnx"}:
+            shape = self.shapes.get(node.input[0])
+            if shape is None:
+                return None
+            slots = {item.name: item.i for item in node.attribute}
+            part = shape[slots.get("start", 0) : slots.get("end", len(shape))]
+            return [np.array(part if node.op_type == "Shape" else math.prod(shape), np.int64)]
+        if any(name and name not in self.values for name in node.input) or node.op_type.startswith("Random"):
+            return None
+        sizes = [self.shapes.get(name) for name in node.output if name]
+        if any(shape is not None and math.prod(shape) > _MOST_ELEMENTS for shape in sizes):
+            return None
+        if node.op_type == "ConstantOfShape" and math.prod(self.values[node.input[0]].tolist()) > _MOST_ELEMENTS:
+            return None
+        try:
+            evaluator = self.onnx.reference.ReferenceEvaluator(node)
+            result = evaluator.run(None, {name: self.values[name] for name in node.input if name})
+        except Exception:  # the reference lacks an operator, or the node is wrong, which inference tells better
+            return None
+        return [np.asarray(value) for value in result]
+
+    def _assume_a_shape(self) -> bool:
+        """Take the shape of its first input for what a node makes of unknown shape; return whether there was one."""
+        for node in self.model.graph.node:
+            unknown = [name for name in node.output if name and name not in self.shapes]
+            source = next((name for name in node.input if name in self.shapes), None)
+            if not unknown or (source is None and node.input):
+                continue
+            shape = () if source is None else self.shapes[source]
+            kind = self.types.get(source or "", 1)
+            for name in unknown:
+                value = self.onnx.helper.make_tensor_value_info(name, self.types.get(name) or kind, shape)
+                _replace_info(self.model.graph, value)
+                self.shapes[name] = shape
+                self.types.setdefault(name, kind)
+                told = f"{node.op_type} {node.name}".strip()
+                self.remarks.append(f"the shape of {name} is not known ({told}): taken as {list(shape)}")
+            return True
+        return False
+
+
+def _replace_info(graph: Any, value: Any) -> None:
+    kept = [item for item in graph.value_info if item.name != value.name]
+    del graph.value_info[:]
+    graph.value_info.extend([*kept, value])
+    for output in graph.output:
+        if output.name == value.name:
+            output.CopyFrom(value)
+
+
+def _has_elements(tensor: Any) -> bool:
+    empty = math.prod(tensor.dims) == 0
+    fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+    return empty or any(len(getattr(tensor, name)) for name in fields)
+
+
+def _node(onnx: Any, node: Any, number: int) -> Node:
+    attributes = {item.name: _plain(onnx.helper.get_attribute_value(item)) for item in node.attribute}
+    domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
+    name = node.name or f"{node.op_type}_{number}"
+    return Node(name, domain + node.op_type, tuple(node.input), tuple(node.output), attributes)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return tuple(_plain(item) for item in value)
+    return value

@@ -1,0 +1,174 @@
+"""ONNX models as networks: views that cost nothing, operators as iteration dimensions, all others as barriers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.model import Expand, Network, Permute, Regroup, Stride
+from shorthaul.tensor.networks.onnx_builder import Builder
+from shorthaul.tensor.networks.onnx_graph import Node, graph_from_onnx
+from shorthaul.tensor.networks.onnx_operators import TRANSLATIONS
+
+
+def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None) -> Network:
+    """Return the network of an ONNX model, its symbolic dimensions bound to ``dims``.
+
+    Operators that are not known are barriers, listed in the remarks: they read their inputs and write their outputs
+    once. Raises :class:`InputError` for what is no model, and for dimensions without a size.
+    """
+    try:
+        graph = graph_from_onnx(data, {} if dims is None else dims)
+        builder = Builder(graph)
+        for node in graph.nodes:
+            _translate(builder, node)
+        builder.mark_outputs()
+        if not builder.operators:
+            raise InputError("has no operator that computes", place="graph", allowed="one node at least that does")
+    except InputError as error:
+        raise (error if file is None else error.in_file(file)) from None
+    remarks = [
+        f"{kind} is not known ({_some(names)}): its traffic counts, and nothing is fused with it"
+        for kind, names in builder.unknown.items()
+    ]
+    return Network(graph.name, tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _translate(builder: Builder, node: Node) -> None:
+    outputs = [name for name in node.outputs if name]
+    if not outputs or all(name in builder.graph.constants for name in outputs):
+        return
+    if all(0 in builder.shape(name) for name in outputs):
+        return
+    kind = node.kind.removeprefix("com.microsoft.")
+    if kind in _VIEWS and node.inputs and _VIEWS[kind](builder, node):
+        return
+    translate = TRANSLATIONS.get(kind)
+    if translate is None or not node.inputs or not translate(builder, node):
+        builder.barrier(node, known=translate is not None or kind in _VIEWS)
+
+
+def _same(builder: Builder, node: Node) -> bool:
+    """Identity and its kin; a conversion between types of one width."""
+    source, target = node.inputs[0], node.outputs[0]
+    bits = builder.graph.bits
+    if node.kind in {"Cast", "CastLike"} and bits.get(source, 32) != bits.get(target, 32):
+        return False
+    builder.view(target, source)
+    return True
+
+
+def _reshape(builder: Builder, node: Node) -> bool:
+    before, after = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    if math.prod(before) != math.prod(after):
+        return False
+    builder.view(node.outputs[0], node.inputs[0], Regroup(after, before))
+    return True
+
+
+def _transpose(builder: Builder, node: Node) -> bool:
+    rank = len(builder.shape(node.inputs[0]))
+    order = tuple(int(axis) % rank for axis in node.attributes.get("perm") or range(rank - 1, -1, -1))
+    # Axis i of the output is axis order[i] of the input.
+    builder.view(node.outputs[0], node.inputs[0], Permute(order))
+    return True
+
+
+def _split(builder: Builder, node: Node) -> bool:
+    shape = builder.shape(node.inputs[0])
+    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    start = 0
+    for name in node.outputs:
+        place = tuple(start if number == axis else 0 for number in range(len(shape)))
+        builder.view(name, node.inputs[0], Stride(place, (1,) * len(shape), shape))
+        start += builder.shape(name)[axis]
+    return start == shape[axis]
+
+
+def _slice(builder: Builder, node: Node) -> bool:
+    shape, values = builder.shape(node.inputs[0]), builder.graph.values
+    if "starts" in node.attributes:
+        starts = tuple(node.attributes["starts"])
+        axes = tuple(node.attributes.get("axes", range(len(starts))))
+        steps = (1,) * len(starts)
+    else:
+        given = [values.get(name) if name else None for name in node.inputs[1:]] + [None, None]
+        if given[0] is None or any(name and name not in values for name in node.inputs[1:]):
+            return False
+        starts = tuple(given[0].ravel().tolist())
+        axes = tuple(range(len(starts)) if given[2] is None else given[2].ravel().tolist())
+        steps = (1,) * len(starts) if given[3] is None else tuple(given[3].ravel().tolist())
+    first, step = [0] * len(shape), [1] * len(shape)
+    for start, axis, by in zip(starts, axes, steps, strict=True):
+        size = shape[axis]
+        begin = start + size if start < 0 else start
+        first[axis] = min(max(begin, 0), size - 1 if by < 0 else size)
+        step[axis] = by
+    builder.view(node.outputs[0], node.inputs[0], Stride(tuple(first), tuple(step), shape))
+    return True
+
+
+def _picked(builder: Builder, node: Node) -> bool:
+    """Gather of one row, or of rows at equal distances, that are constant: a part of its source."""
+    table, indices = node.inputs[:2]
+    chosen = builder.graph.values.get(indices)
+    shape = builder.shape(table)
+    if chosen is None or chosen.ndim > 1 or not shape or builder.is_constant(table):
+        return False
+    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    places = [int(place) % shape[axis] for place in chosen.ravel().tolist()]
+    by = places[1] - places[0] if len(places) > 1 else 1
+    if not places or by == 0 or any(b - a != by for a, b in itertools.pairwise(places)):
+        return False
+    start = tuple(places[0] if number == axis else 0 for number in range(len(shape)))
+    step = tuple(by if number == axis else 1 for number in range(len(shape)))
+    kept = (*shape[:axis], len(places), *shape[axis + 1 :])
+    builder.view(node.outputs[0], table, Regroup(builder.shape(node.outputs[0]), kept), Stride(start, step, shape))
+    return True
+
+
+def _concat(builder: Builder, node: Node) -> bool:
+    shape = builder.shape(node.outputs[0])
+    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    start, parts = 0, []
+    for name in node.inputs:
+        part = builder.shape(name)
+        if len(part) != len(shape):
+            return False
+        place = tuple(-start if number == axis else 0 for number in range(len(shape)))
+        if 0 not in part:
+            step = Stride(place, (1,) * len(shape), part)
+            parts += [(number, (step, *inner)) for number, inner in builder.stored(name)]
+        start += part[axis]
+    builder.parts[node.outputs[0]] = parts
+    return bool(parts)
+
+
+def _expand(builder: Builder, node: Node) -> bool:
+    before, after = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    if node.kind == "Tile" and any(size not in {1, wanted} for size, wanted in zip(before, after, strict=True)):
+        return False
+    if len(before) > len(after) or node.outputs[0] in builder.graph.outputs:
+        return False
+    builder.view(node.outputs[0], node.inputs[0], Expand(before))
+    return True
+
+
+_VIEWS: Final[dict[str, Callable[[Builder, Node], bool]]] = {
+    **dict.fromkeys(("Identity", "Dropout", "Cast", "CastLike", "DequantizeLinear"), _same),
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
+    "Transpose": _transpose,
+    "Split": _split,
+    "Slice": _slice,
+    "Gather": _picked,
+    "Concat": _concat,
+    **dict.fromkeys(("Expand", "Tile"), _expand),
+}

@@ -1,0 +1,378 @@
+"""ONNX operators as iteration dimensions: products, convolutions, pooling, rows, reductions, pointwise operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from shorthaul.tensor.networks.model import Index, Permute, Regroup
+from shorthaul.tensor.networks.onnx_builder import Builder, Dims
+from shorthaul.tensor.networks.onnx_graph import Node, Shape
+
+Translate = Callable[[Builder, Node], bool]
+
+# fmt: off
+_POINTWISE: Final = (
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BiasGelu",
+    "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu",
+    "Clip", "Cos", "Cosh", "Div", "DynamicQuantizeLinear", "Elu", "Equal", "Erf", "Exp", "FastGelu", "Floor",
+    "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Less",
+    "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow",
+    "QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QuantizeLinear", "QuickGelu",
+    "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign",
+    "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu", "Where", "Xor",
+)
+_REDUCTIONS: Final = (
+    "ArgMax", "ArgMin", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
+    "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
+)
+# fmt: on
+#: Operations per element of operators that pass over a row more than once.
+_PASSES: Final = {"Softmax": 4.0, "LogSoftmax": 4.0, "LayerNormalization": 6.0, "RMSNormalization": 4.0}
+
+
+def _output_dims(builder: Builder, node: Node) -> tuple[Dims, list[Index]]:
+    dims = Dims()
+    names = "abcdefghijklmnop"
+    shape = builder.shape(node.outputs[0])
+    return dims, [dims.add(names[axis], size) for axis, size in enumerate(shape)]
+
+
+def pointwise(builder: Builder, node: Node) -> bool:
+    """Every output element from the elements of the inputs at its place, broadcast."""
+    dims, axes = _output_dims(builder, node)
+    rank, reads = len(axes), []
+    channels = node.kind in {"BatchNormalization", "QuantizeLinear"}
+    for number, name in enumerate(node.inputs):
+        if channels and number and len(builder.shape(name)) == 1 and rank > 1:  # one number per channel
+            reads += builder.reads(name, [axes[int(node.attributes.get("axis", 1)) % rank]])
+        elif len(builder.shape(name)) <= rank:
+            reads += builder.broadcast(name, axes)
+    builder.add(node, dims, reads, axes)
+    return True
+
+
+def matmul(builder: Builder, node: Node) -> bool:
+    """Products of matrices, batches broadcast."""
+    at = {"QLinearMatMul": (0, 3), "MatMulInteger": (0, 1)}.get(node.kind, (0, 1))
+    left, right = node.inputs[at[0]], node.inputs[at[1]]
+    first, second = builder.shape(left), builder.shape(right)
+    if not first or not second:
+        return False
+    dims = Dims()
+    batch_shape = builder.shape(node.outputs[0])
+    kept = (len(first) > 1) + (len(second) > 1)
+    batch = [dims.add(f"b{axis}", size) for axis, size in enumerate(batch_shape[: len(batch_shape) - kept])]
+    m = dims.add("m", first[-2]) if len(first) > 1 else None
+    n = dims.add("n", second[-1]) if len(second) > 1 else None
+    k = dims.add("k", first[-1])
+    reads = builder.reads(left, [*_batched(first[:-2], batch), *([m] if m else []), k])
+    reads += builder.reads(right, [*_batched(second[:-2], batch), k, *([n] if n else [])])
+    axes = [*batch, *(index for index in (m, n) if index is not None)]
+    builder.add(node, dims, reads, axes, work=2.0, unit="matrix")
+    return True
+
+
+def _batched(shape: Shape, batch: Sequence[Index]) -> list[Index]:
+    last = batch[len(batch) - len(shape) :]
+    return [Index() if size == 1 else index for size, index in zip(shape, last, strict=True)]
+
+
+def gemm(builder: Builder, node: Node) -> bool:
+    """``alpha A B + beta C``, either factor transposed."""
+    left, right = node.inputs[:2]
+    first, second = builder.shape(left), builder.shape(right)
+    if len(first) != 2 or len(second) != 2:
+        return False
+    turned, other = bool(node.attributes.get("transA", 0)), bool(node.attributes.get("transB", 0))
+    dims = Dims()
+    m = dims.add("m", first[1] if turned else first[0])
+    n = dims.add("n", second[0] if other else second[1])
+    k = dims.add("k", first[0] if turned else first[1])
+    reads = builder.reads(left, [k, m] if turned else [m, k]) + builder.reads(right, [n, k] if other else [k, n])
+    if len(node.inputs) > 2 and node.inputs[2]:
+        reads += builder.broadcast(node.inputs[2], [m, n])
+    builder.add(node, dims, reads, [m, n], work=2.0, unit="matrix")
+    return True
+
+
+def einsum(builder: Builder, node: Node) -> bool:
+    """Sums of products by letters."""
+    equation = str(node.attributes.get("equation", "")).replace(" ", "")
+    if "." in equation:
+        return False
+    left, arrow, right = equation.partition("->")
+    words = left.split(",")
+    if not arrow:
+        letters = left.replace(",", "")
+        right = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
+    sizes: dict[str, int] = {}
+    for word, name in zip(words, node.inputs, strict=False):
+        if len(word) != len(builder.shape(name)) or len(set(word)) < len(word):
+            return False
+        for letter, size in zip(word, builder.shape(name), strict=True):
+            sizes[letter] = max(sizes.get(letter, 1), size)
+    dims = Dims()
+    order = [*right, *(letter for letter in sizes if letter not in right)]
+    index = {letter: dims.add(letter, sizes[letter]) for letter in order}
+    reads = []
+    for word, name in zip(words, node.inputs, strict=False):
+        shape = builder.shape(name)
+        reads += builder.reads(name, [Index() if n == 1 else index[c] for c, n in zip(word, shape, strict=True)])
+    builder.add(node, dims, reads, [index[letter] for letter in right], work=2.0, unit="matrix")
+    return True
+
+
+def _windows(node: Node, spatial: Shape, kernel: Shape, rank: int) -> tuple[list[int], list[int], list[int]]:
+    """Return strides, dilations and the padding in front, per axis."""
+    strides = list(node.attributes.get("strides") or (1,) * rank)
+    dilations = list(node.attributes.get("dilations") or (1,) * rank)
+    pads = list(node.attributes.get("pads") or (0,) * (2 * rank))[:rank]
+    same = str(node.attributes.get("auto_pad", "NOTSET"))
+    if same.startswith("SAME"):
+        for axis in range(rank):
+            reach = dilations[axis] * (kernel[axis] - 1) + 1
+            steps = -(-spatial[axis] // strides[axis]) - 1
+            total = max(0, steps * strides[axis] + reach - spatial[axis])
+            pads[axis] = total // 2 if same == "SAME_UPPER" else -(-total // 2)
+    return strides, dilations, pads
+
+
+def convolution(builder: Builder, node: Node) -> bool:
+    """Convolutions of any kernel, stride, dilation, padding and group; transposed ones as well."""
+    at = {"QLinearConv": (0, 3, 8), "ConvInteger": (0, 1, 99)}.get(node.kind, (0, 1, 2))
+    data, weights = node.inputs[at[0]], node.inputs[at[1]]
+    shape, kernel, output = builder.shape(data), builder.shape(weights), builder.shape(node.outputs[0])
+    if len(shape) < 3 or len(kernel) != len(shape) or len(output) != len(shape):
+        return False
+    groups, rank = int(node.attributes.get("group", 1)), len(shape) - 2
+    is_transposed = node.kind == "ConvTranspose"
+    strides, dilations, pads = _windows(node, shape[2:], kernel[2:], rank)
+    if is_transposed and str(node.attributes.get("auto_pad", "NOTSET")).startswith("SAME"):
+        pads = [0] * rank
+    dims = Dims()
+    n, g = dims.add("n", output[0]), dims.add("g", groups)
+    m = dims.add("m", output[1] // groups)
+    places = [dims.add("yxz"[axis % 3] if rank < 3 else "zyx"[axis % 3], output[2 + axis]) for axis in range(rank)]
+    c = dims.add("c", shape[1] // groups)
+    taps = [dims.add(f"k{axis}", kernel[2 + axis]) for axis in range(rank)]
+    reached = []
+    for place, tap, stride, dilation, pad in zip(places, taps, strides, dilations, pads, strict=True):
+        if is_transposed:
+            terms = (*place.terms, *((dim, -dilation) for dim, _ in tap.terms))
+            reached.append(Index(terms, pad, stride))
+        else:
+            terms = (*((dim, stride) for dim, _ in place.terms), *((dim, dilation) for dim, _ in tap.terms))
+            reached.append(Index(terms, -pad))
+    inside = (shape[0], groups, shape[1] // groups, *shape[2:])
+    reads = builder.reads(data, [n, g, c, *reached], Regroup(inside, shape))
+    filters = (groups, kernel[0] // groups, *kernel[1:])
+    order = [g, c, m] if is_transposed else [g, m, c]
+    reads += builder.reads(weights, [*order, *taps], Regroup(filters, kernel))
+    if len(node.inputs) > at[2] and node.inputs[at[2]]:
+        reads += builder.reads(node.inputs[at[2]], [g, m], Regroup((groups, output[1] // groups), (output[1],)))
+    written = (output[0], groups, output[1] // groups, *output[2:]) if groups > 1 else output
+    axes = [n, g, m, *places] if groups > 1 else [n, m, *places]
+    work = 2.0 / math.prod(strides) if is_transposed else 2.0
+    builder.add(node, dims, reads, axes, work=work, unit="matrix", inner=written)
+    return True
+
+
+def pooling(builder: Builder, node: Node) -> bool:
+    """Windows over space."""
+    shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    rank = len(shape) - 2
+    is_global = node.kind.startswith("Global")
+    kernel = shape[2:] if is_global else tuple(node.attributes.get("kernel_shape", ()))
+    if rank < 1 or len(kernel) != rank or len(output) != len(shape):
+        return False
+    strides, dilations, pads = _windows(node, shape[2:], kernel, rank)
+    dims = Dims()
+    n, c = dims.add("n", shape[0]), dims.add("c", shape[1])
+    places = [dims.add("yxz"[axis % 3], output[2 + axis]) for axis in range(rank)]
+    taps = [dims.add(f"k{axis}", size) for axis, size in enumerate(kernel)]
+    reached = [
+        Index((*((d, stride) for d, _ in place.terms), *((d, dilation) for d, _ in tap.terms)), -pad)
+        for place, tap, stride, dilation, pad in zip(places, taps, strides, dilations, pads, strict=True)
+    ]
+    builder.add(node, dims, builder.reads(node.inputs[0], [n, c, *reached]), [n, c, *places])
+    return True
+
+
+def reduction(builder: Builder, node: Node) -> bool:
+    """Sums, means and extremes along axes."""
+    shape = builder.shape(node.inputs[0])
+    given = node.attributes.get("axes", node.attributes.get("axis") if node.kind.startswith("Arg") else None)
+    if len(node.inputs) > 1 and node.inputs[1]:
+        value = builder.graph.values.get(node.inputs[1])
+        if value is None:
+            return False
+        given = tuple(value.ravel().tolist())
+    if node.kind.startswith("Arg") and given is None:
+        given = 0
+    given = (given,) if isinstance(given, int) else given
+    if not given:
+        if node.attributes.get("noop_with_empty_axes", 0):
+            return pointwise(builder, node)
+        given = tuple(range(len(shape)))
+    reduced = {int(axis) % max(len(shape), 1) for axis in given}
+    dims = Dims()
+    index = [dims.add("abcdefgh"[axis % 8], size) for axis, size in enumerate(shape)]
+    keeps = bool(node.attributes.get("keepdims", 1))
+    axes = [Index() if axis in reduced else index[axis] for axis in range(len(shape)) if keeps or axis not in reduced]
+    builder.add(node, dims, builder.reads(node.inputs[0], index), axes)
+    return True
+
+
+def rows(builder: Builder, node: Node) -> bool:
+    """Operators that pass over whole rows, from the axis on or along it: softmax and normalisations."""
+    shape = builder.shape(node.inputs[0])
+    if not shape:
+        return pointwise(builder, node)
+    default = {"InstanceNormalization": 2, "LpNormalization": -1}.get(node.kind, -1)
+    axis = int(node.attributes.get("axis", default)) % len(shape)
+    from_here = node.kind not in {"Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"}
+    dims, axes = _output_dims(builder, node)
+    reads = builder.reads(node.inputs[0], axes)
+    for number, name in enumerate(node.inputs[1:], 1):
+        if node.kind == "InstanceNormalization":
+            reads += builder.reads(name, [axes[1]])
+        elif name and (number > 0) and len(builder.shape(name)) <= len(axes) and node.kind != "CumSum":
+            reads += builder.broadcast(name, axes)
+    uncut = axes[axis:] if from_here or node.kind == "CumSum" else [axes[axis]]
+    builder.add(node, dims, reads, axes, work=_PASSES.get(node.kind, 4.0), whole=uncut)
+    return True
+
+
+def group_normalisation(builder: Builder, node: Node) -> bool:
+    """Normalisation of groups of channels."""
+    shape = builder.shape(node.inputs[0])
+    groups = int(node.attributes.get("num_groups", node.attributes.get("groups", 1)))
+    if len(shape) < 2 or shape[1] % groups or node.kind.startswith("com.microsoft"):
+        return False
+    dims = Dims()
+    inside = (shape[0], groups, shape[1] // groups, *shape[2:])
+    axes = [dims.add("ngcyxz"[min(axis, 5)], size) for axis, size in enumerate(inside)]
+    reads = builder.reads(node.inputs[0], axes, Regroup(inside, shape))
+    for name in node.inputs[1:]:
+        size = builder.shape(name)
+        if size == (shape[1],):
+            reads += builder.reads(name, axes[1:3], Regroup(inside[1:3], size))
+        elif size == (groups,):
+            reads += builder.reads(name, [axes[1]])
+    builder.add(node, dims, reads, axes, work=6.0, whole=axes[2:], inner=inside)
+    return True
+
+
+def local_response(builder: Builder, node: Node) -> bool:
+    """Normalisation over neighbouring channels."""
+    dims, axes = _output_dims(builder, node)
+    size = int(node.attributes.get("size", 1))
+    tap = dims.add("w", size)
+    around = Index((*axes[1].terms, *tap.terms), -((size - 1) // 2))
+    builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes)
+    return True
+
+
+def resize(builder: Builder, node: Node) -> bool:
+    """Interpolation: each place from its neighbours in the source."""
+    shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
+    if len(shape) != len(output):
+        return False
+    dims, axes = _output_dims(builder, node)
+    near = {"nearest": 1, "linear": 2, "cubic": 4}.get(str(node.attributes.get("mode", "nearest")), 2)
+    reached = []
+    for axis, (size, wanted) in enumerate(zip(shape, output, strict=True)):
+        if size == wanted:
+            reached.append(axes[axis])
+            continue
+        tap = dims.add("w", near)
+        terms = (*((d, 2 * size) for d, _ in axes[axis].terms), *((d, 2 * wanted) for d, _ in tap.terms))
+        offset = size if near == 1 else size - wanted * (1 if near == 2 else 3)
+        reached.append(Index(terms, offset, 2 * wanted))
+    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes)
+    return True
+
+
+def pad(builder: Builder, node: Node) -> bool:
+    """A margin around a tensor; beyond its border nothing is read."""
+    shape = builder.shape(node.inputs[0])
+    given = node.attributes.get("pads")
+    if given is None and len(node.inputs) > 1 and node.inputs[1] in builder.graph.values:
+        given = tuple(builder.graph.values[node.inputs[1]].ravel().tolist())
+    if given is None or len(given) != 2 * len(shape) or str(node.attributes.get("mode", "constant")) == "wrap":
+        return False
+    dims, axes = _output_dims(builder, node)
+    shifted = [Index(axis.terms, -int(front)) for axis, front in zip(axes, given[: len(shape)], strict=True)]
+    builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes)
+    return True
+
+
+def gather(builder: Builder, node: Node) -> bool:
+    """Rows of a table that the indices name: as much of it is read as comes out."""
+    table, indices = node.inputs[:2]
+    if not builder.is_constant(table) and any(
+        builder.tensors[number].role == "made" for number, _ in builder.stored(table)
+    ):
+        return False
+    dims, axes = _output_dims(builder, node)
+    rank, axis = len(builder.shape(table)), int(node.attributes.get("axis", 0))
+    axis %= max(rank, 1)
+    bits = builder.graph.bits.get(table, 32)
+    rows_read = builder.store(f"{table} (rows of {node.name})", builder.shape(node.outputs[0]), "constant", bits)
+    builder.parts[f"{table}\0{node.name}"] = [(rows_read, ())]
+    builder.graph.shapes[f"{table}\0{node.name}"] = builder.shape(node.outputs[0])
+    reads = builder.reads(f"{table}\0{node.name}", axes)
+    reads += builder.reads(indices, axes[axis : axis + len(builder.shape(indices))])
+    builder.add(node, dims, reads, axes)
+    return True
+
+
+def recurrent(builder: Builder, node: Node) -> bool:
+    """LSTM, GRU and RNN: their traffic and operations; their steps follow one another."""
+    sequence = builder.shape(node.inputs[0])
+    steps = sequence[0] * sequence[1] if len(sequence) == 3 else 1
+    weights = sum(math.prod(builder.shape(name)) for name in node.inputs[1:3])
+    builder.barrier(node, work=2.0 * steps * weights, known=True)
+    return True
+
+
+def turned(builder: Builder, node: Node) -> bool:
+    """DepthToSpace and SpaceToDepth: views."""
+    shape, block = builder.shape(node.inputs[0]), int(node.attributes.get("blocksize", 1))
+    n, c, h, w = shape if len(shape) == 4 else (0, 0, 0, 0)
+    output = builder.shape(node.outputs[0])
+    if not n or len(output) != 4:
+        return False
+    if node.kind == "SpaceToDepth":
+        inner, order = (n, c, h // block, block, w // block, block), (0, 3, 5, 1, 2, 4)
+    elif str(node.attributes.get("mode", "DCR")) == "DCR":
+        inner, order = (n, block, block, c // block**2, h, w), (0, 3, 4, 1, 5, 2)
+    else:
+        inner, order = (n, c // block**2, block, block, h, w), (0, 1, 4, 2, 5, 3)
+    moved = tuple(inner[axis] for axis in order)
+    builder.view(node.outputs[0], node.inputs[0], Regroup(output, moved), Permute(order), Regroup(inner, shape))
+    return True
+
+
+TRANSLATIONS: Final[dict[str, Translate]] = {
+    **dict.fromkeys(_POINTWISE, pointwise),
+    **dict.fromkeys(("MatMul", "QLinearMatMul", "MatMulInteger"), matmul),
+    "Gemm": gemm,
+    "Einsum": einsum,
+    **dict.fromkeys(("Conv", "ConvTranspose", "QLinearConv", "ConvInteger"), convolution),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), pooling),
+    **dict.fromkeys(_REDUCTIONS, reduction),
+    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"), rows),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), rows),
+    **dict.fromkeys(("SimplifiedLayerNormalization", "SkipLayerNormalization"), rows),
+    "GroupNormalization": group_normalisation,
+    "LRN": local_response,
+    **dict.fromkeys(("Resize", "Upsample"), resize),
+    "Pad": pad,
+    "Gather": gather,
+    **dict.fromkeys(("LSTM", "GRU", "RNN"), recurrent),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), turned),
+}

@@ -1,0 +1,36 @@
+"""A plan of a network: groups of operators executed together, tile by tile, and what stays near in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A dimension of an operator cut into tiles of ``tile`` positions, the last one perhaps smaller."""
+
+    operator: int
+    dim: int
+    tile: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Operators executed together in steps.
+
+    The last operator is the *sink*; every other one leads to it. ``loops``, from the outermost to the innermost, cut
+    dimensions of the sink, and after those reduced dimensions of one further operator, the *anchor*, that accumulates
+    its output tile over them. ``kept`` are tensors that stay whole in the memory where tiles live until their last
+    reader.
+    """
+
+    operators: tuple[int, ...]
+    loops: tuple[Loop, ...] = ()
+    kept: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPlan:
+    """Groups, executed one after the other."""
+
+    groups: tuple[Group, ...]

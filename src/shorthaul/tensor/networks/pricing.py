@@ -1,0 +1,318 @@
+"""The exact cost of a group for many tilings at once.
+
+Along one loop, every box of a tensor is known (:mod:`boxes`). A box depends on each loop along other axes, so sums over
+all steps are products of sums along the loops, and so are the sums of what two steps in a row have in common. What a
+step needs and the step before had is neither moved nor computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.networks.boxes import Box, Key, Span, tiles, touched
+from shorthaul.tensor.networks.machine import Machine
+from shorthaul.tensor.networks.model import Network
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Along one loop, by tile size: sums over the tiles of a box's extent, of what neighbours share, and extremes."""
+
+    total: Floats
+    shared: Floats
+    wrapped: Floats
+    most: Floats
+    first: Floats
+
+    def chosen(self, numbers: Ints) -> Factor:
+        """Return the sums for an array of tile sizes by number."""
+        return Factor(*(getattr(self, name)[numbers] for name in self.__slots__))
+
+
+@dataclass(slots=True)
+class Part:
+    """One box of a group: a tensor read, made or stored, or the region of an operator."""
+
+    role: Literal["read", "inner", "stored", "sink", "work"]
+    number: int
+    unit: float
+    constant: float
+    factors: dict[Key, Factor] = field(default_factory=dict)
+    live: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What of a group can be cut: dimensions of the sink, reduced ones of the anchor, and the sizes of all."""
+
+    sink: tuple[Key, ...]
+    inner: tuple[Key, ...]
+    sizes: dict[Key, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Amounts for many tilings of a group: bytes loaded and stored, seconds of compute, the peak in bytes."""
+
+    loads: Floats
+    stores: Floats
+    matrix_s: Floats
+    vector_s: Floats
+    peak: Floats
+
+    def latency(self, machine: Machine) -> Floats:
+        """Return the seconds that each tiling takes."""
+        memory = (self.loads + self.stores) / machine.levels[0].bandwidth_bytes_per_s
+        compute = np.maximum(self.matrix_s, self.vector_s)
+        overlap = machine.levels[1].double_buffered
+        return np.maximum(memory, compute) if overlap else memory + compute
+
+
+def loops_of(network: Network, operators: Sequence[int]) -> Shape:
+    """Return the loops of a group: of two that move one axis, or of the anchor after it, one is left out."""
+    sink = operators[-1]
+    anchor = _anchor(network, operators)
+    keys = [(sink, dim) for dim in range(len(network.operators[sink].dims))]
+    if anchor is not None and anchor != sink:
+        keys += [(anchor, dim) for dim in network.operators[anchor].reduced]
+    sizes = {key: network.operators[key[0]].dims[key[1]] for key in keys}
+    windows = {key for key in keys if _is_window(network, key)}
+    keys = [key for key in keys if key[1] not in network.operators[key[0]].whole and key not in windows]
+    while True:
+        clash = _clash(network, operators, keys, sizes)
+        if clash is None:
+            break
+        keys.remove(clash)
+    mine = tuple(key for key in keys if key[0] == sink)
+    return Shape(mine, tuple(key for key in keys if key[0] != sink), sizes)
+
+
+def _anchor(network: Network, operators: Sequence[int]) -> int | None:
+    """Return the last operator that accumulates, None if there is none: operators after it take its finished tile."""
+    for number in reversed(operators):
+        operator = network.operators[number]
+        if operator.reduced:
+            return number
+    return None
+
+
+def _is_window(network: Network, key: Key) -> bool:
+    """Return whether a dimension moves along an axis together with another one, as the taps of a convolution do."""
+    operator = network.operators[key[0]]
+    together = [
+        {dim for dim, _ in index.terms} for access in operator.reads for index in access.axes if len(index.terms) > 1
+    ]
+    return key[1] in operator.reduced and any(key[1] in dims for dims in together)
+
+
+def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], sizes: dict[Key, int]) -> Key | None:
+    """Return a loop to leave out: one of two along one axis, or one of the anchor's that moves what comes after it."""
+    probe = {key: Span(*(np.zeros(1, np.int64),) * 2, frozenset((key,))) for key in keys}
+    found = touched(network, operators, probe)
+    boxes = [*found.regions.values(), *found.made.values(), *(box for _, _, box in found.read)]
+    for box in boxes:
+        for span in box:
+            if len(span.of) > 1:
+                return min(span.of, key=lambda key: (key[0] == operators[-1], sizes[key], key))
+    anchors = {key[0] for key in keys} - {operators[-1]}
+    for number in operators:
+        if anchors and number > min(anchors):
+            for span in found.regions[number]:
+                late = [key for key in span.of if key[0] in anchors]
+                if late:
+                    return late[0]
+    return None
+
+
+class GroupPricer:
+    """Prices the tilings of one group on one machine: ``candidates`` are the tiles of every loop.
+
+    Accesses that are alike with the tiles of ``cut``, of one position where it names none, share a buffer.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        operators: Sequence[int],
+        machine: Machine,
+        stored: frozenset[int],
+        shape: Shape,
+        cut: Mapping[Key, int],
+    ) -> None:
+        self.cut = cut
+        self.network, self.operators, self.machine, self.shape = network, tuple(operators), machine, shape
+        self.stored = stored
+        self.keys = (*shape.sink, *shape.inner)
+        self.candidates: dict[Key, list[int]] = {}
+        self.trips: dict[Key, Floats] = {}
+        self.parts: list[Part] = []
+        self.covers = True
+        self._begin()
+
+    def _begin(self) -> None:
+        probe = {key: tiles(self.shape.sizes[key], self.shape.sizes[key], key) for key in self.keys}
+        network, found = self.network, touched(self.network, self.operators, probe)
+        last_use = {}
+        for at, number in enumerate(self.operators):
+            for access in network.operators[number].reads:
+                last_use[access.tensor] = at
+        for number, tensor, _ in found.read:
+            self.parts.append(Part("read", number, network.tensors[tensor].bits / 8, 1.0))
+        for tensor in found.made:
+            is_sink = tensor == network.operators[self.operators[-1]].writes[0].tensor
+            role: Literal["sink", "stored", "inner"] = (
+                "sink" if is_sink else "stored" if tensor in self.stored else "inner"
+            )
+            at = self.operators.index(network.producer[tensor])
+            live = (at, last_use.get(tensor, at))
+            self.parts.append(Part(role, tensor, network.tensors[tensor].bits / 8, 1.0, live=live))
+        for number in found.regions:
+            operator = network.operators[number]
+            seconds = self.machine.seconds_per_operation(operator.unit, network.bits(number))
+            self.parts.append(Part("work", number, operator.work * seconds, 1.0))
+        for part, box in zip(self.parts, _boxes(found.read, found.made, found.regions), strict=True):
+            for span in box:
+                if not span.of:
+                    part.constant *= float(span.lengths()[0])
+        shares = self._shared_buffers(self.cut)
+        self.parts = [part for number, part in enumerate(self.parts) if number not in shares]
+        self.dropped = shares
+
+    def _shared_buffers(self, cut: Mapping[Key, int]) -> set[int]:
+        """Return the accesses whose boxes are those of another one with these tiles: they share its buffer."""
+        marks: list[list[object]] = []
+        for key in (None, *self.keys):
+            loops = {} if key is None else {key: tiles(self.shape.sizes[key], cut.get(key, 1), key)}
+            found = touched(self.network, self.operators, loops)
+            marks = marks or [[] for _ in found.read]
+            for mark, (_, tensor, box) in zip(marks, found.read, strict=True):
+                mark.append((tensor, tuple((span.low.tobytes(), span.high.tobytes()) for span in box)))
+        first: dict[tuple[object, ...], int] = {}
+        return {number for number, mark in enumerate(marks) if first.setdefault(tuple(mark), number) != number}
+
+    def offer(self, key: Key, sizes: Sequence[int]) -> None:
+        """Take ``sizes`` as the tiles of a loop."""
+        self.candidates[key] = list(sizes)
+        size = self.shape.sizes[key]
+        cuts = [tiles(size, tile, key) for tile in sizes]
+        trips = np.array([len(span.low) for span in cuts])
+        self.trips[key] = trips.astype(np.float64)
+        all_cuts = Span(
+            np.concatenate([span.low for span in cuts]), np.concatenate([span.high for span in cuts]), frozenset((key,))
+        )
+        starts = np.concatenate([[0], np.cumsum(trips)[:-1]])
+        found = touched(self.network, self.operators, {key: all_cuts})
+        boxes = _boxes(found.read, found.made, found.regions)
+        boxes = [box for number, box in enumerate(boxes) if number not in self.dropped]
+        for part, box in zip(self.parts, boxes, strict=True):
+            factor = _factor(box, key, starts)
+            if factor is not None:
+                part.factors[key] = factor
+                if part.role == "stored":
+                    self.covers &= _covers(box, key, self.network.tensors[part.number].shape, starts)
+
+    def prices(self, order: Sequence[Key], chosen: dict[Key, Ints]) -> Prices:
+        """Return the amounts with the loops in ``order``, for arrays of candidates by number."""
+        count = len(next(iter(chosen.values()))) if chosen else 1
+        trips = {key: self.trips[key][chosen[key]] for key in order}
+        loads, stores, kept_bytes = np.zeros(count), np.zeros(count), np.zeros(count)
+        seconds = {"matrix": np.zeros(count), "vector": np.zeros(count)}
+        live = np.zeros((len(self.operators), count))
+        buffered = self.machine.levels[1].double_buffered
+        for part in self.parts:
+            factors = {key: part.factors[key].chosen(chosen[key]) for key in order if key in part.factors}
+            total = np.full(count, part.constant)
+            most = np.full(count, part.constant)
+            first = np.full(count, part.constant)
+            for key in order:
+                if key in factors:
+                    total, most = total * factors[key].total, most * factors[key].most
+                    first = first * factors[key].first
+                else:
+                    total = total * trips[key]
+            shared = _shared(part.constant, order, factors, trips, count)
+            moved = total - shared
+            if part.role == "work":
+                seconds[self.network.operators[part.number].unit] += moved * part.unit
+                continue
+            size = most * part.unit
+            changes = moved > first
+            if part.role == "read":
+                loads += moved * part.unit
+            elif part.role != "inner":
+                stores += moved * part.unit
+            if part.role == "sink":
+                once = np.full(count, part.constant)
+                for factor in factors.values():
+                    once = once * factor.total
+                loads += (moved - once) * part.unit
+            if part.role == "inner":
+                stays = shared > 0
+                kept_bytes += np.where(stays, size, 0)
+                live[part.live[0] : part.live[1] + 1] += np.where(stays, 0, size)
+            else:
+                kept_bytes += np.where(changes & buffered, 2 * size, size)
+        return Prices(loads, stores, seconds["matrix"], seconds["vector"], kept_bytes + live.max(0))
+
+
+def _boxes(read: Sequence[tuple[int, int, Box]], made: dict[int, Box], regions: dict[int, Box]) -> list[Box]:
+    return [*(box for _, _, box in read), *made.values(), *regions.values()]
+
+
+def _factor(box: Box, key: Key, starts: Ints) -> Factor | None:
+    """Return the sums along a loop of the axes that follow it, None if no axis does; ``starts`` of each tile size."""
+    spans = [span for span in box if key in span.of]
+    if not spans:
+        return None
+    count = max(len(span.low) for span in spans)
+    extent, shared, wrapped = np.ones(count), np.ones(count), np.ones(len(starts))
+    ends = np.append(starts[1:], count) - 1
+    for span in spans:
+        low, high = np.broadcast_to(span.low, (count,)), np.broadcast_to(span.high, (count,))
+        extent *= span.lengths()
+        shared[1:] *= np.maximum(np.minimum(high[1:], high[:-1]) - np.maximum(low[1:], low[:-1]) + 1, 0)
+        around = np.minimum(high[starts], high[ends]) - np.maximum(low[starts], low[ends]) + 1
+        wrapped *= np.maximum(around, 0)
+    shared[starts] = 0
+    total, most = np.add.reduceat(extent, starts), np.maximum.reduceat(extent, starts)
+    return Factor(total, np.add.reduceat(shared, starts), wrapped, most, extent[starts])
+
+
+def _covers(box: Box, key: Key, shape: Sequence[int], starts: Ints) -> bool:
+    """Return whether the tiles of a loop leave out no position of the axes that follow it."""
+    following = [(span, size) for span, size in zip(box, shape, strict=True) if key in span.of]
+    for span, size in following:
+        for low, high in zip(np.split(span.low, starts[1:]), np.split(span.high, starts[1:]), strict=True):
+            joined = low[1:] <= np.maximum.accumulate(high)[:-1] + 1
+            if low[0] > 0 or int(high.max()) < size - 1 or not joined.all():
+                return False
+    whole = all(span.of or int(span.lengths()[0]) == size for span, size in zip(box, shape, strict=True))
+    return whole and len(following) == 1
+
+
+def _shared(
+    constant: float,
+    order: Sequence[Key],
+    factors: dict[Key, Factor],
+    trips: dict[Key, Floats],
+    count: int,
+) -> Floats:
+    """Return the sum, over all steps but the first, of what a box has in common with that of the step before."""
+    found = np.zeros(count)
+    outside = np.full(count, constant)
+    for at, key in enumerate(order):
+        step = outside * (factors[key].shared if key in factors else trips[key] - 1)
+        for inner in order[at + 1 :]:
+            if inner in factors:
+                step = step * factors[inner].wrapped
+        found += step
+        outside = outside * (factors[key].total if key in factors else trips[key])
+    return found

@@ -1,0 +1,184 @@
+"""The best tiling of a group: sizes of tiles on a grid, refined around the best, under orders of the loops."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.tensor.networks.boxes import Key
+from shorthaul.tensor.networks.machine import Machine
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.plan import Group, Loop
+from shorthaul.tensor.networks.pricing import GroupPricer, Prices, loops_of
+
+Ints = npt.NDArray[np.int64]
+
+#: Sizes tried per loop, by how many loops there are: some 10^4 tilings in all.
+_SIZES = {1: 48, 2: 32, 3: 16, 4: 9, 5: 6, 6: 5, 7: 4}
+#: Orders tried where there are too many for all of them.
+_MOST_ORDERS = 24
+#: Sizes of the grid below the best that are tried once more with finer ones: a smaller step may make room.
+_SMALLER = 3
+#: The weight of traffic where compute decides the time: among equals, what moves least.
+_TRAFFIC_WEIGHT = 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A group with its best tiling: its cost to compare, in seconds, and the amounts."""
+
+    group: Group
+    score: float
+    latency_s: float
+    loads: float
+    stores: float
+    matrix_s: float
+    vector_s: float
+    peak: float
+
+
+def best_tiling(
+    network: Network, operators: Sequence[int], machine: Machine, stored: frozenset[int], capacity: float
+) -> Tiled | None:
+    """Return the fastest tiling of a group that fits into ``capacity`` bytes, None if none does.
+
+    ``stored`` are the tensors that the group makes and others need.
+    """
+    operator = network.operators[operators[-1]]
+    if operator.barrier:
+        return _barrier(network, operators[-1], machine)
+    shape = loops_of(network, operators)
+    pricer = GroupPricer(network, operators, machine, stored, shape, {})
+    keys = list(pricer.keys)
+    for key in keys:
+        pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
+    if not pricer.covers:
+        return None
+    sink = [key for key in keys if key in shape.sink]
+    inner = [key for key in keys if key in shape.inner]
+    found = _search(pricer, sink, inner, machine, capacity)
+    if found is None:
+        return None
+    order, sizes, _ = found
+    for key in keys:
+        around = pricer.candidates[key]
+        at = around.index(sizes[key])
+        low = around[at - 1] if at else sizes[key]
+        high = around[at + 1] if at + 1 < len(around) else sizes[key]
+        finer_sizes = between(shape.sizes[key], low, sizes[key], high, _SIZES.get(len(keys), 3))
+        pricer.offer(key, sorted({*finer_sizes, *around[max(0, at - _SMALLER) : at]}))
+    finer = _search(pricer, sink, inner, machine, capacity, order)
+    order, sizes, prices = found if finer is None or not pricer.covers else finer
+    loops = tuple(Loop(key[0], key[1], sizes[key]) for key in order if sizes[key] < shape.sizes[key])
+    if len(operators) > 1:
+        exact = GroupPricer(network, operators, machine, stored, shape, sizes)
+        for key in keys:
+            exact.offer(key, [sizes[key]])
+        prices = exact.prices(order, dict.fromkeys(keys, np.zeros(1, np.int64)))
+    return _tiled(Group(tuple(operators), loops), prices, machine)
+
+
+def grid(size: int, count: int) -> list[int]:
+    """Return sizes of tiles from 1 to ``size``, evenly spaced by ratio, divisors where one is near."""
+    wanted = np.unique(np.round(np.geomspace(1, size, min(count, size))).astype(np.int64)).tolist()
+    found = set()
+    for size_wanted in wanted:
+        parts = -(-size // size_wanted)
+        near = [part for part in range(max(1, parts * 3 // 4), parts * 5 // 4 + 1) if size % part == 0]
+        parts = min(near, key=lambda part: abs(part - parts)) if near else parts
+        found.add(-(-size // parts))
+    return sorted(found | {1, size})
+
+
+def between(size: int, low: int, middle: int, high: int, count: int) -> list[int]:
+    """Return sizes of tiles from ``low`` to ``high`` that cut ``size`` evenly, ``middle`` among them."""
+    wanted = np.unique(np.round(np.geomspace(low, high, max(3, count))).astype(np.int64)).tolist()
+    return sorted({-(-size // -(-size // item)) for item in wanted} | {middle})
+
+
+def _orders(keys: Sequence[Key], machine_random: np.random.Generator) -> list[tuple[Key, ...]]:
+    """Return orders of the loops: all, or those that a random sample and the natural ones give."""
+    if len(keys) <= 4:
+        return list(itertools.permutations(keys))
+    found = {tuple(keys), tuple(reversed(keys))}
+    while len(found) < _MOST_ORDERS:
+        found.add(tuple(keys[number] for number in machine_random.permutation(len(keys))))
+    return sorted(found)
+
+
+def _search(
+    pricer: GroupPricer,
+    sink: Sequence[Key],
+    inner: Sequence[Key],
+    machine: Machine,
+    capacity: float,
+    order: tuple[Key, ...] | None = None,
+) -> tuple[tuple[Key, ...], dict[Key, int], Prices] | None:
+    keys = [*sink, *inner]
+    lengths = [len(pricer.candidates[key]) for key in keys]
+    mesh = np.indices(lengths).reshape(len(keys), -1) if keys else np.zeros((0, 1), np.int64)
+    everything = dict(zip(keys, mesh, strict=True))
+    # Whatever the order is, what fits at all fits with some order; larger tiles that fit make smaller ones needless.
+    fits = np.zeros(mesh.shape[1], bool)
+    orders = [(*outer, *inner) for outer in _orders(sink, np.random.default_rng(0))] if order is None else [order]
+    for one in orders[: 1 if order else 2]:
+        fits |= pricer.prices(one, everything).peak <= capacity
+    kept = _largest(fits.reshape(lengths)) if keys else fits
+    if not kept.any():
+        return None
+    chosen = {key: numbers[kept.ravel()] for key, numbers in everything.items()}
+    best: tuple[float, tuple[Key, ...], int, Prices] | None = None
+    for one in orders:
+        prices = pricer.prices(one, chosen)
+        score = np.where(prices.peak <= capacity, _score(prices, machine), np.inf)
+        at = int(score.argmin())
+        if score[at] < (np.inf if best is None else best[0] * (1 - 1e-12)):
+            best = float(score[at]), one, at, prices
+    if best is None:
+        return None
+    _, found, at, prices = best
+    sizes = {key: pricer.candidates[key][int(chosen[key][at])] for key in keys}
+    one_price = Prices(*(values[at : at + 1] for values in _arrays(prices)))
+    return found, sizes, one_price
+
+
+def _arrays(prices: Prices) -> tuple[npt.NDArray[np.float64], ...]:
+    return prices.loads, prices.stores, prices.matrix_s, prices.vector_s, prices.peak
+
+
+def _largest(fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Return the tilings that fit of which a neighbour with one larger tile does not."""
+    any_larger = np.zeros_like(fits)
+    for axis in range(fits.ndim):
+        larger = np.roll(fits, -1, axis)
+        last = [slice(None)] * fits.ndim
+        last[axis] = slice(-1, None)
+        larger[tuple(last)] = False
+        any_larger |= larger
+    return fits & ~any_larger
+
+
+def _score(prices: Prices, machine: Machine) -> npt.NDArray[np.float64]:
+    moved = (prices.loads + prices.stores) / machine.levels[0].bandwidth_bytes_per_s
+    worked = prices.matrix_s + prices.vector_s
+    return prices.latency(machine) + _TRAFFIC_WEIGHT * (moved + _TRAFFIC_WEIGHT * worked)
+
+
+def _tiled(group: Group, prices: Prices, machine: Machine) -> Tiled:
+    amounts = [float(values[0]) for values in _arrays(prices)]
+    return Tiled(group, float(_score(prices, machine)[0]), float(prices.latency(machine)[0]), *amounts)
+
+
+def _barrier(network: Network, number: int, machine: Machine) -> Tiled:
+    """Return an operator of which only the traffic is known: everything passes once, and nothing stays."""
+    operator = network.operators[number]
+    loads = float(sum(network.tensors[access.tensor].bytes for access in operator.reads))
+    stores = float(sum(network.tensors[access.tensor].bytes for access in operator.writes))
+    seconds = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
+    matrix, vector = (seconds, 0.0) if operator.unit == "matrix" else (0.0, seconds)
+    amounts = Prices(*(np.array([value]) for value in (loads, stores, matrix, vector, 0.0)))
+    return _tiled(Group((number,)), amounts, machine)

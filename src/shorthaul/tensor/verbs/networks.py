@@ -1,0 +1,279 @@
+"""Networks on machines: what ``plan``, ``bound`` and ``check`` do with an ONNX model and ``--machine``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.cases import Source
+from shorthaul.core.check import CheckReport
+from shorthaul.core.errors import DefectError, InputError
+from shorthaul.core.figure import Figure, Line, Series, Table
+from shorthaul.core.provenance import provenance
+from shorthaul.core.result import Result, Status
+from shorthaul.core.search import Search
+from shorthaul.tensor.check.network_replay import GroupReplay, NetworkReplay, replay_network
+from shorthaul.tensor.model import Problem
+from shorthaul.tensor.networks.bound import bound as bound_of
+from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.machine import Machine, load_machine
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.plan import NetworkPlan
+from shorthaul.tensor.options import MachineOptions
+
+_KIND: Final = "shorthaul/tensor-result"
+
+
+def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
+    """Return the groups and tiles found for ``network`` on the machine that ``options`` name, checked."""
+    machine = _machine(options)
+    with search:
+        tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0))
+    plan = NetworkPlan(tuple(item.group for item in tiled))
+    replayed = _replayed(network, plan, machine)
+    if replayed.violations:
+        broken = "; ".join(map(str, replayed.violations[:3]))
+        raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
+    return _result("plan", network, machine, plan, replayed, options, search, source)
+
+
+def report_of(network: Network, plan: NetworkPlan, options: MachineOptions) -> CheckReport:
+    """Return what a replay finds of a plan that a journal holds."""
+    machine = _machine(options)
+    replayed = _replayed(network, plan, machine)
+    rows = _rows(network, machine, plan, replayed)
+    return CheckReport(tuple(replayed.violations), _cost(rows), network.remarks)
+
+
+def check_network(
+    network: Network, plan: object, options: MachineOptions, search: Search, source: Source[Any]
+) -> Result[Any, Any]:
+    """Return what a replay of ``plan`` finds; raises :class:`InputError` if it is no plan of a network."""
+    machine = _machine(options)
+    if not isinstance(plan, NetworkPlan):
+        raise InputError("is no plan of a network", place="plan", value=plan, allowed="what 'tensor plan' makes of it")
+    return _result("check", network, machine, plan, _replayed(network, plan, machine), options, search, source)
+
+
+def bound_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
+    """Return the lower bound on the latency of every plan of ``network``."""
+    machine = _machine(options)
+    return Result(
+        kind=_KIND,
+        status=None,
+        bound=bound_of(network, machine),
+        provenance=provenance("tensor bound", options=options, source=source, search=search),
+        extra={"rules": "network", "machine": machine.name},
+    )
+
+
+def _machine(options: MachineOptions) -> Machine:
+    assert options.machine is not None
+    return load_machine(options.machine)
+
+
+def _replayed(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
+    level = machine.levels[1]
+    return replay_network(network, plan, float(level.capacity_bytes or 0), double_buffered=level.double_buffered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A group as priced from its replay."""
+
+    number: int
+    names: tuple[str, ...]
+    loops: str
+    matrix_s: float
+    vector_s: float
+    memory_s: float
+    latency_s: float
+    loads: float
+    stores: float
+    peak: float
+    steps: int
+    energy: float | None
+    operations: float
+
+    @property
+    def bound_by(self) -> str:
+        """What the group takes the time of."""
+        times = {"matrix": self.matrix_s, "vector": self.vector_s, "traffic": self.memory_s}
+        return max(times, key=lambda name: times[name])
+
+
+def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> list[_Row]:
+    rows = []
+    for number, (group, seen) in enumerate(zip(plan.groups, replayed.groups, strict=True)):
+        seconds = {"matrix": 0.0, "vector": 0.0}
+        for operator, operations in seen.operations.items():
+            unit = network.operators[operator].unit
+            seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
+        memory = (seen.loads_bytes + seen.stores_bytes) / machine.levels[0].bandwidth_bytes_per_s
+        compute = max(seconds.values())
+        latency = max(compute, memory) if machine.levels[1].double_buffered else compute + memory
+        known = [number for number in group.operators if 0 <= number < len(network.operators)]
+        names = tuple(network.operators[number].name for number in known)
+        loops = " ".join(
+            f"{network.operators[loop.operator].dim_names[loop.dim]}:{loop.tile}"
+            for loop in group.loops
+            if loop.operator in known and 0 <= loop.dim < len(network.operators[loop.operator].dims)
+        )
+        rows.append(
+            _Row(
+                number,
+                names,
+                loops,
+                seconds["matrix"],
+                seconds["vector"],
+                memory,
+                latency,
+                seen.loads_bytes,
+                seen.stores_bytes,
+                seen.peak_bytes,
+                seen.steps,
+                _energy(network, machine, seen),
+                sum(seen.operations.values()),
+            )
+        )
+    return rows
+
+
+def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
+    """Return the joules of a group, None where the machine file lacks an energy that it needs."""
+    inward, outward = machine.joules_per_byte(0, inward=True), machine.joules_per_byte(0, inward=False)
+    if inward is None or outward is None:
+        return None
+    total = seen.loads_bytes * inward + seen.stores_bytes * outward
+    for operator, operations in seen.operations.items():
+        each = machine.joules_per_operation(network.operators[operator].unit, network.bits(operator))
+        if each is None:
+            return None
+        total += operations * each
+    return total
+
+
+def _result(
+    verb: str,
+    network: Network,
+    machine: Machine,
+    plan: NetworkPlan,
+    replayed: NetworkReplay,
+    options: MachineOptions,
+    search: Search,
+    source: Source[Any],
+) -> Result[Any, Any]:
+    rows = _rows(network, machine, plan, replayed)
+    cost = _cost(rows)
+    floor: Bound = bound_of(network, machine)
+    report = CheckReport(tuple(replayed.violations), cost, network.remarks)
+    status = Status.INVALID
+    if report.ok:
+        status = Status.OPTIMAL if floor.is_met_by(cost["latency_s"]) else Status.FEASIBLE
+    return Result(
+        kind=_KIND,
+        status=status,
+        cost=cost,
+        bound=floor,
+        check=report,
+        plan=plan,
+        provenance=provenance(f"tensor {verb}", options=options, source=source, search=search),
+        extra={"rules": "network", "operations": network.operations(), "machine": machine.name},
+        figures=_figures(network, machine, rows, replayed),
+    )
+
+
+def _cost(rows: list[_Row]) -> Cost:
+    amounts = {
+        "latency_s": sum(row.latency_s for row in rows),
+        "traffic_bytes": sum(row.loads + row.stores for row in rows),
+        "peak_bytes": max((row.peak for row in rows), default=0.0),
+    }
+    energies = [row.energy for row in rows if row.energy is not None]
+    if len(energies) == len(rows):
+        amounts["energy_j"] = sum(energies)
+    return Cost(**amounts)
+
+
+def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[Figure, ...]:
+    columns = (
+        *("group", "operators", "tiles", "steps", "matrix s", "vector s", "traffic s", "latency s", "bound by"),
+        *("loaded bytes", "stored bytes", "peak bytes", "energy J"),
+    )
+    groups = Table(
+        "Groups",
+        columns,
+        tuple(
+            (
+                row.number,
+                _short(row.names),
+                row.loops or "-",
+                row.steps,
+                row.matrix_s,
+                row.vector_s,
+                row.memory_s,
+                row.latency_s,
+                row.bound_by,
+                row.loads,
+                row.stores,
+                row.peak,
+                row.energy,
+            )
+            for row in rows
+        ),
+        note="Tiles are named from the outermost loop to the innermost; dimensions without a tile are whole.",
+    )
+    return _roofline(machine, rows), _operators(network, machine, replayed), groups
+
+
+def _short(names: tuple[str, ...]) -> str:
+    return " ".join(names) if len(names) <= 6 else f"{' '.join(names[:3])} ... {' '.join(names[-2:])} ({len(names)})"
+
+
+def _operators(network: Network, machine: Machine, replayed: NetworkReplay) -> Table:
+    rows = []
+    for number, seen in enumerate(replayed.groups):
+        for operator, operations in sorted(seen.operations.items()):
+            item = network.operators[operator]
+            extents = " ".join(f"{name}:{size}" for name, size in zip(item.dim_names, item.dims, strict=True))
+            seconds = operations * machine.seconds_per_operation(item.unit, network.bits(operator))
+            again = operations / item.operations if item.operations else 1.0
+            rows.append((item.name, item.kind, number, extents or "-", operations, round(again, 4), item.unit, seconds))
+    columns = ("operator", "kind", "group", "extents", "operations", "times computed", "unit", "unit s")
+    return Table("Operators", columns, tuple(rows))
+
+
+def _roofline(machine: Machine, rows: list[_Row]) -> Series:
+    """Return how fast each group runs over its operations per byte, under the roof of the machine."""
+    import numpy as np
+
+    bandwidth = machine.levels[0].bandwidth_bytes_per_s
+    rates = machine.units["matrix"].operations_per_cycle
+    peak = max(rates.values()) * machine.clock_hz
+    moving = [row for row in rows if row.loads + row.stores > 0 and row.latency_s > 0]
+    places = [row.operations / (row.loads + row.stores) for row in moving]
+    ends = [peak / bandwidth, *(place for place in places if place > 0)]
+    axis = [float(x) for x in np.geomspace(min(ends) / 4, max(ends) * 4, 65)]
+    roof = Line("the machine", tuple(axis), tuple(min(peak, bandwidth * x) for x in axis))
+    dots = Line("groups", tuple(places), tuple(row.operations / row.latency_s for row in moving), "points")
+    title = f"Roofline of {machine.name}"
+    return Series(title, "operations per byte", "operations per second", (roof, dots), log_x=True, log_y=True)
+
+
+def refuse_without(problem: Problem, options: MachineOptions) -> None:
+    """Raise :class:`InputError` for options of networks, which ``problem`` is not."""
+    for name in ("machine", "dim"):
+        value = getattr(options, name)
+        if value is not None:
+            raise InputError("goes with an ONNX model", place=f"--{name}", value=value, allowed="a file *.onnx")
+    del problem
+
+
+def of_the_contest(problem: Problem | Network) -> Problem:
+    """Return ``problem``; raises :class:`InputError` for a network, which this verb does not take."""
+    if isinstance(problem, Network):
+        raise InputError(
+            "does not take networks", place="workload", value=problem.name, allowed="problems of the contest"
+        )
+    return problem

@@ -1,0 +1,265 @@
+"""Networks from ONNX: what goes in, prices against the independent replay, and plans that hunt for a beaten bound."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.commands import shorthaul, shorthaul_json
+from tests.tensor.networks.architectures import ARCHITECTURES
+from tests.tensor.networks.onnx_writer import Net
+
+import shorthaul as surface
+from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.machines.files import machine_file
+from shorthaul.core.search import Search
+from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.bound import bound
+from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.machine import Machine, machine_of
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_network import network_from_onnx
+from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.networks.pricing import loops_of
+
+DIMS: dict[str, dict[str, int]] = {
+    "vgg16": {"batch": 4},
+    "efficientnet_b0": {"N": 1},
+    "distilbert_dynamic": {"batch": 2, "sequence": 128},
+    "mlp": {"batch": 64},
+}
+
+
+def read(model: Any, dims: dict[str, int] | None = None) -> Network:
+    return network_from_onnx(model.SerializeToString(), dims)
+
+
+def machine(capacity: int, *, double: bool = True, bandwidth: float = 1e9) -> Machine:
+    text = f"""{{name: test, levels: [{{name: far, bandwidth_bytes_per_s: {bandwidth}}},
+      {{name: near, capacity_bytes: {capacity}, bandwidth_bytes_per_s: 1.0, double_buffered: {str(double).lower()}}}],
+      compute: {{clock_hz: 1.0e9, matrix: {{operations_per_cycle: {{32: 64}}}}, vector: {{operations_per_cycle: {{32: 8}}}}}}}}"""
+    return machine_of(machine_file(text, "levels", "compute"))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_public_architectures_go_in(name: str) -> None:
+    network = read(ARCHITECTURES[name](), DIMS.get(name))
+    unknown = {item.kind for item in network.operators if item.barrier} - {"LSTM", "TopK"}
+    assert not unknown
+    assert network.operations() > 5e7
+
+
+@pytest.mark.parametrize(
+    ("name", "giga"),
+    [("resnet50", 65.7), ("vgg16", 123.8), ("mobilenet_v2", 0.60), ("bert_base", 70.7), ("vit_b16", 35.1)],
+)
+def test_products_count_what_is_published(name: str, giga: float) -> None:
+    network = read(ARCHITECTURES[name](), DIMS.get(name))
+    found = sum(item.operations for item in network.operators if item.unit == "matrix") / 1e9
+    assert found == pytest.approx(giga, rel=0.02)
+
+
+def small_networks() -> dict[str, Network]:
+    """Return networks with every kind of access, small enough for all their steps."""
+    made = {}
+    net = Net("convolutions")
+    x = net.conv(net.input(1, 4, 13, 11), 4, 8, 3, 2, norm=True, act="Relu")
+    y = net.conv(x, 8, 8, 3, g=8, d=2, pad=2)
+    x = net.op("Concat", net.add(x, y), net.conv(x, 8, 4, 1), axis=1)
+    x = net.op("ConvTranspose", x, net.weight(12, 6, 2, 2), kernel_shape=[2, 2], strides=[2, 2])
+    made["convolutions"] = read(net.model(net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])))
+    net = Net("attention")
+    x = net.input(2, 6, 8)
+    made["attention"] = read(net.model(net.attention(net.layernorm(x, 8), 2, 6, 8, 2)))
+    net = Net("split heads")
+    x = net.op("MatMul", net.input(5, 12), net.weight(12, 36))
+    q, k, v = (
+        net.transpose(net.reshape(p, 5, 3, 4), 1, 0, 2) for p in net.op("Split", x, axis=1, num_outputs=3, outputs=3)
+    )
+    y = net.op("MatMul", net.op("Softmax", net.op("MatMul", q, net.transpose(k, 0, 2, 1)), axis=-1), v)
+    made["split heads"] = read(net.model(net.reshape(net.transpose(y, 1, 0, 2), 5, 12)))
+    net = Net("strides")
+    x = net.op("Relu", net.input(1, 3, 12, 12))
+    left = net.conv(x, 3, 5, 1, 2)
+    right = net.op("Slice", x, net.constant([1]), net.constant([12]), net.constant([3]), net.constant([2]))
+    up = net.op("Resize", left, "", net.constant([1, 1, 2, 2], np.float32), mode="linear")
+    made["strides"] = read(net.model(up, net.op("Tanh", right)))
+    net = Net("mlp")
+    x = net.linear(net.linear(net.input(9, 10), 10, 14, act="Relu"), 14, 7)
+    made["mlp"] = read(net.model(net.op("Softmax", x, axis=-1)))
+    return made
+
+
+SMALL = small_networks()
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("double", [False, True])
+def test_the_search_prices_what_the_replay_finds(name: str, double: bool) -> None:
+    network = SMALL[name]
+    for capacity in (1500, 4000):
+        try:
+            tiled = fuse(network, machine(capacity, double=double), Search(), capacity)
+        except InfeasibleError:
+            assert capacity < 4000
+            continue
+        plan = NetworkPlan(tuple(item.group for item in tiled))
+        replayed = replay_network(network, plan, capacity, double_buffered=double)
+        assert not replayed.violations
+        for mine, seen in zip(tiled, replayed.groups, strict=True):
+            assert (mine.loads, mine.stores, mine.peak) == pytest.approx(
+                (seen.loads_bytes, seen.stores_bytes, seen.peak_bytes)
+            )
+
+
+def random_plan(network: Network, rng: np.random.Generator) -> NetworkPlan:
+    """Return a plan with neighbours fused at random and loops cut at random; it may break rules."""
+    groups: list[tuple[int, ...]] = []
+    for number in range(len(network.operators)):
+        reads = {network.producer.get(access.tensor) for access in network.operators[number].reads}
+        if groups and groups[-1][-1] in reads and rng.random() < 0.6 and not network.operators[number].barrier:
+            groups[-1] = (*groups[-1], number)
+        else:
+            groups.append((number,))
+    made = []
+    for members in groups:
+        shape = loops_of(network, members)
+        loops = []
+        for keys in (shape.sink, shape.inner):
+            for at in rng.permutation(len(keys)):
+                tile = int(rng.integers(1, shape.sizes[keys[at]] + 1))
+                loops.append(Loop(*keys[at], tile))
+        kept = tuple(a.tensor for a in network.operators[members[-1]].writes if rng.random() < 0.3)
+        made.append(Group(members, tuple(loops), kept))
+    return NetworkPlan(tuple(made))
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_random_plan_beats_the_bound(name: str) -> None:
+    network, rng = SMALL[name], np.random.default_rng(5)
+    valid = 0
+    for _ in range(20):
+        plan = random_plan(network, rng)
+        peak = max(group.peak_bytes for group in replay_network(network, plan, 1e12, double_buffered=False).groups)
+        on = machine(max(1, int(np.ceil(peak))), double=True, bandwidth=float(rng.choice([1e6, 1e9, 1e12])))
+        replayed = replay_network(network, plan, peak, double_buffered=False)
+        if replayed.violations:
+            continue
+        valid += 1
+        total = 0.0
+        for group in replayed.groups:
+            seconds = {"matrix": 0.0, "vector": 0.0}
+            for number, operations in group.operations.items():
+                unit = network.operators[number].unit
+                seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(number))
+            memory = (group.loads_bytes + group.stores_bytes) / on.levels[0].bandwidth_bytes_per_s
+            total += max(*seconds.values(), memory)
+        assert total >= bound(network, on).value * (1 - 1e-9)
+    assert valid > 3
+
+
+def test_no_tiling_of_a_product_beats_its_bound() -> None:
+    """All tilings of small products, in all orders: the bytes moved are never below the bound at their peak."""
+    for shape in ((6, 5, 7), (12, 12, 2), (3, 3, 24)):
+        m, n, k = shape
+        net = Net("product")
+        network = read(net.model(net.op("MatMul", net.input(m, k), net.weight(k, n))))
+        for sizes in itertools.product(*({1, 3, size // 2, size} for size in (m, n, k))):
+            for order in itertools.permutations(range(3)):
+                plan = NetworkPlan((Group((0,), tuple(Loop(0, dim, min(sizes[dim], shape[dim])) for dim in order)),))
+                seen = replay_network(network, plan, 1e9, double_buffered=False).groups[0]
+                floor = bound(network, machine(int(seen.peak_bytes), bandwidth=1.0)).details["traffic_bytes"]
+                assert seen.loads_bytes + seen.stores_bytes >= floor
+
+
+def test_a_large_product_is_near_its_bound(tmp_path: Path) -> None:
+    net = Net("product")
+    path = tmp_path / "product.onnx"
+    path.write_bytes(net.model(net.op("MatMul", net.input(4096, 4096), net.weight(4096, 4096))).SerializeToString())
+    text = "{name: m, levels: [{name: far, bandwidth_bytes_per_s: 1e9}, {name: near, capacity_bytes: 4000000, "
+    text += "bandwidth_bytes_per_s: 1e9, double_buffered: false}], compute: {clock_hz: 1e12, "
+    text += "matrix: {operations_per_cycle: {32: 1e9}}, vector: {operations_per_cycle: {32: 1e9}}}}"
+    (tmp_path / "machine.yaml").write_text(text)
+    result = surface.tensor.plan(path, machine=str(tmp_path / "machine.yaml"))
+    assert result.gap is not None
+    assert result.gap < 0.25
+    again = surface.tensor.check(path, result, machine=tmp_path / "machine.yaml")
+    assert again.cost == result.cost
+
+
+def test_unknown_operators_are_barriers_with_their_names() -> None:
+    net = Net("unknown")
+    x = net.op("Odd", net.op("Relu", net.input(4, 8)), domain="org.example")
+    network = read(net.model(net.op("Exp", x)))
+    assert [item.barrier for item in network.operators] == [False, True, False]
+    assert any("org.example.Odd is not known (Odd_2)" in remark for remark in network.remarks)
+    plan = NetworkPlan(tuple(Group((number,)) for number in range(3)))
+    moved = [g.loads_bytes + g.stores_bytes for g in replay_network(network, plan, 1e6, double_buffered=True).groups]
+    assert moved == [256, 256, 256]
+
+
+def test_views_move_nothing() -> None:
+    net = Net("views")
+    x = net.transpose(net.reshape(net.op("Relu", net.input(2, 6, 8)), 2, 3, 2, 8), 0, 2, 1, 3)
+    left, right = net.op("Split", x, axis=3, num_outputs=2, outputs=2)
+    network = read(net.model(net.op("Concat", net.op("Exp", left), right, axis=3)))
+    assert [item.kind for item in network.operators] == ["Relu", "Exp"]
+
+
+def test_what_breaks_a_plan_is_named() -> None:
+    network = SMALL["mlp"]
+    groups = [Group((number,)) for number in range(len(network.operators))]
+
+    def rules(*changed: Group, capacity: float = 1e6) -> set[str]:
+        replayed = replay_network(network, NetworkPlan(changed), capacity, double_buffered=True)
+        return {violation.rule for violation in replayed.violations}
+
+    assert rules(*groups) == set()
+    assert rules(*groups[:-1]) == {"operator-missing"}
+    assert rules(*groups, groups[0]) >= {"operator-twice"}
+    assert rules(*groups[::-1]) >= {"operator-order"}
+    assert rules(*groups, capacity=100) == {"over-capacity"}
+    softmax = len(groups) - 1
+    assert rules(*groups[:-1], Group((softmax,), (Loop(softmax, 1, 2),))) == {"cut-row"}
+    assert rules(Group((0,), (Loop(0, 0, 99),)), *groups[1:]) == {"tile-size"}
+    assert rules(Group((0, 1), (Loop(0, 2, 2), Loop(1, 0, 2))), *groups[2:]) == {"loop-order"}
+    assert rules(Group((0,), (Loop(0, 0, 1),), (99,)), *groups[1:]) == {"not-made-here"}
+
+
+def test_a_command_plans_and_checks(tmp_path: Path) -> None:
+    net = Net("block")
+    (tmp_path / "model.onnx").write_bytes(
+        net.model(net.attention(net.input("b", 8, 32), 2, 8, 32, 4)).SerializeToString()
+    )
+    common = ("--machine", "edge-45nm", "--dim", "b=2")
+    done = shorthaul_json("tensor", "plan", "model.onnx", *common, "-o", "plan.json", "--json", cwd=tmp_path)
+    assert set(done["cost"]) == {"latency_s", "traffic_bytes", "peak_bytes", "energy_j"}
+    assert done["bound"]["value"] <= done["cost"]["latency_s"]
+    again = shorthaul_json("tensor", "check", "model.onnx", "plan.json", *common, "--json", cwd=tmp_path)
+    assert again["cost"] == done["cost"]
+    unbound = shorthaul("tensor", "plan", "model.onnx", "--machine", "tpu-v1", cwd=tmp_path)
+    assert (unbound.returncode, "--dim b=1" in unbound.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"machine": "tpu-v9"}, "unknown machine"),
+        ({"machine": "wafer-750x994"}, "levels is missing"),
+        ({"machine": "tpu-v1", "dim": "c=3"}, "unknown dimension"),
+        ({"machine": "tpu-v1", "dim": "b=0"}, "is no size"),
+        ({"machine": "tpu-v1", "dim": "b"}, "is no size"),
+    ],
+)
+def test_wrong_machines_and_dimensions(words: dict[str, str], said: str, tmp_path: Path) -> None:
+    net = Net("relu")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(net.model(net.op("Relu", net.input("b", 4))).SerializeToString())
+    with pytest.raises(InputError, match=said):
+        surface.tensor.plan(path, **{"dim": "b=2", **words})  # type: ignore[arg-type]
+    for wrong in ({"machine": "tpu-v1"}, {"dim": "b=2"}):
+        with pytest.raises(InputError, match="goes with an ONNX model"):
+            surface.tensor.bound("example-3", **wrong)  # type: ignore[arg-type]
