@@ -14,6 +14,7 @@ from tests.reference.pebble_prices import least_paid
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.pebble import bound, check, from_dependencies, plan, run, sweep
+from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.exact import priced_search
 from shorthaul.pebble.formats.documents import cdag_document, cdag_from_document, load_cdag
@@ -56,6 +57,10 @@ def agree(seeds: range) -> None:
             continue
         assert done.least == optimum, seed
         assert game.terms.least(cdag) <= optimum
+        staged = stages.least_paid(
+            game.cdag, game.budget, game.terms, recompute=game.recompute, limit=2**40, search=Search(effort=0.2)
+        )
+        assert staged <= optimum, seed
         found = sequences.improve(game, sequences.in_order(game), search=Search(effort=0.02), goal=optimum)
         for events, paid in ((done.events, optimum), found or (done.events, optimum)):
             assert events is not None
@@ -110,19 +115,27 @@ def training(depth: int) -> Cdag:
 
 def test_what_does_not_fit_is_computed_again() -> None:
     cdag = training(16)
-    kept = plan(cdag, budget=17, recompute=True, effort=0.5, **NOTHING_MOVES)
+    kept = plan(cdag, budget=17, recompute=True, effort=0.2, **NOTHING_MOVES)
     assert (kept.cost["total"], kept.status.value, kept.cost["traffic"]) == (cdag.compute.sum(), "optimal", 0)
     with pytest.raises((NoPlanError, InfeasibleError)):
         plan(cdag, budget=10, effort=0.1, **NOTHING_MOVES)
-    again = plan(cdag, budget=10, recompute=True, effort=0.5, **NOTHING_MOVES)
+    again = plan(cdag, budget=10, recompute=True, effort=0.2, **NOTHING_MOVES)
     assert again.cost["compute"] == again.cost["total"] > cdag.compute.sum()
-    dear = plan(cdag, budget=10, recompute=True, effort=0.5, load_price=1000, store_price=1000)
+    dear = plan(cdag, budget=10, recompute=True, effort=0.2, load_price=1000, store_price=1000)
     assert dear.cost["loads"] == dear.cost["stores"] == 1
-    cheap = plan(cdag, budget=10, recompute=True, effort=0.5, load_price=0, store_price=0)
+    cheap = plan(cdag, budget=10, recompute=True, effort=0.2, load_price=0, store_price=0)
     assert cheap.cost["compute"] == cdag.compute[1:].sum()
 
 
-def test_without_offloading_prices_scale_the_usual_game() -> None:
+def test_stages_prove_what_annealing_finds() -> None:
+    cdag = training(34)
+    result = plan(cdag, budget=31, recompute=True, effort=0.6, **NOTHING_MOVES)
+    assert (result.status.value, result.bound.method) == ("optimal", "stages")
+    given = plan(cdag, budget=31, recompute=True, order="given", effort=0.6, **NOTHING_MOVES)
+    assert given.cost["total"] == result.cost["total"]
+
+
+def test_equal_prices_scale_the_usual_game() -> None:
     cdag, _ = build(np.full(8, 2), [0, 1, 1, 2, 3, 4, 5, 6], [2, 2, 3, 4, 4, 5, 6, 7]), None
     usual, tripled = plan(cdag, budget=6), plan(cdag, budget=6, load_price=3, store_price=3)
     assert tripled.cost["total"] == 3 * usual.cost["traffic"]

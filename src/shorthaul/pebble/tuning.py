@@ -262,3 +262,8 @@ MOST_REPEATS: Final = 3
 #: Positions that the exact search with prices looks at per effort, and in one call.
 POSITIONS_RATE: Final = 5e6
 POSITIONS_CALL: Final = 100_000
+#: The integer program over stages: its largest size in stages times nodes and edges, its effort at most, and the
+#: solver's own time per effort.
+MOST_STAGED: Final = 400_000
+STAGED_EFFORT: Final = 20.0
+STAGED_TIME: Final = 0.5

@@ -8,6 +8,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.exact import priced_search
 from shorthaul.pebble.local_search import sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
@@ -40,11 +41,11 @@ def find_priced_plan(request: Request, method: str) -> Found:
             allowed=f"{', '.join(METHODS)} with compute costs, other prices or a given order",
         )
     planner = _Planner(request, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
-    is_small = planner.game.cdag.n <= priced_search.MOST_NODES
     if method != "exact":
-        planner.anneal(0.3 if method == "auto" and is_small else 1.0)
-    if method != "local-search" and is_small:
-        planner.search(0.8)
+        planner.anneal(0.3 if method == "auto" else 1.0)
+    if method != "local-search":
+        planner.prove(0.6)
+        planner.search(0.7)
         planner.anneal(1.0)
     return planner.found()
 
@@ -81,9 +82,17 @@ class _Planner:
         if found is not None:
             self._take(*found, "annealed events")
 
-    def search(self, share: float) -> None:
-        """Search for something cheaper exhaustively, with a share of what is left; it may prove a bound."""
+    def prove(self, share: float) -> None:
+        """Raise the bound by an integer program, with a share of what is left."""
         if self._is_over():
+            return
+        limit = _ANY_PRICE if self._best is None else self._best[1]
+        game, search = self.game, self._search.part(share)
+        self._bound = _staged(self._bound, game, limit, search)
+
+    def search(self, share: float) -> None:
+        """Search a small graph exhaustively, with a share of what is left; it may prove a bound."""
+        if self._is_over() or self.game.cdag.n > priced_search.MOST_NODES:
             return
         limit = _ANY_PRICE if self._best is None else self._best[1]
         done = priced_search.solve(self.game, limit=limit, search=self._search.part(share))
@@ -113,14 +122,21 @@ def priced_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
     if _is_traffic(request):
         return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
-    best = _trivial(request)
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
-    if request.cdag.n <= priced_search.MOST_NODES:
-        game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
+    game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
+    best = _staged(_trivial(request), game, _ANY_PRICE, search.part(0.5))
+    if game.cdag.n <= priced_search.MOST_NODES:
         done = priced_search.solve(game, limit=_ANY_PRICE, search=search)
         if done.least > best.value and (done.events is not None or not done.is_complete):
             best = _exhausted(done)
     return best
+
+
+def _staged(known: Bound, game: Game, limit: int, search: Search) -> Bound:
+    """Return the bound of the integer program if it is higher than the one known."""
+    cdag, terms = game.cdag, game.terms
+    value = stages.least_paid(cdag, game.budget, terms, recompute=game.recompute, limit=limit, search=search)
+    return Bound("total", value, "stages", stages.PROOF) if value > known.value else known
 
 
 def _exhausted(done: priced_search.Outcome) -> Bound:
