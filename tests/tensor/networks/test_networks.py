@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.architectures import ARCHITECTURES
+from tests.tensor.networks.held_back import HELD_BACK
 from tests.tensor.networks.onnx_writer import Net
 
 import shorthaul as surface
@@ -50,6 +52,14 @@ def test_public_architectures_go_in(name: str) -> None:
     unknown = {item.kind for item in network.operators if item.barrier} - {"LSTM", "TopK"}
     assert not unknown
     assert network.operations() > 5e7
+
+
+def test_the_held_back_architectures_go_in() -> None:
+    barriers = set()
+    for make in HELD_BACK.values():
+        network = read(make(), {name: 8 for name in ("N", "s") if f'"{name}"' in inspect.getsource(make)})
+        barriers |= {item.kind for item in network.operators if item.barrier}
+    assert barriers == {"GRU", "NonMaxSuppression", "Tile"}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +120,16 @@ def test_the_search_prices_what_the_replay_finds(name: str, double: bool) -> Non
         replayed = replay_network(network, plan, capacity, double_buffered=double)
         assert not replayed.violations
         for mine, seen in zip(tiled, replayed.groups, strict=True):
-            assert (mine.loads, mine.stores, mine.peak) == pytest.approx(
-                (seen.loads_bytes, seen.stores_bytes, seen.peak_bytes)
-            )
+            assert (mine.loads, mine.stores) == pytest.approx((seen.loads_bytes, seen.stores_bytes))
+            assert mine.peak <= seen.peak_bytes
+
+
+def test_tensors_stay_near_where_there_is_room() -> None:
+    network = SMALL["convolutions"]
+    far, roomy = (fuse(network, machine(size), Search(), size) for size in (1500, 200000))
+    moved = [sum(item.loads + item.stores for item in groups) for groups in (far, roomy)]
+    outside = sum(t.bytes for t in network.tensors if t.role != "made" or t.is_output)
+    assert moved[1] == outside < moved[0]
 
 
 def random_plan(network: Network, rng: np.random.Generator) -> NetworkPlan:
@@ -199,6 +216,14 @@ def test_unknown_operators_are_barriers_with_their_names() -> None:
     plan = NetworkPlan(tuple(Group((number,)) for number in range(3)))
     moved = [g.loads_bytes + g.stores_bytes for g in replay_network(network, plan, 1e6, double_buffered=True).groups]
     assert moved == [256, 256, 256]
+
+
+def test_a_node_that_makes_no_sense_is_named() -> None:
+    net = Net("nonsense")
+    with pytest.raises(InputError, match=r"Conv_1|contradict"):
+        read(net.model(net.op("Conv", net.input(1, 4, 8, 8))))
+    with pytest.raises(InputError, match="is not an ONNX model"):
+        network_from_onnx(b"no model")
 
 
 def test_views_move_nothing() -> None:

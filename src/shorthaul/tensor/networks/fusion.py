@@ -11,6 +11,7 @@ from shorthaul.core.search import Search
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.plan import Group, Loop
+from shorthaul.tensor.networks.residency import keep_near
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 
 #: Operators of a group at most.
@@ -37,24 +38,25 @@ class Tilings:
                     found.add(tensor)
         return frozenset(found)
 
-    def best(self, operators: tuple[int, ...], capacity: float) -> Tiled | None:
-        """Return the best tiling of a group."""
+    def best(self, operators: tuple[int, ...], capacity: float, near: frozenset[int] = frozenset()) -> Tiled | None:
+        """Return the best tiling of a group beside tensors that are held whole aside."""
         stored = self.stored(operators)
-        form = (capacity, self._form(operators, stored))
+        form = (capacity, self._form(operators, stored, near))
         if form not in self._known:
             self.search.spend(_EFFORT_PER_GROUP)
-            self._known[form] = best_tiling(self.network, operators, self.machine, stored, capacity)
+            self._known[form] = best_tiling(self.network, operators, self.machine, stored, capacity, near)
         known = self._known[form]
         return None if known is None else self._renamed(known, operators)
 
-    def _form(self, operators: Sequence[int], stored: frozenset[int]) -> tuple[object, ...]:
+    def _form(self, operators: Sequence[int], stored: frozenset[int], near: frozenset[int]) -> tuple[object, ...]:
         """Return all that the cost of a group depends on: what operators and tensors are like, not which."""
         names: dict[int, int] = {}
 
         def plain(access: Access) -> tuple[object, ...]:
             tensor = self.network.tensors[access.tensor]
             number = names.setdefault(access.tensor, len(names))
-            return number, tensor.bits, tensor.shape, access.axes, access.shape, access.steps, access.tensor in stored
+            marks = (access.tensor in stored, access.tensor in near, tensor.is_output)
+            return number, tensor.bits, tensor.shape, access.axes, access.shape, access.steps, marks
 
         parts = []
         for number in operators:
@@ -130,7 +132,8 @@ def fuse(network: Network, machine: Machine, search: Search, capacity: float) ->
             limit=capacity,
             cure="take a machine with more memory",
         )
-    return [state.tiled[group] for group in _ordered(state)]
+    groups = [state.tiled[group] for group in _ordered(state)]
+    return keep_near(network, groups, capacity, tilings.best, search)
 
 
 def _merge(state: _State, search: Search) -> None:

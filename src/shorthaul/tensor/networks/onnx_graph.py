@@ -63,6 +63,10 @@ def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
     """
     try:
         import onnx
+        import onnx.inliner
+        import onnx.numpy_helper
+        import onnx.reference
+        import onnx.shape_inference
         from google.protobuf.message import DecodeError
     except ImportError:
         raise InputError("ONNX models need the package onnx", cure="pip install 'shorthaul[onnx]'") from None

@@ -25,7 +25,11 @@ def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, fil
         graph = graph_from_onnx(data, {} if dims is None else dims)
         builder = Builder(graph)
         for node in graph.nodes:
-            _translate(builder, node)
+            try:
+                _translate(builder, node)
+            except (IndexError, KeyError, TypeError, ValueError, ZeroDivisionError):
+                place, cure = f"node {node.name} ({node.kind})", "check the model with onnx.checker.check_model"
+                raise InputError("has inputs or attributes that do not fit", place=place, cure=cure) from None
         builder.mark_outputs()
         if not builder.operators:
             raise InputError("has no operator that computes", place="graph", allowed="one node at least that does")

@@ -135,7 +135,8 @@ def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], size
 class GroupPricer:
     """Prices the tilings of one group on one machine: ``candidates`` are the tiles of every loop.
 
-    Accesses that are alike with the tiles of ``cut``, of one position where it names none, share a buffer.
+    Tensors of ``near`` are held whole aside: they are neither moved nor take space here. Accesses that are alike with
+    the tiles of ``cut``, of one position where it names none, share a buffer.
     """
 
     def __init__(
@@ -146,8 +147,9 @@ class GroupPricer:
         stored: frozenset[int],
         shape: Shape,
         cut: Mapping[Key, int],
+        near: frozenset[int] = frozenset(),
     ) -> None:
-        self.cut = cut
+        self.cut, self.near = cut, near
         self.network, self.operators, self.machine, self.shape = network, tuple(operators), machine, shape
         self.stored = stored
         self.keys = (*shape.sink, *shape.inner)
@@ -183,6 +185,7 @@ class GroupPricer:
                 if not span.of:
                     part.constant *= float(span.lengths()[0])
         shares = self._shared_buffers(self.cut)
+        shares |= {number for number, (_, tensor, _) in enumerate(found.read) if tensor in self.near}
         self.parts = [part for number, part in enumerate(self.parts) if number not in shares]
         self.dropped = shares
 
@@ -242,6 +245,10 @@ class GroupPricer:
             moved = total - shared
             if part.role == "work":
                 seconds[self.network.operators[part.number].unit] += moved * part.unit
+                continue
+            if part.number in self.near and part.role != "read":
+                tensor = self.network.tensors[part.number]
+                stores += tensor.elements * part.unit if tensor.is_output else 0.0
                 continue
             size = most * part.unit
             changes = moved > first

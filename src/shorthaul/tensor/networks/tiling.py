@@ -42,17 +42,22 @@ class Tiled:
 
 
 def best_tiling(
-    network: Network, operators: Sequence[int], machine: Machine, stored: frozenset[int], capacity: float
+    network: Network,
+    operators: Sequence[int],
+    machine: Machine,
+    stored: frozenset[int],
+    capacity: float,
+    near: frozenset[int] = frozenset(),
 ) -> Tiled | None:
     """Return the fastest tiling of a group that fits into ``capacity`` bytes, None if none does.
 
-    ``stored`` are the tensors that the group makes and others need.
+    ``stored`` are the tensors that the group makes and others need; those of ``near`` are held whole aside.
     """
     operator = network.operators[operators[-1]]
     if operator.barrier:
-        return _barrier(network, operators[-1], machine)
+        return _barrier(network, operators[-1], machine, near)
     shape = loops_of(network, operators)
-    pricer = GroupPricer(network, operators, machine, stored, shape, {})
+    pricer = GroupPricer(network, operators, machine, stored, shape, {}, near)
     keys = list(pricer.keys)
     for key in keys:
         pricer.offer(key, grid(shape.sizes[key], _SIZES.get(len(keys), 3)))
@@ -75,7 +80,7 @@ def best_tiling(
     order, sizes, prices = found if finer is None or not pricer.covers else finer
     loops = tuple(Loop(key[0], key[1], sizes[key]) for key in order if sizes[key] < shape.sizes[key])
     if len(operators) > 1:
-        exact = GroupPricer(network, operators, machine, stored, shape, sizes)
+        exact = GroupPricer(network, operators, machine, stored, shape, sizes, near)
         for key in keys:
             exact.offer(key, [sizes[key]])
         prices = exact.prices(order, dict.fromkeys(keys, np.zeros(1, np.int64)))
@@ -173,11 +178,13 @@ def _tiled(group: Group, prices: Prices, machine: Machine) -> Tiled:
     return Tiled(group, float(_score(prices, machine)[0]), float(prices.latency(machine)[0]), *amounts)
 
 
-def _barrier(network: Network, number: int, machine: Machine) -> Tiled:
+def _barrier(network: Network, number: int, machine: Machine, near: frozenset[int]) -> Tiled:
     """Return an operator of which only the traffic is known: everything passes once, and nothing stays."""
     operator = network.operators[number]
-    loads = float(sum(network.tensors[access.tensor].bytes for access in operator.reads))
-    stores = float(sum(network.tensors[access.tensor].bytes for access in operator.writes))
+    read = [access.tensor for access in operator.reads if access.tensor not in near]
+    written = [a.tensor for a in operator.writes if a.tensor not in near or network.tensors[a.tensor].is_output]
+    loads = float(sum(network.tensors[tensor].bytes for tensor in read))
+    stores = float(sum(network.tensors[tensor].bytes for tensor in written))
     seconds = operator.work * machine.seconds_per_operation(operator.unit, network.bits(number))
     matrix, vector = (seconds, 0.0) if operator.unit == "matrix" else (0.0, seconds)
     amounts = Prices(*(np.array([value]) for value in (loads, stores, matrix, vector, 0.0)))
