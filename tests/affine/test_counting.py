@@ -8,6 +8,7 @@ from itertools import product
 import islpy as isl
 import pytest
 import sympy
+from tests.samples import samples
 
 from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.integer_sets.counting import card, total
@@ -65,7 +66,7 @@ def test_cardinality(name: str) -> None:
 
 def test_random_sets() -> None:
     draw = random.Random(5)
-    for _ in range(40):
+    for _ in samples(40):
         dimensions = draw.randint(1, 3)
         names = ["i", "j", "k"][:dimensions]
         parts = []

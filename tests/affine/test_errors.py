@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import load, program_from_text
 from shorthaul.affine.workloads.cases import kernel_text
@@ -171,7 +172,7 @@ def test_damaged_files_end_in_a_message() -> None:
     random.seed(7)
     complaints = []
     names = ("gemm", "nussinov", "deriche", "cholesky", "adi", "lcs")
-    for attempt in range(150):
+    for attempt in samples(150):
         text = kernel_text(names[attempt % len(names)])
         at = random.randrange(len(text))
         length = random.choice([1, 1, 2, 5, 30])

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.samples import samples
 from tests.twins import Case, assert_agree
 
 from shorthaul.affine.check.loads_kernels import least_loads
@@ -64,7 +65,7 @@ def test_compiled_kernels_agree_with_their_twins(name: str, case: Case) -> None:
 def test_the_check_counts_the_loads_that_the_best_replacement_needs() -> None:
     """Two ways to count: the check's, by values that stay, and Belady's replacement, which searches count with."""
     rng = np.random.default_rng(3)
-    for _ in range(1500):
+    for _ in samples(1500):
         order, starts, operands, _ = graph(rng, 50)
         capacity, totals = int(np.diff(starts).max()) + 1 + int(rng.integers(0, 6)), np.zeros(2, np.int64)
         weights = np.full(len(starts) - 1, 4)

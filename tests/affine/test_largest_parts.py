@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from tests.affine.derived import bound_of, quick
+from tests.samples import samples
 
 from shorthaul.affine.bounds.partition.k_partition import sets_of
 from shorthaul.affine.check.largest_part import largest_part
@@ -111,7 +112,7 @@ def test_isoperimetry_in_space_on_balls_and_boxes() -> None:
     rng = np.random.default_rng(3)
     axis = np.arange(-8, 9)
     grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"))
-    for _ in range(200):
+    for _ in samples(200):
         scale = rng.uniform(0.6, 1.4, 3).reshape(3, 1, 1, 1)
         centre = rng.uniform(-0.5, 0.5, 3).reshape(3, 1, 1, 1)
         inside = (np.abs(grid - centre) * scale).sum(axis=0) <= rng.uniform(0.5, 5)

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.affine.derived import flow_of, upper_of
+from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
@@ -36,7 +37,7 @@ def test_the_pieces_are_all_instances_once() -> None:
 def test_delays() -> None:
     """Every delay found is legal and no set of smaller ones is; none are found where a cycle goes back in time."""
     random = np.random.default_rng(5)
-    for _ in range(300):
+    for _ in samples(300):
         edges = {(a, b): int(random.integers(-1, 3)) for a, b in product(range(3), repeat=2) if a != b}
         edges = {key: value for key, value in edges.items() if random.random() < 0.7}
 

@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 from tests.dataflow.small import small_problem
 from tests.reference.dataflow_caps_hms import decode
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.bounds.period import front_bound, maximum_cycle_ratio, period_bound
@@ -27,7 +28,7 @@ from shorthaul.dataflow.workloads import generators
 @pytest.mark.parametrize("order", ["inverse", "topological"])
 def test_kernels_do_what_the_slow_twin_does(order: str, compact: bool) -> None:
     compared = 0
-    for seed in range(60):
+    for seed in samples(60):
         problem = small_problem(seed)
         application, platform = problem.application, problem.platform
         start = "compact" if compact else "earliest"
@@ -138,7 +139,7 @@ def feasible(net, period: int) -> bool:
 def test_the_exact_model_is_exact() -> None:
     """Never above the best gapless schedule, never below the bound; every answer proven and checked."""
     compared = 0
-    for seed in range(40):
+    for seed in samples(40):
         problem = small_problem(seed, most_actors=3)
         instance = build(problem.application, problem.platform)
         try:
@@ -196,7 +197,7 @@ def test_maximum_cycle_ratio_against_every_cycle() -> None:
     from fractions import Fraction
     from itertools import permutations
 
-    for seed in range(60):
+    for seed in samples(60):
         draw = random.Random(seed)
         n = draw.randint(2, 5)
         nodes = [str(i) for i in range(n)]

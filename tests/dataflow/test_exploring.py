@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
@@ -65,7 +66,7 @@ def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
 
 def test_ranking_and_archive_against_plain_definitions() -> None:
     random = np.random.default_rng(3)
-    for _ in range(30):
+    for _ in samples(30):
         points = random.integers(0, 4, (12, 3)).astype(float)
         rank, crowd = np.empty(12, np.int64), np.empty(12)
         rank_and_crowd(points, np.argsort(points.T, axis=1, kind="stable"), rank, crowd)

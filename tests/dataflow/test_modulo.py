@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tests.dataflow.small import small_problem
 from tests.reference.dataflow_orders import cycle_ratio, schedulable
+from tests.samples import samples
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -293,7 +294,7 @@ def test_a_limit_ends_a_solve(limit: dict[str, float]) -> None:
 def test_next_sum_against_every_subset() -> None:
     random = np.random.default_rng(5)
     exact = 0
-    for _ in range(400):
+    for _ in samples(400):
         parts = np.sort(random.integers(1, 12, random.integers(0, 7)))
         sums = {sum(chosen) for chosen in product(*((0, int(part)) for part in parts))}
         idle = int(random.integers(0, 3))

@@ -7,6 +7,7 @@ from collections import deque
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import samples
 
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
@@ -15,7 +16,7 @@ from shorthaul.dataflow.model import Actor, Application, Channel
 MOVES = st.lists(st.tuples(st.sampled_from(["write", "a", "b", "c"]), st.integers(0, 3)), max_size=60)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=len(samples(150)))
 @given(st.integers(1, 5), st.integers(0, 5), MOVES)
 def test_same_as_one_fifo_per_reader(capacity: int, initial: int, moves: list[tuple[str, int]]) -> None:
     tokens = list(range(min(initial, capacity)))

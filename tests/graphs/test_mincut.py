@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import maximum_flow
+from tests.samples import samples
 
 from shorthaul.graphs.mincut_kernels import max_flow
 
 
 def test_flows_are_the_largest() -> None:
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in samples(200):
         n = int(rng.integers(2, 12))
         tails, heads = rng.integers(0, n, (2, int(rng.integers(1, 40))))
         kept = tails != heads

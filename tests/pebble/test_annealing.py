@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_replacement import traffic_of_order
+from tests.samples import samples
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
@@ -51,7 +52,7 @@ def attempt(schedule: annealing.Schedule, order: IntArray, first: int, stop: int
 
 def test_a_changed_stretch_costs_what_the_plain_replay_of_all_says() -> None:
     resumed = 0
-    for seed in range(200):
+    for seed in samples(200):
         cdag, budget, plan, penalty, rng = sample(seed)
         order = plan.nodes[plan.kinds == Move.COMPUTE]
         changed, first, stop = swapped(cdag, order, rng)
@@ -67,7 +68,7 @@ def test_a_changed_stretch_costs_what_the_plain_replay_of_all_says() -> None:
 
 
 def test_the_schedule_is_what_its_cost_says_after_any_number_of_moves() -> None:
-    for seed in range(80):
+    for seed in samples(80):
         cdag, budget, plan, penalty, _ = sample(seed)
         schedule = annealing.Schedule(cdag, budget, plan)
         for number in range(4):

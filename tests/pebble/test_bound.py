@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag, sample
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
@@ -14,7 +15,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 
 def test_no_bound_exceeds_an_optimum_of_the_game() -> None:
     lifted = 0
-    for seed in range(50):
+    for seed in samples(50):
         cdag, budget = sample(seed, 8)
         optimum = least_traffic(cdag, budget, recompute=False)
         found = best_bound(cdag, budget)

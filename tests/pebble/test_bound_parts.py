@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case, tuning
@@ -118,7 +119,7 @@ def test_a_fractional_packing_is_summed_exactly() -> None:
 
 def test_a_packing_never_gives_a_node_away_twice() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(50):
+    for _ in samples(50):
         n = int(rng.integers(3, 12))
         sets = [sorted({int(v) for v in rng.integers(0, n, 4)}) for _ in range(12)]
         values = rng.integers(1, 9, 12).tolist()

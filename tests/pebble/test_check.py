@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reference import pebble_replay
+from tests.samples import samples
 
 from shorthaul.pebble.check.replay import MOST_LISTED, occupancy, replay
 from shorthaul.pebble.model import Cdag, from_pairs
@@ -75,7 +76,7 @@ def test_violations_are_counted_beyond_the_list() -> None:
     assert report.remarks == (f"{MOST_LISTED + 6} violations found, the first {MOST_LISTED} are listed",)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=len(samples(200)), deadline=None)
 @given(data=st.data(), recompute=st.booleans(), budget=st.integers(1, 30))
 def test_random_moves_against_the_obvious_replay(data: st.DataObject, recompute: bool, budget: int) -> None:
     seed = data.draw(st.integers(0, 1000))

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
@@ -63,7 +64,7 @@ def test_the_search_agrees_with_the_game_on_thousands() -> None:
 
 
 def test_solve_proves_what_the_game_says() -> None:
-    for seed in range(40):
+    for seed in samples(40):
         cdag, budget = sample(seed, 8)
         plan, bound, proven = solver.solve(cdag, budget, search=Search())
         assert proven

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.pebble.test_exact import sample
 from tests.reference import pebble_game, pebble_game_kernels
+from tests.samples import samples
 
 from shorthaul.pebble.model import build
 
 
 @pytest.mark.parametrize("recompute", [False, True])
 def test_the_compiled_game_is_the_plain_one(recompute: bool) -> None:
-    for seed in range(40):
+    for seed in samples(40):
         cdag, budget = sample(seed, 7)
         known = pebble_game.least_traffic(cdag, budget, recompute=recompute)
         assert pebble_game_kernels.least_traffic(cdag, budget, recompute=recompute) == known, seed

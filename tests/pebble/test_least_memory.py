@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from tests.pebble.test_exact import sample
 from tests.reference.pebble_game_kernels import least_traffic
+from tests.samples import samples
 
 from shorthaul import pebble
 from shorthaul.core.search import Search
@@ -15,7 +16,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def test_what_is_found_and_proven_is_what_the_game_says() -> None:
-    for seed in range(60):
+    for seed in samples(60):
         cdag, _ = sample(seed, 8)
         goal = cdag.algorithmic_bound()
         start = belady.plan(cdag, int(cdag.weights.sum()))

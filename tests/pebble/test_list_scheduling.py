@@ -7,6 +7,7 @@ import pytest
 from tests.pebble.test_belady import is_topological, random_cdag
 from tests.reference.pebble_fused import fused_heads
 from tests.reference.pebble_scheduler import counts
+from tests.samples import samples
 
 from shorthaul.core.compiled.twins import plain
 from shorthaul.core.search import Search
@@ -19,7 +20,7 @@ from shorthaul.pebble.workloads import kernels_as_graphs
 
 
 def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
-    for seed in range(60):
+    for seed in samples(60):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 3 + seed)
         scheduler = Scheduler(cdag, cdag.least_budget() + seed % 5)
@@ -34,7 +35,7 @@ def test_every_rule_gives_a_topological_order_of_what_is_computed() -> None:
 def test_running_counts_agree_with_their_plain_twin() -> None:
     kernels = plain("shorthaul.pebble.orders.list_scheduling_memory_kernels")
     random = plain("shorthaul.core.compiled.random_kernels").Random(1)
-    for seed in range(40):
+    for seed in samples(40):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, 4 + seed % 25)
         fused, budget = fuse(cdag, 0), cdag.least_budget() + seed % 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.pebble.model import LARGEST_TOTAL, build, from_pairs, require_budget
@@ -59,7 +60,7 @@ def test_definition_3_1() -> None:
 
 
 def test_random_graphs_have_no_isolated_node() -> None:
-    for seed in range(200):
+    for seed in samples(200):
         kernels_as_graphs.random_cdag(n=2 + seed % 9, degree=2, window=3, most=3, seed=seed)
 
 

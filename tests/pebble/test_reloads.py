@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
 from tests.reference import pebble_reloads
+from tests.samples import samples
 
 from shorthaul import pebble
 from shorthaul.pebble.check.replay import replay
@@ -13,7 +14,7 @@ from shorthaul.pebble.orders import belady
 
 def test_plans_stay_valid_and_get_no_dearer() -> None:
     saved = 0
-    for seed in range(150):
+    for seed in samples(150):
         rng = np.random.default_rng(seed)
         cdag = random_cdag(rng, int(rng.integers(6, 40)), int(rng.choice([1, 2, 9])))
         budget = cdag.least_budget() + int(rng.integers(0, 6))

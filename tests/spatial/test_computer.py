@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
+from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.spatial.algorithms.euler_tour import Links, links, loaded, subtree_sizes_by_tour, tour_ranks
@@ -109,7 +110,7 @@ def range_of(begin, end):
 def test_ranges_are_told_at_once() -> None:
     # Range [begin, end) learns what its first processor holds, and nobody else does.
     rng = np.random.default_rng(1)
-    for _ in range(40):
+    for _ in samples(40):
         n = int(rng.integers(2, 120))
         machine = row(n)
         cuts = np.unique(np.append(rng.integers(0, n, int(rng.integers(1, 9))), n))
@@ -157,7 +158,7 @@ def linked(tree) -> Links:
 
 def test_euler_tours_and_sizes() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(30):
+    for _ in samples(30):
         tree = twins.random_tree(rng)
         machine = row(tree.n)
         held = loaded(machine, linked(tree))
@@ -182,7 +183,7 @@ def test_sorting() -> None:
 
 def test_layout_creation() -> None:
     rng = np.random.default_rng(5)
-    for _ in range(30):
+    for _ in samples(30):
         tree = twins.random_tree(rng)
         machine = row(tree.n)
         assert (machine.collect(create_layout(machine, linked(tree))) == positions(tree, "light-first")).all()
@@ -190,7 +191,7 @@ def test_layout_creation() -> None:
 
 def test_virtual_trees() -> None:
     rng = np.random.default_rng(6)
-    for _ in range(100):
+    for _ in samples(100):
         tree = twins.random_tree(rng)
         virtual = virtual_tree(tree)
         degree = np.bincount(virtual.parent[virtual.parent >= 0], minlength=virtual.nodes)
@@ -233,7 +234,7 @@ def test_the_virtual_tree_is_in_light_first_order() -> None:
 
 def test_local_messaging() -> None:
     rng = np.random.default_rng(9)
-    for turn in range(60):
+    for turn in samples(60):
         tree = twins.random_tree(rng) if turn % 4 else generators.star(int(rng.integers(1, 60)))
         stored = stored_tree(tree)
         machine, replay = machine_of(stored)

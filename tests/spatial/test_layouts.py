@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tests.reference import spatial_oracle as oracle
 from tests.reference import spatial_twins as twins
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -45,7 +46,7 @@ def test_no_placement_beats_the_bound() -> None:
 
 def test_edges_are_shared_out_among_stars_as_demands_most() -> None:
     rng = np.random.default_rng(4)
-    for turn in range(60):
+    for turn in samples(60):
         tree = twins.random_tree(rng, 12) if turn % 3 else twins.random_forest(rng, 12)
         child = np.flatnonzero(tree.parent >= 0)
         most, layers = int(rng.integers(1, 3)), int(rng.integers(1, 3))
@@ -72,7 +73,7 @@ def test_no_placement_beats_the_distance_bound() -> None:
 
 def test_no_refined_layout_beats_the_bounds() -> None:
     rng = np.random.default_rng(11)
-    for turn in range(32):
+    for turn in samples(32):
         n = int(rng.integers(5, 60))
         tree = (
             twins.random_tree(rng, 60),
@@ -109,7 +110,7 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
                 assert result.cost["distance_hops"] >= distance_bound(case)
                 relayed = result.extra["virtual_tree"]
                 assert relayed["energy_hops"] >= relayed["bound"]
-    for _ in range(30):
+    for _ in samples(30):
         tree = twins.random_forest(rng)
         result = engine.plan(tree)
         assert result.bound.value == tree.n - len(tree.roots()) or result.bound.method == "stars"
@@ -204,7 +205,7 @@ def test_refinement_never_loses_and_often_wins() -> None:
 
 def test_the_default_is_never_above_depth_first_or_light_first() -> None:
     rng = np.random.default_rng(21)
-    for turn in range(40):
+    for turn in samples(40):
         tree = (twins.random_tree(rng, 80), twins.random_forest(rng), generators.preferential_attachment(300, turn))[
             turn % 3
         ]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.commands import shorthaul_json
 from tests.reference.spatial_twins import random_tree, some_machine, ways
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
@@ -113,7 +114,7 @@ def some_load(rng: np.random.Generator, n: int) -> Load:
 
 def test_messages_take_shortest_ways_on_links_that_are_not_dead() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(60):
+    for _ in samples(60):
         fabric, tree = some_machine(rng), random_tree(rng)
         load = some_load(rng, tree.n)
         place = rng.choice(np.flatnonzero(usable(fabric)), tree.n).astype(np.int32)
@@ -149,7 +150,7 @@ def written(path: Path, fabric_text: str) -> Path:
 
 def test_layouts_on_many_machines(tmp_path, monkeypatch) -> None:
     rng, refused = np.random.default_rng(5), []
-    for turn in range(60):
+    for turn in samples(60):
         tree, fabric = random_tree(rng), some_machine(rng)
         monkeypatch.setattr("shorthaul.spatial.verbs.machines.load_machine", lambda _, fabric=fabric: fabric)
         load = some_load(rng, tree.n)
@@ -213,7 +214,7 @@ def least_energy(tree: Tree, load: Load, fabric: Fabric, most: int) -> int | Non
 def test_no_placement_beats_the_bound() -> None:
     rng = np.random.default_rng(8)
     met = 0
-    for _ in range(40):
+    for _ in samples(40):
         fabric, tree = some_machine(rng, 2), random_tree(rng, 5)
         load, most = some_load(rng, tree.n), int(rng.integers(1, 4))
         least = least_energy(tree, load, fabric, most)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 from tests.reference import spatial_twins as twins
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
@@ -21,7 +22,7 @@ def test_ways_get_shorter_and_the_layout_stays_one() -> None:
     trees = [generators.yule(3001, 2), generators.uniform_binary(2001, 2), generators.path(500), generators.star(300)]
     for tree in [
         *trees,
-        *(twins.random_tree(rng, 200) for _ in range(40)),
+        *(twins.random_tree(rng, 200) for _ in samples(40)),
         *(twins.random_forest(rng) for _ in range(9)),
     ]:
         stored = store(tree, place(tree, PlacingOptions(), Search())[0])

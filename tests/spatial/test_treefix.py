@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
+from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -46,7 +47,7 @@ def run_on(stored, held: np.ndarray, op: str, *, listener=None, **how) -> np.nda
 def test_random_trees(method: str, coins: str) -> None:
     # Spec section 1: literal readings of the treefix section give wrong sums on 2 000 random trees.
     rng = np.random.default_rng(len(method) + len(coins))
-    for turn in range(60):
+    for turn in samples(60):
         tree = twins.random_tree(rng, 24)
         op = NAMES[turn % 7]
         values = random_values(rng, tree.n, op)
@@ -250,7 +251,7 @@ def exact(tree: Tree, values: list[int], op: str, direction: str) -> list[int]:
 def test_integers_are_exact_or_refused(op: str) -> None:
     rng = np.random.default_rng(8)
     answered = 0
-    for turn in range(50):
+    for turn in samples(50):
         tree = twins.random_tree(rng, 12)
         unsigned = bool(turn % 2)
         bits = rng.integers(1, 64 + unsigned, tree.n)
@@ -278,7 +279,7 @@ def test_integers_are_exact_or_refused(op: str) -> None:
 def test_real_numbers(op: str) -> None:
     rng = np.random.default_rng(9)
     function = {"sum": math.fsum, "product": math.prod, "max": np.max, "min": np.min}[op]
-    for turn in range(60):
+    for turn in samples(60):
         tree = twins.random_tree(rng, 20)
         kind = (np.float32, np.float64)[turn % 2]
         values = (rng.normal(size=tree.n) * 10.0 ** rng.integers(-5, 5, tree.n)).astype(kind)
@@ -348,7 +349,7 @@ class Influence:
 def test_nothing_is_read_but_by_messages(method: str, coins: str, direction: str) -> None:
     # A value changed at one processor may change only what messages from there can have reached.
     rng = np.random.default_rng(4)
-    for turn in range(60):
+    for turn in samples(60):
         tree = twins.random_tree(rng)
         stored = store(tree, place(tree, PlacingOptions(), Search())[0])
         values = rng.integers(0, 1000, tree.n)
@@ -377,7 +378,7 @@ def test_the_checker_finds_wrong_sums_and_ancestors() -> None:
 
 def test_the_checkers_own_folds_against_the_twins() -> None:
     rng = np.random.default_rng(5)
-    for turn in range(100):
+    for turn in samples(100):
         tree = twins.random_tree(rng, 20)
         op = NAMES[turn % 7]
         values = random_values(rng, tree.n, op)
@@ -393,7 +394,7 @@ def test_the_checkers_own_folds_against_the_twins() -> None:
 @pytest.mark.parametrize("barriers", [False, True])
 def test_lowest_common_ancestors(method: str, barriers: bool) -> None:
     rng = np.random.default_rng(6)
-    for turn in range(30):
+    for turn in samples(30):
         tree = twins.random_tree(rng) if turn % 5 else twins.random_forest(rng)
         queries = rng.integers(0, tree.n, (30, 2))
         result = engine.lca(tree, queries, method=method, barriers=barriers)

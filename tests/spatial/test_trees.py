@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.reference import spatial_twins as twins
+from tests.samples import samples
 
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.formats.files import newick_from_tree, tree_from_file, tree_from_newick
@@ -36,7 +37,7 @@ def test_newick_comes_back(text: str) -> None:
 
 def test_newick_of_random_trees_comes_back() -> None:
     rng = np.random.default_rng(0)
-    for _ in range(200):
+    for _ in samples(200):
         tree = twins.random_tree(rng)
         again = tree_from_newick(newick_from_tree(tree))
         assert again.labels is not None
@@ -179,7 +180,7 @@ def test_large_degrees_and_depths_do_not_recurse() -> None:
 
 def test_orders_against_the_twin() -> None:
     rng = np.random.default_rng(1)
-    for turn in range(300):
+    for turn in samples(300):
         tree = twins.random_tree(rng) if turn % 3 else twins.random_forest(rng)
         parent = tree.parent.tolist()
         size = twins.sizes(parent)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
+from tests.samples import samples
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
@@ -37,7 +38,7 @@ def load(path: Path, problem: Problem):
 
 
 def test_random_plans_come_back_from_columns(tmp_path):
-    for seed in range(50):
+    for seed in samples(50):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng)
         plan = random_plan(rng, problem, RULES["spec"])

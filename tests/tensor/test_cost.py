@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import samples
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check.replay import replay
@@ -41,7 +42,7 @@ def compare(seed, rules, operators):
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST]), operators=st.integers(1, 7))
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=len(samples(250)), deadline=None, derandomize=True)
 def test_closed_form_equals_replay(seed, rules, operators):
     compare(seed, rules, operators)
 

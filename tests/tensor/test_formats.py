@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.samples import samples
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
@@ -76,7 +77,7 @@ def test_every_case_is_a_file(case, tmp_path):
 
 
 def test_random_plans_come_back(tmp_path):
-    for seed in range(50):
+    for seed in samples(50):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng)
         plan = random_plan(rng, problem, RULES["spec"])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.samples import samples
 from tests.tensor.random_plans import random_problem
 from tests.twins import Case, assert_agree
 
@@ -37,7 +38,7 @@ def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:
     profile, machine = some_profile(rng)
     made = beside(kernels, "cost_kernels").Costs(*kernel_arguments(profile, machine))
     price_kernels = beside(kernels, "price_kernels")
-    return [price_kernels.floor(made, *map(int, rng.integers(1, 13, 3))) for _ in range(40)]
+    return [price_kernels.floor(made, *map(int, rng.integers(1, 13, 3))) for _ in samples(40)]
 
 
 def orders(kernels: ModuleType, rng: np.random.Generator) -> Any:

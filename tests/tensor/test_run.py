@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import samples
 from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.core.errors import InputError
@@ -36,7 +37,7 @@ def same_as_the_replay(seed, rules, operators):
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST]))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=len(samples(200)), deadline=None, derandomize=True)
 def test_execution_moves_what_the_replay_says(seed, rules):
     same_as_the_replay(seed, rules, operators=4)
 
@@ -98,7 +99,7 @@ def test_a_kept_input_is_read_where_it_is():
 def test_long_chains_and_many_diamonds_are_executed():
     graph = GraphBuilder()
     x = graph.tensor(4, 4)
-    for _ in range(1500):
+    for _ in samples(1500):
         x = graph.pointwise((x, graph.pointwise((x,), 1)), 1)
     graph.matmul(x, graph.matmul(x, x, 1), 1)
     problem = graph.problem(1000, 1)
