@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test test-lowest lock locked checked keywords wheel lint docs bench fuzz speed clean
+.PHONY: demo kernels test thorough test-lowest lock locked checked keywords wheel lint docs bench fuzz speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -31,6 +31,10 @@ kernels: .venv/ready-dev
 
 test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# All random cases and the long studies: hours.
+thorough: kernels
+	SHORTHAUL_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 # Kernels that check every index, in a place of their own; an error inside one only warns, so that warning fails.
 checked: .venv/ready-dev

@@ -94,7 +94,7 @@ def replayed(name: str, base: int, factors: tuple[int, ...]) -> None:
         assert loads <= upper.value(given)
 
 
-@pytest.mark.parametrize("name", [item for item in POLYBENCH if item != "deriche"])
+@pytest.mark.parametrize("name", quick([item for item in POLYBENCH if item != "deriche"], QUICK))
 def test_the_replay_needs_no_more_than_the_formula(name: str) -> None:
     deep = max(len(item.iterators) for item in kernel(name).statements)
     replayed(name, 4 if deep > 3 else 8, (1, 3, 9))

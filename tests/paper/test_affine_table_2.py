@@ -57,7 +57,7 @@ def test_where_table_2_is_beaten(name: str, sizes: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(("name", "sizes"), [
-    ("gramschmidt", {"M": 300, "N": 300, "S": 1000}), ("nussinov", {"N": 400, "S": 1500}), ("durbin", {"N": 400, "S": 60}),
+    ("gramschmidt", {"M": 300, "N": 300, "S": 1000}), pytest.param("nussinov", {"N": 400, "S": 1500}, marks=pytest.mark.slow), ("durbin", {"N": 400, "S": 60}),
 ])  # fmt: skip
 def test_the_largest_of_several_sums_counts(name: str, sizes: dict[str, int]) -> None:
     """Arguments that exclude each other: which one is better depends on S."""
