@@ -82,7 +82,7 @@ def test_modes_and_links_are_kept(tmp_path: Path) -> None:
 def test_one_file_does_not_hold_plan_and_result(tmp_path: Path) -> None:
     done = shorthaul("tensor", "plan", "example-3", "-o", "a.json", "--result", "./a.json", cwd=tmp_path)
     assert done.returncode == 2
-    assert "is the place of the plan and of the result document" in done.stderr
+    assert "is to be written twice by this command" in done.stderr
     assert not tmp_path.joinpath("a.json").exists()
 
 
@@ -92,3 +92,38 @@ def test_devices_and_pipes_are_no_files(name: str, tmp_path: Path) -> None:
     done = shorthaul("tensor", "plan", name, cwd=tmp_path, timeout=60)
     assert done.returncode == 2
     assert "is no regular file" in done.stderr
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+    # Compiled code that lets no handler run stands between the two signals and the answer.
+    code = (
+        "import os, signal, sys, time\n"
+        "import shorthaul.cli.doctor as doctor\n"
+        "from shorthaul.cli import main\n"
+        "from shorthaul.core.search import Search\n"
+        "def wait():\n"
+        "    with Search(is_command=True):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        print('first', flush=True)\n"
+        "        os.system('sleep 60')\n"  # a call that returns to Python after a minute
+        "main._run = wait\n"
+        "main.main()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "first\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=50) == 143
+    process.stdout.close()
+
+
+def test_signals_after_the_answer_change_nothing() -> None:
+    code = (
+        "import atexit, os, signal\n"
+        "from shorthaul.cli import main\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGTERM))\n"
+        "main._run = lambda: print('answer')\n"
+        "main.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "answer\n")

@@ -129,13 +129,17 @@ def cdag(
     ] = None,
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
-    source = _read(workload, options.function)
-    from shorthaul.affine.verbs import planning
-    from shorthaul.core.document import json_text, save_json
+    from shorthaul.core.document import json_text, promise_output, save_json
     from shorthaul.core.errors import STANDARD_STREAM
 
+    output = None if output is None or str(output) == STANDARD_STREAM else output
+    if output is not None:
+        promise_output(output)
+    source = _read(workload, options.function)
+    from shorthaul.affine.verbs import planning
+
     document = planning.cdag(source, options=options)
-    if output is None or str(output) == STANDARD_STREAM:
+    if output is None:
         sys.stdout.write(json_text(document))
     else:
         save_json(output, document)
@@ -157,9 +161,9 @@ def code(
 
     to_file = c_file is not None and str(c_file) != STANDARD_STREAM
     if c_file is not None and to_file:
-        from shorthaul.core.document import expect_writable
+        from shorthaul.core.document import promise_output
 
-        expect_writable(c_file)
+        promise_output(c_file)
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.coding import code as write
     from shorthaul.cli.output import finish

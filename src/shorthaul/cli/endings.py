@@ -43,6 +43,27 @@ def end_at_once(number: int, _frame: FrameType | None = None) -> NoReturn:
     os._exit(128 + number)
 
 
+def end_at_second_signal() -> None:
+    """End the command at once when a second signal comes, also while compiled code runs and no handler can.
+
+    The system writes the numbers of signals into a pipe, which a thread reads. Raises ValueError outside of the main
+    thread.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def watch() -> None:
+        seen = 0
+        while data := os.read(reader, 1):
+            if data[0] in {signal.SIGINT, signal.SIGTERM}:
+                seen += 1
+                if seen > 1:
+                    end_at_once(data[0])
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def end_by_defect(error: BaseException) -> NoReturn:
     """Write what a developer needs into a file, say where it is, and end."""
     import platform

@@ -25,7 +25,9 @@ def convert(
 ) -> None:
     """Rewrite a file in another format; the suffixes decide."""
     from shorthaul.bridges.conversion import convert as convert_file
+    from shorthaul.core.document import promise_output
 
+    promise_output(target)
     print(f"{convert_file(source, target, accelerator, network)}: {target}")
 
 

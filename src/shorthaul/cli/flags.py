@@ -10,8 +10,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from shorthaul.core.document import expect_writable
-from shorthaul.core.errors import InputError
+from shorthaul.core.document import promise_output
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
     PlanSearchOptions,
@@ -36,7 +35,7 @@ class Answer:
     def __post_init__(self) -> None:
         # A search of minutes must not end in a file that cannot be written.
         if self.result is not None:
-            expect_writable(self.result)
+            promise_output(self.result)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,10 +47,7 @@ class Output(Answer):
     def __post_init__(self) -> None:
         super(Output, self).__post_init__()
         if self.output is not None:
-            expect_writable(self.output)
-        if self.output is not None and self.result is not None and self.output.resolve() == self.result.resolve():
-            cure = "name two files, or leave one of the two away"
-            raise InputError("is the place of the plan and of the result document", file=self.output, cure=cure)
+            promise_output(self.output)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

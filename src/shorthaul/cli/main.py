@@ -6,7 +6,7 @@ import contextlib
 import signal
 import sys
 
-from shorthaul.cli.endings import end_at_once, end_by_defect, end_by_signal, end_without_memory
+from shorthaul.cli.endings import end_at_once, end_at_second_signal, end_by_defect, end_by_signal, end_without_memory
 
 
 def main() -> None:
@@ -16,6 +16,7 @@ def main() -> None:
             signal.signal(signal.SIGTERM, end_at_once)
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
                 signal.signal(signal.SIGINT, end_at_once)
+            end_at_second_signal()
         _run()
     except KeyboardInterrupt as ended:
         end_by_signal(ended)
@@ -23,6 +24,11 @@ def main() -> None:
         end_without_memory("memory ran out before there was an answer")
     except Exception as error:
         end_by_defect(error)
+    finally:
+        # The answer is out. While Python takes itself down it would give signals back to the system, which kills.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(ValueError):
+                signal.signal(number, signal.SIG_IGN)
 
 
 def _run() -> None:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -115,10 +115,11 @@ def print_cases(cases: Iterable[Case[Any]], listing: Listing) -> None:
     print_table(("case", "what it is"), [(case.usage(), case.summary) for case in cases], file=sys.stdout)
 
 
-def print_infeasible(error: InfeasibleError, command: str) -> None:
-    """Print the result document of a problem that is proven to have no plan."""
-    document = {
-        "kind": "shorthaul/infeasible",
+def infeasible_document(error: InfeasibleError, command: str) -> dict[str, Any]:
+    """Return the result document of a problem that is proven to have no plan."""
+    whence = {"command": command} if error.provenance is None else error.provenance.document()
+    return {
+        "kind": f"shorthaul/{whence['command'].partition(' ')[0]}-result",
         "version": RESULT_VERSION,
         "status": Status.INFEASIBLE.value,
         "cost": None,
@@ -126,7 +127,7 @@ def print_infeasible(error: InfeasibleError, command: str) -> None:
         "gap": None,
         "check": None,
         "plan": None,
-        "provenance": {"command": command},
+        "provenance": whence,
         "infeasible": {
             "resource": error.resource,
             "place": error.place,
@@ -137,5 +138,13 @@ def print_infeasible(error: InfeasibleError, command: str) -> None:
         },
         "figures": [],
     }
-    sys.stdout.write(json_text(document))
-    sys.stdout.flush()
+
+
+def tell_infeasible(error: InfeasibleError, command: str, given: Mapping[str, Any]) -> None:
+    """Print the result document, or write it, where the flags of the command ask for it."""
+    document = infeasible_document(error, command)
+    if given.get("json"):
+        sys.stdout.write(json_text(document))
+        sys.stdout.flush()
+    if given.get("result") is not None:
+        save_json(given["result"], document)

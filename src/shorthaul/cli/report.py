@@ -30,13 +30,13 @@ def report(
     output: Annotated[Path, typer.Option("--output", "-o", help="The HTML file to write.")] = Path("report.html"),
 ) -> None:
     """Draw result documents as one self-contained HTML file."""
-    from shorthaul.core.document import expect_writable, load_json, write_text
+    from shorthaul.core.document import load_json, promise_output, write_text
     from shorthaul.core.errors import InputError
     from shorthaul.report.html import expect_results, render
 
     if (peak is None) != (bandwidth is None):
         raise InputError("needs both --peak and --bandwidth", cure="give both for a roofline, or neither")
-    expect_writable(output)
+    promise_output(output)
     documents, names = [load_json(path) for path in results], [str(path) for path in results]
     overview: Sequence[Figure] = ()
     if peak is not None and bandwidth is not None:

@@ -65,11 +65,11 @@ def _trapped(function: Callable[..., None], name: str) -> Callable[..., None]:
             finally:
                 sys.stdout.flush()  # errors of writing are handled below, not in a traceback at the end
         except ShorthaulError as error:
-            if isinstance(error, InfeasibleError) and given.get("json"):
-                from shorthaul.cli.output import print_infeasible
-
-                print_infeasible(error, name)
             print(error, file=sys.stderr)
+            if isinstance(error, InfeasibleError) and (given.get("json") or given.get("result")):
+                from shorthaul.cli.output import tell_infeasible
+
+                tell_infeasible(error, name, given)
             raise typer.Exit(error.exit_status) from None
         except KeyboardInterrupt as ended:  # Click would answer it, and the next, with status 1
             end_by_signal(ended)

@@ -28,6 +28,8 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
 #: The files that are being written now, under other names.
 TEMPORARY: set[str] = set()
+#: The files that the command is to write: it may read none of them.
+OUTPUTS: set[Path] = set()
 #: Input files above this size are refused: something else was given by mistake. In bytes.
 LARGEST_FILE = 2 * 1024**3
 
@@ -40,6 +42,7 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
     path = Path(path)
     if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
         return _read_standard_input(Path(STANDARD_STREAM), largest)
+    expect_no_output(path)
     try:
         status = path.stat()
         size = status.st_size
@@ -273,6 +276,25 @@ def expect_writable(path: str | Path) -> None:
             pass
     except OSError as error:
         raise _unwritable(path, error) from None
+
+
+def promise_output(path: Path) -> None:
+    """Note that this command is to write ``path``; raises :class:`InputError` if it cannot, or if it does so twice."""
+    expect_writable(path)
+    if is_device(path):
+        return
+    target = path.resolve()
+    if target in OUTPUTS:
+        cure = "name two files, or leave one of the two away"
+        raise InputError("is to be written twice by this command", file=path, cure=cure)
+    OUTPUTS.add(target)
+
+
+def expect_no_output(path: Path) -> None:
+    """Raise :class:`InputError` if this command is to write ``path``, which it would read, or add to."""
+    if OUTPUTS and path.resolve() in OUTPUTS:
+        cure = "name another file for what is written"
+        raise InputError("is an input of this command and its output", file=path, cure=cure)
 
 
 def _expect_name(path: Path) -> None:

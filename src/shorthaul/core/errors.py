@@ -11,7 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from shorthaul.core.provenance import Provenance
 
 _LONGEST_VALUE: Final = 120
 #: The file name that stands for standard input where something is read.
@@ -127,6 +130,8 @@ class InfeasibleError(ShorthaulError):
         self.place = place
         self.contributors = tuple(contributors)
         self.cure = cure
+        #: Where the problem comes from, as the verb says that could not plan it.
+        self.provenance: Provenance | None = None
 
     def __reduce__(self) -> tuple[object, ...]:
         # Worker processes send errors back pickled; the default way cannot restore keyword-only arguments.

@@ -9,7 +9,7 @@ import inspect
 import os
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast
@@ -18,7 +18,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest
-from shorthaul.core.errors import InputError, NoPlanError, unknown_name
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import PlanFile, Result, Status
@@ -221,7 +221,7 @@ def verb(
             if plans is not None and (named is not None or needs_plan):
                 given["plan"] = plans.read(named, workload)
             run = functools.partial(function, source, options=picked, search=search, **given)
-            with within_memory(search):
+            with within_memory(search), _told_whence(function, source, picked, search):
                 if points is not None:
                     asked = _asked(function, source, [picked, reading_options], given)
                     result = _swept(run, search, asked, points)
@@ -250,6 +250,23 @@ def within_memory(search: Search) -> contextlib.AbstractContextManager[None]:
     from shorthaul.core.searching.memory import limited
 
     return limited(search.memory_limit)
+
+
+@contextlib.contextmanager
+def _told_whence(
+    function: Callable[..., Any], source: Source[Any] | None, options: Any, search: Search
+) -> Iterator[None]:
+    """Let an error that says that there is no plan say of what."""
+    try:
+        yield
+    except InfeasibleError as error:
+        command = f"{_engine(function)} {function.__name__}"
+        error.provenance = provenance(command, options=options, source=source, search=search)
+        raise
+
+
+def _engine(function: Callable[..., Any]) -> str:
+    return function.__module__.split(".")[1]
 
 
 def _replayed(replay: Callable[[T, Any, Any], CheckReport], workload: T, options: Any, plan: Any) -> CheckReport:
@@ -312,11 +329,10 @@ def _asked(
     function: Callable[..., Any], source: Source[Any] | None, options: Sequence[Any], given: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return what a verb is asked, as a journal names it."""
-    engine = function.__module__.split(".")[1]
     others = {name: digest(repr(value)) for name, value in given.items() if value is not None}
     chosen_ = {name: value for group in options for name, value in fixed(group).items()}
     return {
-        "command": f"{engine} {function.__name__}",
+        "command": f"{_engine(function)} {function.__name__}",
         "input": "" if source is None else _identity(source),
         "options": {**chosen_, **others},
     }

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from shorthaul.core.document import digest, read_bytes, write_bytes
+from shorthaul.core.document import digest, expect_no_output, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 
 try:
@@ -46,6 +46,7 @@ class JournalFile:
         self._handle: int | None = None
         self._grown = 0
         self._is_torn = False
+        expect_no_output(path)
         _expect_journal(path, kind, asked)
         try:
             self._open()
