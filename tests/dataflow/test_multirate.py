@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from shorthaul.core.errors import InputError
+from shorthaul.dataflow.bounds.constraints import Constraints, constrained_instance
 from shorthaul.dataflow.bounds.period import maximum_cycle_ratio
+from shorthaul.dataflow.exploration.nsga2 import groups_of
+from shorthaul.dataflow.graphs.expansion import marked_graph
 from shorthaul.dataflow.graphs.multirate import check_live, dependences, expand, repetition_vector
-from shorthaul.dataflow.model import SdfActor, SdfChannel, SdfGraph, phases
+from shorthaul.dataflow.mapping.arrays import build
+from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph, phases
+from shorthaul.dataflow.verbs.planning import plan
+from shorthaul.dataflow.workloads.generators import platform24
 
 
 def graph(*channels: tuple[str, int, str, int, int]) -> SdfGraph:
@@ -205,3 +211,25 @@ def test_graphs_of_the_field(name: str) -> None:
     found = maximum_cycle_ratio(list(ticks), edges)
     assert found is not None
     assert found.ratio == period
+
+
+def test_the_explorer_has_one_gene_per_expanded_actor() -> None:
+    rates = ((1, 1), (2, 3), (2, 7), (8, 7), (5, 1))
+    actors = tuple(Actor(name, {"p": time}) for name, time in zip("abcdef", (5, 2, 3, 1, 4, 6), strict=True))
+    channels = tuple(Channel(f"c{i}", actors[i].id, actors[i + 1].id, 1, 0, 1, p, c) for i, (p, c) in enumerate(rates))
+    turns = tuple(Channel(f"s{actor.id}", actor.id, actor.id, 1, 1) for actor in actors)
+    converter = Application("samplerate", actors, (*channels, *turns))
+    result = plan(converter, generations=2, population=14, offspring=4, front=1, workers=1)
+    assert 960 == result.extra["front_bound"]["period"]["value"] <= result.cost["period"] < 1200
+    (point,) = result.plan.front
+    for actor in converter.actors:
+        assert len({core for name, core in point.binding.items() if name.partition("#")[0] == actor.id}) == 1
+
+
+def test_bound_firings_are_genes_of_their_own() -> None:
+    pair = Application("pair", (Actor("a", {"t1": 5}), Actor("b", {"t1": 9})), (Channel("c", "a", "b", 4, 0, 1, 2, 1),))
+    application = marked_graph(pair)
+    constraints = Constraints(binding={"b#1": "p3"})
+    groups = groups_of(constrained_instance(build(application, platform24()), constraints))
+    assert [application.actors[first].id for first in groups.first[2]] == ["a", "b#0", "b#1"]
+    assert groups.able_count.tolist()[2] == 1

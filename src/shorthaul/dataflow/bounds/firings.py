@@ -111,7 +111,8 @@ def _outside(application: Application, buffers: Mapping[str, _Buffer], core: Cor
 
 def _roots(application: Application) -> dict[str, Channel]:
     """Return, per channel, the channel whose buffer it shares once all multicasts are replaced."""
-    feeding = {channel.dst: channel for channel in application.channels if channel.dst in set(application.multicasts)}
+    multicasts = set(application.multicasts)
+    feeding = {channel.dst: channel for channel in application.channels if channel.dst in multicasts}
     roots = {}
     for channel in application.channels:
         root = channel

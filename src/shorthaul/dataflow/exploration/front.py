@@ -19,7 +19,15 @@ from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all
 from shorthaul.dataflow.caps_hms.heuristic import unschedulable
 from shorthaul.dataflow.exploration.decoders import decoder_for
 from shorthaul.dataflow.exploration.kept import Explored, expect_fit
-from shorthaul.dataflow.exploration.nsga2 import FloatArray, IntArray, State, by_contribution, explore, hypervolume
+from shorthaul.dataflow.exploration.nsga2 import (
+    FloatArray,
+    IntArray,
+    State,
+    by_contribution,
+    explore,
+    groups_of,
+    hypervolume,
+)
 from shorthaul.dataflow.exploration.polishing import polish
 from shorthaul.dataflow.loading import machine_of
 from shorthaul.dataflow.mapping.arrays import Instance, build
@@ -43,6 +51,7 @@ def explore_front(
     Of a time limit, enough is kept back for what comes after the exploration.
     """
     low = np.array(bounds.ideal)
+    tasks = len(instance.tau) + 2 * len(instance.src)
     resumed: Explored | None = search.start()
 
     def keep(state: State) -> None:
@@ -52,14 +61,16 @@ def explore_front(
 
     decoder = decoder_for(instance, options, threads=search.workers if len(instance.tau) > 15 else 1, search=search)
     polish_effort = options.polish_effort if options.decoder in {"caps", "multistart"} else 0.0
+    if polish_effort is None and groups_of(instance).are_firings and tasks > tuning.MOST_POLISHED_TASKS:
+        polish_effort = 0.0  # which moves single firings
     left, spent = search.left(), search.spent()
     reserve = min(tuning.POLISH_SHARE * left, math.inf if polish_effort is None else polish_effort)
 
     def keep_back(points: int) -> None:
-        tasks = min(points, options.front) * (len(instance.tau) + 2 * len(instance.src))
+        finishing_s = tuning.FINISH_S_PER_TASK * min(points, options.front) * tasks
         limit_s = search.time_limit_s or 0.0
         least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
-        search.keep_back(min(max(tuning.FINISH_S_PER_TASK * tasks, least_s), most_s))
+        search.keep_back(min(max(finishing_s, least_s), most_s))
 
     state = explore(
         instance, decoder, options, search.part(1 - reserve / left if reserve < left < math.inf else 1.0),

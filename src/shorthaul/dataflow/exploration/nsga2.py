@@ -100,7 +100,7 @@ def explore(
     the number of points whenever that may have changed. A generation in which the search ends is dropped, so that going
     on from a state that was kept is as if never stopped.
     """
-    able, able_count = _able(instance)
+    groups = groups_of(instance)
     low = np.array(lower, np.float64)
     state = resumed
     if state is None:
@@ -109,7 +109,7 @@ def explore(
             keep(state)
     while state.generation < options.generations and not search.expired():
         drawn = state.random.bit_generator.state
-        children = _offspring(state, options, able, able_count)
+        children = _offspring(state, options, groups)
         children.objectives = decoder.objectives(children.genotypes(), search)
         if search.expired():
             state.random.bit_generator.state = drawn
@@ -177,24 +177,79 @@ def by_contribution(points: FloatArray, low: FloatArray, reference: FloatArray) 
     span = np.where(reference > low, reference - low, 1.0)
     scaled = (points - low) / span
     share = np.asarray(moocore.hv_contributions(np.minimum(scaled, 1.0), ref=np.full(points.shape[1], 1.01)))
-    share[points.argmin(axis=0)] = np.inf
-    return np.argsort(-share, kind="stable")
+    order = np.argsort(-share, kind="stable")
+    return np.array(list(dict.fromkeys([*points.argmin(axis=0).tolist(), *order.tolist()])))
 
 
-def _able(instance: Instance) -> tuple[IntArray, IntArray]:
-    able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
-    for number, cores in enumerate(instance.able):
-        able[number, : len(cores)] = cores
-    return able, np.array([len(cores) for cores in instance.able], np.int64)
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Genes that are one to the explorer, those of an expanded actor's firings: the first of each, and whose each is.
+
+    ``able`` holds the cores that can run each group of actors, ``able_count`` their number.
+    """
+
+    first: tuple[IntArray, IntArray, IntArray]  # of multicasts, channels and actors
+    of: tuple[IntArray, IntArray, IntArray]
+    able: IntArray
+    able_count: IntArray
+
+    @property
+    def are_firings(self) -> bool:
+        """True if some group has several members."""
+        return len(self.first[2]) < len(self.of[2])
+
+    def reduced(self, individuals: Individuals) -> Genotypes:
+        """Return the genotypes with one gene per group."""
+        xi, decision, binding = self.first
+        return Genotypes(
+            individuals.compact,
+            np.take(individuals.xi, xi, axis=1),
+            np.take(individuals.decision, decision, axis=1),
+            np.take(individuals.binding, binding, axis=1),
+        )
+
+    def expanded(self, compact: BitArray, xi: BitArray, decision: BitArray, binding: IntArray) -> Individuals:
+        """Return individuals with the genes of every firing."""
+        multicast, channel, actor = self.of
+        return Individuals(
+            compact,
+            np.take(xi, multicast, axis=1),
+            np.take(decision, channel, axis=1),
+            np.take(binding, actor, axis=1),
+            np.empty((len(compact), 3)),
+        )
+
+
+def groups_of(instance: Instance) -> Groups:
+    """Return the groups of an application: firings ``a#0``, ``a#1``, ... of one actor that run on the same cores."""
+    application = instance.application
+    able = [cores.tobytes() for cores in instance.able]
+    keys: tuple[list[object], ...] = (
+        [name.partition("#")[0] for name in application.multicasts],
+        [channel.id.partition("#")[0] for channel in application.channels],
+        [(actor.id.partition("#")[0], cores) for actor, cores in zip(application.actors, able, strict=True)],
+    )
+    firsts, members = [], []
+    for names in keys:
+        number: dict[object, int] = {}
+        members.append(np.array([number.setdefault(name, len(number)) for name in names], np.int64))
+        firsts.append(np.array([names.index(name) for name in number], np.int64))
+    cores = np.zeros((len(firsts[2]), len(instance.core_tile)), np.int64)
+    for group, actor in enumerate(firsts[2]):
+        cores[group, : len(instance.able[actor])] = instance.able[actor]
+    count = np.array([len(instance.able[actor]) for actor in firsts[2]], np.int64)
+    return Groups((firsts[0], firsts[1], firsts[2]), (members[0], members[1], members[2]), cores, count)
 
 
 def _initial(instance: Instance, options: PlanOptions, random: np.random.Generator) -> Individuals:
     """Draw a subset of cores for every individual: uniform bindings would never reach the cheap end of the front."""
     n, cores = options.population, len(instance.core_tile)
-    actors, channels, multicasts = len(instance.tau), len(instance.src), len(instance.feeding)
+    groups = groups_of(instance)
+    multicasts, channels, actors = map(len, groups.first)
     binding = np.empty((n, actors), np.int64)
     kinds: dict[bytes, int] = {}  # actors that can run on the same cores draw from the same ones
-    kind = np.array([kinds.setdefault(able.tobytes(), len(kinds)) for able in instance.able], np.int64)
+    able = [instance.able[actor].tobytes() for actor in groups.first[2]]
+    kind = np.array([kinds.setdefault(cores, len(kinds)) for cores in able], np.int64)
     able_cores = [np.frombuffer(able, np.int64) for able in kinds]
     for i in range(n):
         allowed = random.permutation(cores)[: 1 if i < 2 else random.integers(1, min(actors, cores) + 1)]
@@ -211,11 +266,58 @@ def _initial(instance: Instance, options: PlanOptions, random: np.random.Generat
         share[:] = 1.0 if options.strategy == "mrb-always" else 0.0
     xi = (random.random((n, multicasts)) < share).astype(np.int8)
     decision = random.integers(0, 5, (n, channels)).astype(np.int8)
+    if groups.are_firings:  # an actor's firings exchange most tokens with one another and a few other actors
+        decision[::2] = 0
+        parts = _parts(instance, groups)[: n // 2]
+        binding[2 : 2 * len(parts) + 2 : 2] = parts[: len(binding[2::2])]
     compact = random.integers(0, 2, n).astype(np.int8)
     compact[:2] = 1
     if options.start != "evolve":
         compact[:] = options.start == "compact"
-    return Individuals(compact, xi, decision, binding, np.empty((n, 3), np.float64))
+    return groups.expanded(compact, xi, decision, binding)
+
+
+def _parts(instance: Instance, groups: Groups) -> IntArray:
+    """Return mappings of expanded actors to 2, 3, ... cores: runs of actors along the channels, of about the same work.
+
+    Each is on cores in the order of the platform, and from the dearest down.
+    """
+    actors = instance.application.actors
+    edges = {(groups.of[2][a], groups.of[2][b]) for a, b in zip(instance.src, instance.dst, strict=True)}
+    order = _along(len(groups.first[2]), sorted((int(a), int(b)) for a, b in edges if a != b))
+    work = np.zeros(len(order))
+    for group, actor in zip(groups.of[2], actors, strict=True):
+        work[group] += min(tau for tau in actor.tau.values() if tau is not None)
+    ends = np.cumsum(work[order])
+    cores = np.arange(len(instance.core_tile))
+    found = []
+    for count in range(2, len(cores) + 1):
+        part = np.minimum(((ends - work[order] / 2) * count / max(ends[-1], 1)).astype(np.int64), count - 1)
+        for ranking in (cores, np.argsort(-instance.core_cost, kind="stable")):
+            mapping = np.empty(len(order), np.int64)
+            mapping[order] = ranking[part]
+            for group, actor in enumerate(groups.first[2]):
+                if mapping[group] not in instance.able[actor]:
+                    mapping[group] = instance.able[actor][0]
+            found.append(mapping)
+    return np.array(found).reshape(-1, len(order))
+
+
+def _along(n: int, edges: Sequence[tuple[int, int]]) -> IntArray:
+    """Return the nodes depth first, each after what leads to it where there is no cycle."""
+    into: dict[int, list[int]] = {}
+    for source, target in edges:
+        into.setdefault(target, []).append(source)
+    order: dict[int, None] = {}
+    for root in range(n):
+        path = [root]
+        while path:
+            above = next((a for a in into.get(path[-1], ()) if a not in order and a not in path), None)
+            if above is None:
+                order.setdefault(path.pop())
+            else:
+                path.append(above)
+    return np.array(list(order), np.int64)
 
 
 def _decode(population: Individuals, decoder: GenotypeDecoder, search: Search) -> bool:
@@ -241,29 +343,27 @@ def _ranked(individuals: Individuals) -> tuple[IntArray, FloatArray]:
     return rank, crowd
 
 
-def _offspring(state: State, options: PlanOptions, able: IntArray, able_count: IntArray) -> Individuals:
-    parents, n = state.population, options.offspring
-    genes = 1 + parents.xi.shape[1] + parents.decision.shape[1] + parents.binding.shape[1]
-    draws = state.random.random((n, 16 + 3 * genes))
-    children = Individuals(
-        np.empty(n, np.int8),
-        np.empty((n, parents.xi.shape[1]), np.int8),
-        np.empty((n, parents.decision.shape[1]), np.int8),
-        np.empty((n, parents.binding.shape[1]), np.int64),
-        np.empty((n, 3), np.float64),
-    )
+def _offspring(state: State, options: PlanOptions, groups: Groups) -> Individuals:
+    parents, n = groups.reduced(state.population), options.offspring
+    multicasts, channels, actors = map(len, groups.first)
+    draws = state.random.random((n, 16 + 3 * (1 + multicasts + channels + actors)))
+    genes = (
+        np.empty(n, np.int8), np.empty((n, multicasts), np.int8), np.empty((n, channels), np.int8),
+        np.empty((n, actors), np.int64),
+    )  # fmt: skip
     kernels.vary(
         kernels.Variation(
             draws,
             options.crossover,
             state.rank,
             state.crowd,
-            parents.genotypes(),
-            children.genotypes(),
-            able,
-            able_count,
+            parents,
+            Genotypes(*genes),
+            groups.able,
+            groups.able_count,
         )
     )
+    children = groups.expanded(*genes)
     if options.strategy != "mrb-explore":
         children.xi[:] = options.strategy == "mrb-always"
     if options.start != "evolve":
