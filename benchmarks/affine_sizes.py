@@ -2,8 +2,8 @@
 
     python benchmarks/affine_sizes.py [KERNEL ...] [--against FILE]
 
-prints one row per kernel and writes benchmarks/results/affine_sizes.json; with ``--against`` another such file, also the
-quotient of the two, which is nowhere to be below 1.
+prints one row per kernel and writes benchmarks/results/affine_sizes.json; with ``--against`` another such file, also
+the quotient of the two, which is nowhere to be below 1.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ CAPACITIES = (4_096, 32_768, 131_072)
 #: NI, NJ, ... of LARGE_DATASET in PolyBench/C 4.2.
 SIZES = """2mm NI=800,NJ=900,NK=1100,NL=1200; 3mm NI=800,NJ=900,NK=1000,NL=1100,NM=1200; adi TSTEPS=500,N=1000
 atax M=1900,N=2100; bicg M=1900,N=2100; cholesky N=2000; correlation M=1200,N=1400; covariance M=1200,N=1400
-deriche W=4096,H=2160; doitgen NQ=140,NR=150,NP=160; durbin N=2000; fdtd-2d TMAX=500,NX=1000,NY=1200; floyd-warshall N=2800
-gemm NI=1000,NJ=1100,NK=1200; gemver N=2000; gesummv N=1300; gramschmidt M=1000,N=1200; heat-3d TSTEPS=500,N=120
-jacobi-1d TSTEPS=500,N=2000; jacobi-2d TSTEPS=500,N=1300; lu N=2000; ludcmp N=2000; mvt N=2000; nussinov N=2500
-seidel-2d TSTEPS=500,N=2000; symm M=1000,N=1200; syr2k M=1000,N=1200; syrk M=1000,N=1200; trisolv N=2000; trmm M=1000,N=1200"""
+deriche W=4096,H=2160; doitgen NQ=140,NR=150,NP=160; durbin N=2000; fdtd-2d TMAX=500,NX=1000,NY=1200
+floyd-warshall N=2800; gemm NI=1000,NJ=1100,NK=1200; gemver N=2000; gesummv N=1300; gramschmidt M=1000,N=1200
+heat-3d TSTEPS=500,N=120; jacobi-1d TSTEPS=500,N=2000; jacobi-2d TSTEPS=500,N=1300; lu N=2000; ludcmp N=2000
+mvt N=2000; nussinov N=2500; seidel-2d TSTEPS=500,N=2000; symm M=1000,N=1200; syr2k M=1000,N=1200
+syrk M=1000,N=1200; trisolv N=2000; trmm M=1000,N=1200"""
 LARGE = dict(item.split() for item in re.split(r"[;\n]", SIZES))
 
 

@@ -95,6 +95,8 @@ REDUNDANT_LOOP_OPERATIONS = 500_000
 
 
 # How many are tried or kept.
+#: By what factor an argument with its events chosen for given sizes is larger at least.
+LEAST_GAIN = 1.001
 #: Pieces of sets in one argument: nobody reads formulas of more.
 MOST_FORMULA_PIECES = 12
 #: Parameters that are small together.

@@ -48,16 +48,17 @@ class AffineBound:
     operations: sympy.Expr | None
     proof: Proof
     small: tuple[str, ...] = ()
+    general: sympy.Expr | None = None  #: ``formula`` without arguments made for given sizes, if it has any
 
     @cached_property
     def leading(self) -> sympy.Expr:
         """The leading term for S small against all sizes."""
-        return simplified(leading_term(self.formula, self._large))
+        return simplified(leading_term(self.formula if self.general is None else self.general, self._large))
 
     @cached_property
     def simple(self) -> Simple | None:
         """A short form of ``formula`` for sizes above thresholds, a little below it; None where there is none."""
-        return simple_bound(self.formula)
+        return simple_bound(self.formula if self.general is None else self.general)
 
     @cached_property
     def oi_limit(self) -> sympy.Expr:
@@ -93,11 +94,13 @@ def lower_bound(
     flow: DataFlow | None = None,
     search: Search | None = None,
     share: float = 1.0,
+    sizes: Mapping[str, int] | None = None,
 ) -> AffineBound:
     """Return a lower bound on the loads of ``program`` that holds for all parameter values, with its proof.
 
     Raises :class:`InputError` if a parameter is called S or x0, x1, .... Arguments take up to ``share`` of what
-    ``search`` has left. Where it ends early the bound is that of the arguments found so far: of the inputs alone, or 0,
+    ``search`` has left; with ``sizes`` (S among them) they are also made for these. Where the search ends early the
+    bound is that of the arguments found so far: of the inputs alone, or 0,
     if there are none.
 
     Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
@@ -124,21 +127,28 @@ def lower_bound(
         known = until_out_of_effort(graphs(flow)) if options.profile == "best" else [Graph(flow)]
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
+    tuned: list[tuple[int, ...]] = []
     for at, graph in enumerate(known):
-        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)))
+        found, added, more = _argued(graph, options, small, search.part(1 / (len(known) - at)), sizes)
         sums += [tuple(len(parts) + number for number in item) for item in added]
+        tuned += [tuple(len(parts) + number for number in item) for item in more]
         parts += found
     sums = [item for item in sums if item] or [()]
-    extra = [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
-    formula = inputs + _largest(extra)
+    general = inputs + _largest(_added(parts, sums))
+    formula = inputs + _largest(_added(parts, [*sums, *tuned])) if tuned else general
     listed = tuple(f"{item.name}: {item.text};  {set_text(item.domain, program)}" for item in program.statements)
     listed += tuple(
         f"{item.reference.tag} reads {item.reference.text}: {set_text(item.relation.reverse(), program)}"
         for item in flow.flows
     )
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
-    proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read)
-    return AffineBound(program, formula, inputs, operations, proof, small)
+    proof = Proof(inputs, tuple(parts), (*sums, *tuned), formula, listed, read)
+    return AffineBound(program, formula, inputs, operations, proof, small, general if tuned else None)
+
+
+def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[sympy.Expr]:
+    """Return the sums of the parts where they are positive."""
+    return [sympy.Add(*(sympy.Max(0, parts[at].value, evaluate=False) for at in item)) for item in sums]
 
 
 #: Arguments on what is alive at a time, in the order of the proof; and in the order in which they are tried.
@@ -155,9 +165,13 @@ _PUBLISHED = (_LAYERS, _WAVEFRONTS)
 
 
 def _argued(
-    graph: Graph, options: BoundOptions, small: tuple[str, ...], search: Search
-) -> tuple[list[SubBound], list[tuple[int, ...]]]:
-    """Return the arguments on one graph, and which of them add up."""
+    graph: Graph,
+    options: BoundOptions,
+    small: tuple[str, ...],
+    search: Search,
+    sizes: Mapping[str, int] | None,
+) -> tuple[list[SubBound], list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Return the arguments on one graph, which of them add up, and which do that are made for ``sizes``."""
     finding = search.part(POOL_SHARE)
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(graph.flow))
@@ -165,19 +179,39 @@ def _argued(
     pool = _pool(graph.flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
+        parts, more = (parts, []) if sizes is None or options.profile != "best" else _tuned(parts, sums, sizes)
     if graph.is_whole:
-        return parts, sums
-    return [
-        replace(
-            item,
-            value=graph.times * item.value,
-            steps=(*graph.notes, *item.steps),
-            points=None,
-            sources=None,
-            certificate=None,
-        )
-        for item in parts
-    ], sums
+        return parts, sums, more
+    return (
+        [
+            replace(
+                item,
+                value=graph.times * item.value,
+                steps=(*graph.notes, *item.steps),
+                points=None,
+                sources=None,
+                certificate=None,
+                tuned=None,
+            )
+            for item in parts
+        ],
+        sums,
+        more,
+    )
+
+
+def _tuned(
+    parts: list[SubBound], sums: list[tuple[int, ...]], sizes: Mapping[str, int]
+) -> tuple[list[SubBound], list[tuple[int, ...]]]:
+    """Return the parts and those made for ``sizes`` behind them, and the sums in which these take the others' place."""
+    made: dict[int, int] = {}
+    every = list(parts)
+    for at, item in enumerate(parts):
+        better = None if item.tuned is None else item.tuned(sizes)
+        if better is not None:
+            made[at] = len(every)
+            every.append(better)
+    return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)]
 
 
 def _pool(

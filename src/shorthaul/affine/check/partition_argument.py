@@ -316,8 +316,8 @@ def _wrong_symmetry(item: Argument) -> Iterator[str]:
 
 
 def most_instances(item: Argument, sizes: Mapping[str, int], events: Fraction) -> Number:
-    """Return U: the most instances in one segment, for the events of a segment in units of S."""
-    K: Number = (1 + events) * sizes["S"]
+    """Return U: the most instances in one segment of so many events."""
+    K: Number = sizes["S"] + events
     symmetry = item.given["symmetry"]
     if symmetry is not None:
         part = combined(ast.Div, K, Fraction(3))

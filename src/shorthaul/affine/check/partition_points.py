@@ -140,10 +140,6 @@ def wrong_counts(
     item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what is counted, or do not follow."""
-    events = value_of(str(item.given["events"]), sizes)
-    if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
-        yield "the events of a segment are no whole number of times S"
-        return
     for name, number in (("instances_count", instances), ("sources_count", sources)):
         given = value_of(str(item.given[name]), sizes)
         if not is_same(given, Fraction(number)):
@@ -160,9 +156,13 @@ def wrong_counts(
                 yield "the coordinates of few values take more of them"
     for capacity in capacities:
         here = {**sizes, "S": capacity}
+        events = value_of(str(item.given["events"]), here)
+        if not isinstance(events, Fraction) or events.denominator != 1 or events < 1:
+            yield "the events of a segment are no whole number"
+            return
         U = most_instances(item, here, events)
         if not is_same(U, value_of(str(item.given["most_instances"]), here)):
             yield "U does not follow from exponents and weights"
         segments = floor(combined(ast.Div, Fraction(instances), U))
-        if not is_same(events * capacity * segments - sources, value_of(str(item.given["value"]), here)):
+        if not is_same(events * segments - sources, value_of(str(item.given["value"]), here)):
             yield "the value is not T floor(|D|/U) - sources"

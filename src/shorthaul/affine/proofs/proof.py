@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -53,6 +53,7 @@ class SubBound:
     ``facts`` are the named quantities of the argument in order (|D|, U, T, ...), ``steps`` its sentences, ``lemmas``
     what it rests on, ``may_spill`` the set ``spill`` as text. Where there is a U(K), ``points`` are the instances D and
     ``sources`` the vertices that count as available whenever computed. ``certificate`` is what a checker needs.
+    ``tuned`` returns the argument with the events of a segment that suit given sizes, None if no others do.
     """
 
     method: str
@@ -68,6 +69,7 @@ class SubBound:
     points: isl.UnionSet | None = None
     sources: isl.UnionSet | None = None
     certificate: Mapping[str, Any] | None = None
+    tuned: Callable[[Mapping[str, int]], SubBound | None] | None = field(default=None, repr=False, compare=False)
 
     def certified(self) -> dict[str, Any]:
         """Return the argument as a checker of its own verifies it: of the kind ``formula`` where it has no certificate.

@@ -75,7 +75,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = dependences_in_time(program)
-        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE)
+        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
         upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
         made = bound_of(program, found, sizes, flow)
         document = upper_document_in_time(upper, found.leading, sizes)

@@ -122,7 +122,12 @@ def _planned(
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
     search.keep(int(before.sum()), _plan_of(program, cdag, cdag.program_order, sizes, "program order"))
     found = lower_bound(
-        program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE
+        program,
+        BoundOptions(profile=options.profile),
+        flow=flow,
+        search=search,
+        share=tuning.PLAN_LOWER_SHARE,
+        sizes=sizes,
     )
     least = bound_of(program, found, sizes, flow)
     upper = upper_bound_in_time(program, flow, search)
@@ -271,7 +276,9 @@ def check(
     with search, charged_to(search):
         flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
-        found = lower_bound(program, BoundOptions(profile=options.profile), flow=flow, search=search, share=share)
+        sizes = None if given is None else {**given.sizes, FAST_MEMORY: given.fast_memory}
+        made = BoundOptions(profile=options.profile)
+        found = lower_bound(program, made, flow=flow, search=search, share=share, sizes=sizes)
         if given is not None:
             return _replayed(program, given, found, flow, options, search, source, verified)
         findings = examine(flow, found, choices, search)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import islpy as isl
 import sympy
@@ -30,7 +32,14 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import COMPARED_ARGUMENTS, MOST_ARGUMENTS, MOST_PATH_SETS, PARTITION_OPERATIONS, Regime
+from shorthaul.affine.tuning import (
+    COMPARED_ARGUMENTS,
+    LEAST_GAIN,
+    MOST_ARGUMENTS,
+    MOST_PATH_SETS,
+    PARTITION_OPERATIONS,
+    Regime,
+)
 
 _SET = isl.dim_type.set
 
@@ -193,8 +202,11 @@ def _subsets(paths: Sequence[Path], dimensions: int, *, symmetric: bool) -> Iter
                     yield (path, *four)
 
 
-def sub_bound(argument: Partition, flow: DataFlow) -> SubBound:
-    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters.
+
+    ``events`` are those of a segment; without them a multiple of S.
+    """
     context = flow.program.context
     domain = [card(part.domain, context) for part in argument.parts]
     size = sympy.Add(*(count_formula(item) for item in domain))
@@ -202,7 +214,7 @@ def sub_bound(argument: Partition, flow: DataFlow) -> SubBound:
     exponents = argument.exponents
     sigma = exponents.sigma
     ratio = max(1, round(1 / (sigma - 1)))
-    T = ratio * S
+    T = ratio * S if events is None else sympy.Integer(events)
     K = S + T
     U = (K / rational(sigma)) ** rational(sigma)
     for s, beta in zip(exponents.s, exponents.beta, strict=True):
@@ -237,7 +249,33 @@ def sub_bound(argument: Partition, flow: DataFlow) -> SubBound:
         union_of(part.domain for part in argument.parts),
         argument.sources,
         partition_certificate(argument, facts),
+        None if events is not None or argument.far else partial(_tuned, argument, flow, facts, value),
     )
+
+
+def _tuned(
+    argument: Partition, flow: DataFlow, facts: Mapping[str, sympy.Expr], value: sympy.Expr, sizes: Mapping[str, int]
+) -> SubBound | None:
+    """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
+    at = {symbol(name): number for name, number in sizes.items()}
+    size, sources, K, U = (float(facts[name].subs(at)) for name in ("|D|", "sources", "K", "U"))
+    sigma = float(argument.exponents.sigma)
+
+    def worth(events: int) -> float:
+        return float(events * math.floor(size / (U * ((sizes["S"] + events) / K) ** sigma)) - sources)
+
+    events = best_events(worth, sizes["S"])
+    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+        return None
+    return sub_bound(argument, flow, events)
+
+
+def best_events(worth: Callable[[int], float], capacity: int) -> int:
+    """Return a number of events of a segment that is worth most, for a fast memory of ``capacity`` words."""
+    coarse = [max(1, round(capacity * 2 ** (at / 2))) for at in range(-16, 9)]
+    first = max(coarse, key=worth)
+    fine = [max(1, round(first * (1 + at / 100))) for at in range(-40, 41)]
+    return max([first, *fine], key=worth)
 
 
 def _weight(argument: Partition, size: sympy.Expr, flow: DataFlow) -> sympy.Expr:

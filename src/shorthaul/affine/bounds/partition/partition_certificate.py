@@ -7,7 +7,6 @@ from typing import Any
 import sympy
 
 from shorthaul.affine.bounds.partition.k_partition import Partition
-from shorthaul.affine.integer_sets.leading_term import S
 
 
 def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, Any] | None:
@@ -48,7 +47,7 @@ def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> 
         if argument.symmetry is None
         else {"chain": argument.symmetry.chain, "pairs": [list(pair) for pair in argument.symmetry.pairs]},
         "sources": str(argument.sources),
-        "events": str(facts["T"] / S),
+        "events": str(facts["T"]),
         "instances_count": str(facts["|D|"]),
         "sources_count": str(facts["sources"]),
         "most_instances": str(facts["U"]),

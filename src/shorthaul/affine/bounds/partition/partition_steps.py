@@ -61,9 +61,8 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
     else:
         lines.extend(_symmetric(argument, U))
     sigma = rational(argument.exponents.sigma)
-    lines.append(
-        f"U grows as (S + T)^({sigma}), so that T / U is largest near T = S/({sigma} - 1); chosen: T = {T}, K = {K}."
-    )
+    best = f"T / U is largest near T = S/({sigma} - 1)"
+    lines.append(f"U grows as (S + T)^({sigma}), so that {best}; any T will do; chosen: T = {T}, K = {K}.")
     if argument.far:
         lines.append("Lemma (segments), with weights in place of numbers: value = T floor(weight of D / W) - sources.")
     else:

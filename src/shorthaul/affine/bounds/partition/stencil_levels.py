@@ -18,12 +18,15 @@ a successor not in D:  |D| + lambda (|sources| - |F|) <= parts times B.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import affine_steps
@@ -31,10 +34,11 @@ from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.leading_term import S
+from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
+from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
 
 _SET = isl.dim_type.set
 
@@ -214,13 +218,16 @@ def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
     return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text)
 
 
-def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
-    """Return the argument with its numbers as formulas, valid for all values of the parameters."""
+def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | None = None) -> SubBound:
+    """Return the argument with its numbers as formulas, valid for all values of the parameters.
+
+    ``events`` are those of a segment; without them n S.
+    """
     context = flow.program.context
     n, c = item.dimensions, item.constant
     size = sympy.Add(*(count_formula(card(domain, context)) for domain in item.domains))
     sources = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.sources)))
-    T = n * S
+    T = n * S if events is None else sympy.Integer(events)
     K = S + T
     U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
     facts: dict[str, sympy.Expr] = {
@@ -233,11 +240,11 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
         "U": U,
     }
     value = T * sympy.floor(size / U) - sources
-    steps = [*_level_steps(item, flow), *_row_steps(n, U)]
+    steps = [*_level_steps(item, flow), *_row_steps(n, U, T)]
     if balanced:
         ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
         most, weight = balanced_part(n, c, K)
-        value = sympy.Max(value, n * (size + weight * (sources - ends)) / sympy.expand(most / S) - T - sources)
+        value = sympy.Max(value, _balanced_value(size + weight * (sources - ends), most, T) - T - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
         steps.extend(_balanced_steps(item, flow, most))
     else:
@@ -255,7 +262,42 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool) -> SubBound:
         (),
         union_of(item.domains),
         item.sources,
+        tuned=None if events is not None else partial(_tuned, item, flow, facts, value, balanced=balanced),
     )
+
+
+def _balanced_value(weight: sympy.Expr, most: sympy.Expr, T: sympy.Expr) -> sympy.Expr:
+    """Return T weight / B, without S in both where T has it."""
+    return T / S * weight / sympy.expand(most / S) if T.has(S) else T * weight / most
+
+
+def _tuned(
+    item: Stencil,
+    flow: DataFlow,
+    facts: Mapping[str, sympy.Expr],
+    value: sympy.Expr,
+    sizes: Mapping[str, int],
+    *,
+    balanced: bool,
+) -> SubBound | None:
+    """Return the argument with the best number of events at ``sizes``, None if that is hardly better."""
+    at = {symbol(name): number for name, number in sizes.items()}
+    n, c = item.dimensions, float(item.constant)
+    size, sources = (float(facts[name].subs(at)) for name in ("|D|", "sources"))
+    ends = float(facts["|F|"].subs(at)) if balanced else 0.0
+
+    def worth(events: int) -> float:
+        K = sizes["S"] + events
+        plain = events * math.floor(size / (n / ((n + 1) * c) * K ** ((n + 1) / n))) - sources
+        rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
+        most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K
+        even = events * (size + rho / c * (sources - ends)) / most - events - sources
+        return float(max(plain, even) if balanced else plain)
+
+    events = best_events(worth, sizes["S"])
+    if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:
+        return None
+    return sub_bound(item, flow, balanced=balanced, events=events)
 
 
 def balanced_part(dimensions: int, constant: sympy.Expr, K: sympy.Expr) -> tuple[sympy.Expr, sympy.Expr]:
@@ -294,7 +336,7 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     ]
 
 
-def _row_steps(n: int, U: sympy.Expr) -> list[str]:
+def _row_steps(n: int, U: sympy.Expr, T: sympy.Expr) -> list[str]:
     return [
         (
             "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "
@@ -303,7 +345,7 @@ def _row_steps(n: int, U: sympy.Expr) -> list[str]:
             "computed is in P). So In(P) <= S + T = K."
         ),
         f"Lemma (rows of a stencil): |P| <= n/((n+1)c) K^((n+1)/n) = U = {U}.",
-        f"U grows as (S + T)^({n + 1}/{n}), so T/U is largest at T = {n} S.",
+        f"U grows as (S + T)^({n + 1}/{n}), so T/U is largest at T = {n} S; any T will do; chosen: T = {T}.",
         "Lemma (segments): loads beyond the first of each input >= T floor(|D|/U) - sources.",
     ]
 
