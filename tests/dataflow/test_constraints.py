@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import random
+from pathlib import Path
 
 import pytest
 from tests.dataflow.small import small_problem
@@ -74,3 +76,16 @@ def test_the_nearest_point_is_named_where_none_is_found() -> None:
 def test_bindings_that_make_no_sense_are_bad_input(text: str) -> None:
     with pytest.raises(InputError, match="--bind"):
         plan(generators.sobel(), bind=text)
+
+
+def test_a_front_as_a_table_and_one_point_of_it(tmp_path: Path) -> None:
+    how = {"generations": 3, "population": 10, "polish_effort": 0.0, "workers": 1}
+    whole = plan(generators.sobel(), csv=tmp_path / "front.csv", **how)
+    rows = list(csv.DictReader((tmp_path / "front.csv").open()))
+    assert [(int(r["period"]), int(r["footprint_bytes"]), float(r["core_cost"])) for r in rows] == [
+        point.objectives for point in whole.plan.front
+    ]
+    for place, pick in enumerate(("period", "footprint", "cost")):
+        (point,) = plan(generators.sobel(), pick=pick, **how).plan.front
+        assert point in whole.plan.front
+        assert point.objectives[place] == min(other.objectives[place] for other in whole.plan.front)

@@ -51,7 +51,13 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     from shorthaul.dataflow.verbs.planning import plan as find
 
     source = _case(workload)
-    _finish(find(source, options=options, search=search.search()), output)
+    result = find(source, options=options, search=search.search())
+    if not output.json and result.plan is not None:
+        from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
+        from shorthaul.report.text import print_table
+
+        print_table(FRONT_COLUMNS, front_rows(result.plan.front), file=sys.stdout)
+    _finish(result, output)
 
 
 @verb(app, "schedule")

@@ -13,6 +13,7 @@ DECODERS = ("caps", "multistart", "modulo", "window")
 ORDERS = ("inverse", "topological")
 CAPACITY_RULES = ("access", "atomic-firing")
 MRB_CONSUMERS = ("first", "common-tile")
+PICKS = ("period", "footprint", "cost")
 STARTS = ("compact", "earliest")
 _BINDING = PythonForm("Mapping[str, str]", SIZES.text)
 
@@ -70,6 +71,11 @@ class PlanOptions(Decoding):
     max_footprint: int | None = option(None, "Most bytes of all buffers of a point.", least=0)
     bind: str | None = option(None, "Actors that stay on a core, as in gray=p3,sink=p5.", form=_BINDING)
     restarts: int | None = option(None, RESTARTS + ONE_PER_MACHINE, least=1, most=10_000, free=True)
+    pick: str | None = option(
+        None, "Keep one point alone: of the least period, footprint or core cost (then the least of the others).",
+        choices=PICKS, free=True,
+    )  # fmt: skip
+    csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", free=True)
     front: int = option(
         400, "Most points reported (the ones that add most hypervolume).", least=1, most=10**5, free=True
     )

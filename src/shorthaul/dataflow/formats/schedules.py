@@ -10,7 +10,7 @@ from typing import Any
 
 from shorthaul.core.document import convert, load_json, save_json, write_text
 from shorthaul.core.errors import ABSENT, InputError
-from shorthaul.dataflow.plan import PeriodicSchedule, StoragePlan
+from shorthaul.dataflow.plan import PeriodicSchedule, Point, StoragePlan
 
 SCHEDULE_KIND = "shorthaul-dataflow-periodic-schedule"
 
@@ -50,6 +50,20 @@ def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
     """Return the columns and rows of a front of storage."""
     names = [*plan.buffers]
     return ["size", "period", *names], [[p.size, p.period, *(p.capacities[n] for n in names)] for p in plan.front]
+
+
+FRONT_COLUMNS = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "cores")
+
+
+def front_rows(front: Sequence[Point]) -> list[tuple[Any, ...]]:
+    """Return a row per point: its number, costs, the bound on its period, the gap, and how many cores it uses."""
+    return [
+        (
+            number, *point.objectives, None if point.bound is None else point.bound["value"],
+            None if point.gap is None else round(point.gap, 6), len(set(point.binding.values())),
+        )
+        for number, point in enumerate(front)
+    ]  # fmt: skip
 
 
 def save_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

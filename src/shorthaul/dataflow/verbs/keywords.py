@@ -72,6 +72,8 @@ class PlanKeywords(TypedDict, total=False):
     max_footprint: int | None
     bind: str | Mapping[str, str] | None
     restarts: int | None
+    pick: Literal["period", "footprint", "cost"] | None
+    csv: str | PathLike[str] | None
     front: int
     effort: float | None
     time_limit: float | None

@@ -37,6 +37,7 @@ from shorthaul.dataflow.exploration.nsga2 import (
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
 )
+from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows, save_csv
 from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -48,6 +49,7 @@ from shorthaul.dataflow.model import (
     check_mapping,
 )
 from shorthaul.dataflow.options import (
+    PICKS,
     STRATEGIES,
     BoundOptions,
     CheckOptions,
@@ -142,6 +144,11 @@ def plan(
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
     front = tuple(kept[i] for i in sorted(kept))
+    if options.pick is not None:
+        first = PICKS.index(options.pick)
+        front = (min(front, key=lambda point: (point.objectives[first], point.objectives)),)
+    if options.csv is not None:
+        save_csv(options.csv, FRONT_COLUMNS, front_rows(front))
     report = check_front(application, machine, front)
     least = [min(point.objectives[k] for point in front) for k in range(3)]
     status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
