@@ -143,12 +143,7 @@ def plan(
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
-    front = tuple(kept[i] for i in sorted(kept))
-    if options.pick is not None:
-        first = PICKS.index(options.pick)
-        front = (min(front, key=lambda point: (point.objectives[first], point.objectives)),)
-    if options.csv is not None:
-        save_csv(options.csv, FRONT_COLUMNS, front_rows(front))
+    front = _asked_for(tuple(kept[i] for i in sorted(kept)), options)
     report = check_front(application, machine, front)
     least = [min(point.objectives[k] for point in front) for k in range(3)]
     status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
@@ -467,6 +462,16 @@ def _explore_once(
     done = plan(problem, options=chosen, search=search)
     assert done.plan is not None
     return done.plan.front, done.plan.hypervolume
+
+
+def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, ...]:
+    """Return the front, or the one point that is picked; write it as a table if asked to."""
+    if options.pick is not None:
+        first = PICKS.index(options.pick)
+        front = (min(front, key=lambda point: (point.objectives[first], point.objectives)),)
+    if options.csv is not None:
+        save_csv(options.csv, FRONT_COLUMNS, front_rows(front))
+    return front
 
 
 def _bounded(application: Application, platform: Platform, point: Point) -> Point:
