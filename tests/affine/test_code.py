@@ -15,10 +15,11 @@ from tests.commands import shorthaul as command
 
 import shorthaul
 from shorthaul.affine.c_code.legal import legal_order
-from shorthaul.affine.c_code.legality import Conflicts, broken_between, examined
+from shorthaul.affine.c_code.legality import broken_between, examined
 from shorthaul.affine.c_code.parts import nest_of
 from shorthaul.affine.c_code.storage import Storage
 from shorthaul.affine.check.plan_check import check_plan
+from shorthaul.affine.dependences import Conflicts
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH

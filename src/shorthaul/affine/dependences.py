@@ -1,8 +1,11 @@
-"""Exact flow dependences: which instance produced the value that a read reference reads."""
+"""Dependences: which instance produced the value that a read reads, and which instances share memory."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import islpy as isl
 
@@ -120,3 +123,65 @@ def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:
     maps: list[isl.Map] = []
     union.foreach_map(lambda item: maps.append(item.coalesce()))
     return sorted((item for item in maps if not item.is_empty()), key=str)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One access of a statement: ``relation`` maps instances to the element; ``key`` tells it from all others."""
+
+    statement: str
+    array: str
+    relation: isl.Map
+    writes: bool
+    key: Hashable = None
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """Pairs of instances that access one element, one of them writing, in program order.
+
+    ``known`` is what was found before, also with other accesses.
+    """
+
+    program: Program
+    accesses: tuple[Access, ...]
+    known: dict[Hashable, Any] = field(default_factory=dict)
+
+    def before(self, first: str, second: str) -> isl.Map:
+        """Return the pairs of instances of which the first comes earlier in the program."""
+        key = first, second
+        if key not in self.known:
+            a, b = self.program.by_name[first].schedule, self.program.by_name[second].schedule
+            earlier = isl.Map.lex_lt(a.get_space().range())
+            self.known[key] = a.apply_range(earlier).apply_range(b.reverse())
+        found: isl.Map = self.known[key]
+        return found
+
+    def between(self, first: str, second: str) -> Iterator[tuple[str, Hashable, isl.Map]]:
+        """Yield (array, key, pairs) where an instance of ``first`` and a later one of ``second`` conflict."""
+        for a in self._of[first]:
+            for b in self._of[second]:
+                if a.array == b.array and (a.writes or b.writes):
+                    key = a.key, b.key
+                    if key not in self.known:
+                        step()
+                        both = a.relation.apply_range(b.relation.reverse())
+                        self.known[key] = both.intersect(self.before(first, second)).coalesce()
+                    if not self.known[key].is_empty():
+                        yield a.array, key, self.known[key]
+
+    @cached_property
+    def _of(self) -> dict[str, list[Access]]:
+        result: dict[str, list[Access]] = {item.name: [] for item in self.program.statements}
+        for item in self.accesses:
+            result[item.statement].append(item)
+        return result
+
+
+def accesses_of(program: Program) -> tuple[Access, ...]:
+    """Return all accesses of a program to its memory."""
+    return tuple(
+        Access(item.name, reference.array, reference.relation, reference is item.write, reference.tag)
+        for item in program.statements
+        for reference in (*item.reads, item.write)
+    )

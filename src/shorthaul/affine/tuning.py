@@ -171,6 +171,12 @@ MOST_COUNT_PIECES = 16
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.
 MOST_BRANCHES = 64
+#: Boxes at given sizes: loops that are whole in a box where the search starts, and rounds of one search.
+BOX_STARTS = 2
+MOST_BOX_ROUNDS = 12
+#: Placements in which boxes are searched, and pairs of phases that are tried as one.
+MOST_BOX_PLACEMENTS = 3
+MOST_BOX_FUSIONS = 30
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
 

@@ -2,72 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.c_code.parts import Nest, Part
-from shorthaul.affine.model import Program
+from shorthaul.affine.dependences import Conflicts
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
-
-
-@dataclass(frozen=True)
-class Access:
-    """One access of a statement: ``relation`` maps instances to the element; ``key`` tells it from all others."""
-
-    statement: str
-    array: str
-    relation: isl.Map
-    writes: bool
-    key: Hashable = None
-
-
-@dataclass(frozen=True)
-class Conflicts:
-    """Pairs of instances that access one element, one of them writing, in program order.
-
-    ``known`` is what was found before, also with other accesses.
-    """
-
-    program: Program
-    accesses: tuple[Access, ...]
-    known: dict[Hashable, Any] = field(default_factory=dict)
-
-    def before(self, first: str, second: str) -> isl.Map:
-        """Return the pairs of instances of which the first comes earlier in the program."""
-        key = first, second
-        if key not in self.known:
-            a, b = self.program.by_name[first].schedule, self.program.by_name[second].schedule
-            earlier = isl.Map.lex_lt(a.get_space().range())
-            self.known[key] = a.apply_range(earlier).apply_range(b.reverse())
-        found: isl.Map = self.known[key]
-        return found
-
-    def between(self, first: str, second: str) -> Iterator[tuple[str, Hashable, isl.Map]]:
-        """Yield (array, key, pairs) where an instance of ``first`` and a later one of ``second`` conflict."""
-        for a in self._of[first]:
-            for b in self._of[second]:
-                if a.array == b.array and (a.writes or b.writes):
-                    key = a.key, b.key
-                    if key not in self.known:
-                        effort.step()
-                        both = a.relation.apply_range(b.relation.reverse())
-                        self.known[key] = both.intersect(self.before(first, second)).coalesce()
-                    if not self.known[key].is_empty():
-                        yield a.array, key, self.known[key]
-
-    @cached_property
-    def _of(self) -> dict[str, list[Access]]:
-        result: dict[str, list[Access]] = {item.name: [] for item in self.program.statements}
-        for item in self.accesses:
-            result[item.statement].append(item)
-        return result
 
 
 @dataclass(frozen=True)

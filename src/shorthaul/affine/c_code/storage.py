@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from shorthaul.affine.c_code.legality import Access
 from shorthaul.affine.c_code.loops import c_value
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set

@@ -121,6 +121,13 @@ def reads_of(flow: DataFlow, sink: str) -> tuple[Read, ...]:
     return tuple(result)
 
 
+def function_rows(relation: isl.Map) -> tuple[Row, ...] | None:
+    """Return a map as affine functions of its arguments, None if it is not one."""
+    pieces: list[isl.MultiAff] = []
+    isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda _, value: pieces.append(value))
+    return _rows(pieces[0]) if len(pieces) == 1 else None
+
+
 def _rows(value: isl.MultiAff) -> tuple[Row, ...] | None:
     rows = [_row(value.get_aff(at)) for at in range(value.dim(_OUT))]
     return None if any(row is None for row in rows) else tuple(row for row in rows if row is not None)
@@ -361,10 +368,14 @@ class Distances:
             placement_map(name, len(program.by_name[name].iterators), rows, program.parameters)
             for name, rows in ((item.source or "", source), (item.sink, sink))
         ]
-        found = item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas()
-        result: set[Signs] = set()
-        _collect(found.project_out(_PARAM, 0, found.dim(_PARAM)), len(source), (), result)
-        return frozenset(result)
+        return signs_of(item.relation.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+
+
+def signs_of(distances: isl.Set) -> frozenset[Signs]:
+    """Return all patterns of signs in a set of distances."""
+    result: set[Signs] = set()
+    _collect(distances.project_out(_PARAM, 0, distances.dim(_PARAM)), distances.dim(_SET), (), result)
+    return frozenset(result)
 
 
 def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:

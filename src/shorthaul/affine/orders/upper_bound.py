@@ -23,6 +23,7 @@ from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.boxes import BoxStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
@@ -33,7 +34,7 @@ from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def upper_bound(
         for names in components:
             _untiled(names, reads, counts)  # counts what it needs, which is remembered
         steps = _fused(flow, [best_step(names) for names in components], best_step)
-    return UpperBound(program, tuple(_in_order(flow, steps)), small)
+    return UpperBound(program, tuple(in_order(flow, steps)), small)
 
 
 def _untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
@@ -228,7 +229,7 @@ def _fused(flow: DataFlow, steps: list[AnyStep], best_step: Callable[[Iterable[s
     while not effort.is_out_of_effort():
         total = sum(item.rate for item in steps)
         for first, second in _partners(steps, total):
-            joined = _closed(flow, steps, first, second)
+            joined = closed(flow, steps, first, second)
             parts = [item for item in steps if set(item.names) <= joined]
             if joined in refused:
                 continue
@@ -252,7 +253,7 @@ def _partners(steps: Sequence[AnyStep], total: float) -> Iterator[tuple[AnyStep,
             yield steps[a], steps[b]
 
 
-def _closed(flow: DataFlow, steps: Sequence[AnyStep], first: AnyStep, second: AnyStep) -> frozenset[str]:
+def closed(flow: DataFlow, steps: Sequence[AnyStep], first: AnyStep, second: AnyStep) -> frozenset[str]:
     """Return the statements of two phases and of all phases on a path between them."""
     where = {name: at for at, item in enumerate(steps) for name in item.names}
     edges = {(where[item.source], where[item.sink]) for item in flow.flows if item.source is not None}
@@ -270,7 +271,7 @@ def _reached(edges: set[tuple[int, int]], start: set[int]) -> set[int]:
         seen |= more
 
 
-def _in_order(flow: DataFlow, steps: Sequence[AnyStep]) -> list[AnyStep]:
+def in_order(flow: DataFlow, steps: Sequence[AnyStep]) -> list[AnyStep]:
     """Sort phases so that values are computed before they are read; otherwise by program order."""
     where = {name: at for at, item in enumerate(steps) for name in item.names}
     number = {item.name: at for at, item in enumerate(flow.program.statements)}

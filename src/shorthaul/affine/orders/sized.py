@@ -1,0 +1,100 @@
+"""The derived order at given sizes: boxes in place of a phase's order where they load less there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import combinations, islice
+
+import islpy as isl
+
+from shorthaul.affine import effort
+from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.orders.boxes import BoxStep, boxed
+from shorthaul.affine.orders.placement import placements, reads_of
+from shorthaul.affine.orders.tile_policy import Counts, make_phase
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, in_order
+from shorthaul.affine.tuning import MOST_BOX_FUSIONS, MOST_BOX_PLACEMENTS, PLACEMENT_OPERATIONS
+
+
+def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> UpperBound:
+    """Return the order with the fewest loads known at ``sizes``, which has every parameter and S; its formula holds there.
+
+    Phases are executed in boxes where these load less, and joined where one in boxes loads less than several.
+    """
+    search = _Boxes(flow, sizes, upper.small)
+    steps: list[AnyStep] = list(upper.steps)
+    with suppress(effort.OutOfEffortError):
+        steps = [search.better(item) for item in upper.steps]
+        steps = _joined(flow, steps, search)
+    return replace(upper, steps=tuple(in_order(flow, steps)))
+
+
+class _Boxes:
+    """The boxes of sets of statements at given sizes."""
+
+    def __init__(self, flow: DataFlow, sizes: Mapping[str, int], small: Sequence[str]) -> None:
+        self.flow, self.sizes = flow, sizes
+        self.parameters = {name: sizes[name] for name in flow.program.parameters}
+        self.counts = Counts(flow, small)
+        self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
+        self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
+
+    def loads(self, step: AnyStep) -> float:
+        """Return the loads of a phase."""
+        return step.loads(self.parameters, self.sizes["S"])
+
+    def better(self, step: AnyStep) -> AnyStep:
+        """Return a phase in boxes where that loads less."""
+        found = self.of(step.names)
+        return step if found is None or self.loads(found) >= self.loads(step) else found
+
+    def of(self, names: Iterable[str]) -> BoxStep | None:
+        """Return the statements ``names`` in the best boxes found."""
+        chosen = set(names)
+        ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
+        best: BoxStep | None = None
+        mine = tuple(read for name in ordered for read in self.reads[name])
+        for placement in islice(placements(self.counts.distances, ordered, self.reads), MOST_BOX_PLACEMENTS):
+            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
+                found = boxed(self.flow, Step(tuple(ordered), phase, None, 0.0, self.counts, mine), self.conflicts, self.sizes)
+                if found is not None and (best is None or self.loads(found) < self.loads(best)):
+                    best = found
+        return best
+
+
+def _joined(flow: DataFlow, steps: list[AnyStep], search: _Boxes) -> list[AnyStep]:
+    """Join phases as long as one in boxes loads less than several."""
+    tried: set[frozenset[str]] = set()
+    while True:
+        for first, second in combinations(steps, 2):
+            if not _share(flow, first, second):
+                continue
+            names = closed(flow, steps, first, second)
+            if names in tried or len(tried) >= MOST_BOX_FUSIONS:
+                continue
+            tried.add(names)
+            parts = [item for item in steps if set(item.names) <= names]
+            found = search.of(names)
+            if found is not None and search.loads(found) < sum(map(search.loads, parts)):
+                steps = [*(item for item in steps if item not in parts), found]
+                break
+        else:
+            return steps
+
+
+def _share(flow: DataFlow, first: AnyStep, second: AnyStep) -> bool:
+    """True if values of one are read by the other, or both read one input."""
+    names = {*first.names}, {*second.names}
+    inputs: list[set[str]] = [set(), set()]
+    for item in flow.flows:
+        for at in (0, 1):
+            if item.sink in names[at]:
+                if item.source in names[1 - at]:
+                    return True
+                if item.source is None:
+                    inputs[at].add(item.reference.array)
+    return bool(inputs[0] & inputs[1])
