@@ -65,7 +65,10 @@ class OrderStep(TypedDict):
 
 
 class UpperDocument(TypedDict):
-    """A derived order: formulas of its loads, of its tiles, and how near the lower bound it comes."""
+    """A derived order: formulas of its loads, of its tiles, and how near the lower bound it comes.
+
+    At given sizes ``value`` are the loads of the order ``at_sizes``, ``without_cache`` those of keeping nothing.
+    """
 
     formula: str
     simple: ShortForm | None
@@ -77,6 +80,8 @@ class UpperDocument(TypedDict):
     steps: list[OrderStep]
     method: str
     value: NotRequired[float]
+    without_cache: NotRequired[float]
+    at_sizes: NotRequired[list[OrderStep]]
     value_bytes: NotRequired[float]
     replayed_loads_words: NotRequired[int | None]
 

@@ -171,8 +171,7 @@ MOST_COUNT_PIECES = 16
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.
 MOST_BRANCHES = 64
-#: Boxes at given sizes: loops that are whole in a box where the search starts, and rounds of one search.
-BOX_STARTS = 2
+#: Rounds of one search for boxes at given sizes.
 MOST_BOX_ROUNDS = 12
 #: Placements in which boxes are searched, and pairs of phases that are tried as one.
 MOST_BOX_PLACEMENTS = 3

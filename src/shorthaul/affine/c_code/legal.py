@@ -10,6 +10,7 @@ from shorthaul.affine.c_code.legality import Order, broken_between, examined
 from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
 from shorthaul.affine.c_code.storage import Storage
 from shorthaul.affine.dependences import Conflicts, DataFlow
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 
@@ -66,7 +67,7 @@ def _simpler(
 ) -> tuple[AnyStep | None, Nest]:
     """Return a phase in tiles without panels and turns, or in program order."""
     told = "values that are alive together in the derived order share one place in memory"
-    if step is not None and not isinstance(step, Step):
+    if step is not None and not isinstance(step, Step | BoxStep | WholeStep):
         made = nest_of(upper.program, step.plain, at, sizes)
         return step.plain, replace(made, remark=f"{told}: tiles in its place")
     made = program_nest(upper.program, nest.names)

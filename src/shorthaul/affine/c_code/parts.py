@@ -14,6 +14,7 @@ from itertools import product
 import islpy as isl
 
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
@@ -76,6 +77,10 @@ def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, in
     writer = _Writer(program, f"T{number}", capacity)
     if isinstance(step, TurnsStep) and step.pays(parameters, capacity):
         return writer.nest(step.names, writer.in_turns(step))
+    if isinstance(step, WholeStep):
+        return program_nest(program, step.names)
+    if isinstance(step, BoxStep):
+        return writer.nest(step.names, writer.in_boxes(step))
     plain = step if isinstance(step, Step) else step.plain
     cut = step.cut(parameters, capacity) if isinstance(step, PanelStep) else None
     remark = ""
@@ -128,6 +133,20 @@ class _Writer:
                 inside = [] if step is None else self._entries(step, name, name)
                 entries = [_Entry(f"{texts[chosen.along]} + {chosen.shift}", size), _Entry(str(rank)), *inside]
                 result.append(_Draft(f"{name}_{rank}", name, entries, conditions))
+        return result
+
+    def in_boxes(self, step: BoxStep) -> list[_Draft]:
+        """Return the statements in boxes."""
+        assert step.phase is not None
+        box, result = step.box, []
+        names = [None if edge == 1 else self._new(edge) for edge in box.edges]
+        for name in step.names:
+            texts = [row.text(self._iterators(name)) for row in step.phase.placement[name]]
+            loops = [
+                _Entry(texts[at] if tile is None else f"{texts[at]} - {box.first[at]}", tile)
+                for at, tile in zip(box.loops, names, strict=True)
+            ]
+            result.append(_Draft(name, name, [*loops, *(_Entry(texts[at]) for at in box.inner)]))
         return result
 
     def in_turns(self, step: TurnsStep) -> list[_Draft]:

@@ -1,11 +1,11 @@
-"""Tiles of unequal edges in every loop, for given sizes: boxes whose memory cells are held, whatever affine accesses read.
+"""Tiles of unequal edges in every loop, for given sizes: boxes whose memory cells are held, for any affine access.
 
 In an order that keeps all dependences through memory every cell holds one value at a time, so cells are counted, not
-values. A box of edges t touches at most F(t) cells of a group of accesses with one linear part: in every subscript the sum
-of |factor| (t - 1), and 1, and how far their constants are apart. While a box runs, all its cells are held. Let p be the
-innermost loop over boxes on which a group depends: along p boxes overlap or follow each other, so a whole run of p loads
-F with t_p as long as the loop, and loops further in load nothing. Cells whose first access in the phase is a write are
-loaded at every visit but the first.
+values. A box of edges t touches at most F(t) cells of a group of accesses with one linear part: in every subscript
+the sum of |factor| (t - 1), and 1, and how far their constants are apart. While a box runs, all its cells are held.
+Let p be the innermost loop over boxes on which a group depends: along p boxes overlap or follow each other, so a whole
+run of p loads F with t_p as long as the loop, and loops further in load nothing. Cells whose first access in the phase
+is a write are loaded at every visit but the first.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ import numpy.typing as npt
 import sympy
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import Conflicts, DataFlow
-from shorthaul.affine.model import Reference
+from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.orders.placement import (
     Loops,
     Placement,
-    Read,
     Row,
     Signs,
     function_rows,
@@ -38,7 +37,7 @@ from shorthaul.affine.orders.placement import (
 from shorthaul.affine.orders.tile_policy import Counts, Phase
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import BOX_STARTS, MOST_BOX_ROUNDS
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS
 
 FloatArray = npt.NDArray[np.float64]
 _SET = isl.dim_type.set
@@ -48,14 +47,13 @@ _SET = isl.dim_type.set
 class Cells:
     """Accesses with one linear part: ``factors`` per subscript and coordinate, ``spread`` of their constants.
 
-    ``fresh`` tells that the first access to every cell is a write, ``width`` is the size of an element in bytes.
+    ``fresh`` tells that the first access to every cell is a write.
     """
 
     array: str
     factors: tuple[tuple[int, ...], ...]
     spread: tuple[int, ...]
     fresh: bool
-    width: int
 
     @cached_property
     def loops(self) -> frozenset[int]:
@@ -74,7 +72,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Box:
-    """Loops over boxes, outermost first, with their edges; ``inner`` is the order inside. Coordinates begin at ``first``."""
+    """Loops over boxes, outermost first, with their edges, and the order inside; coordinates begin at ``first``."""
 
     loops: tuple[int, ...]
     edges: tuple[int, ...]
@@ -122,17 +120,22 @@ class BoxStep:
         """How often values are used (see :class:`Step`)."""
         return self.plain.uses_of
 
-    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
         """Return the loads at its sizes."""
         return sympy.Integer(int(self.rate))
 
-    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
         """Return the loads at the sizes for which the box was searched."""
         return float(sum(self._loads(item) for item in self.cells))
 
-    def loads_bytes(self, sizes: Mapping[str, int], capacity: int, widths: Mapping[str, int]) -> float:
+    def loads_bytes(
+        self,
+        sizes: Mapping[str, int],  # noqa: ARG002
+        capacity: int,  # noqa: ARG002
+        widths: Mapping[str, int],
+    ) -> float:
         """Return the bytes at the sizes for which the box was searched."""
-        return float(sum(item.width * self._loads(item) for item in self.cells))
+        return float(sum(widths[item.array] * self._loads(item) for item in self.cells))
 
     def _loads(self, cells: Cells) -> int:
         last = max((at for at, loop in enumerate(self.box.loops) if loop in cells.loops), default=-1)
@@ -156,8 +159,66 @@ def _parts(extent: int, edge: int) -> list[tuple[int, int]]:
     return [(size, times) for size, times in ((edge, extent // edge), (extent % edge, 1)) if size and times]
 
 
+@dataclass(frozen=True)
+class WholeStep:
+    """Everything in program order, all of it kept: every input is loaded once. Holds at the given sizes only."""
+
+    plain: Step
+    inputs: Mapping[str, int]
+    phase: None = None
+    edges: tuple[Edge, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statements."""
+        return self.plain.names
+
+    @property
+    def counts(self) -> Counts:
+        """What counts its instances."""
+        return self.plain.counts
+
+    @property
+    def rate(self) -> float:
+        """The loads at its sizes."""
+        return float(sum(self.inputs.values()))
+
+    @property
+    def uses_of(self) -> dict[str, float]:
+        """How often values are used (see :class:`Step`)."""
+        return self.plain.uses_of
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return sympy.Integer(int(self.rate))
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return self.rate
+
+    def loads_bytes(
+        self,
+        sizes: Mapping[str, int],  # noqa: ARG002
+        capacity: int,  # noqa: ARG002
+        widths: Mapping[str, int],
+    ) -> float:
+        """Return the bytes at its sizes."""
+        return float(sum(widths[name] * count for name, count in self.inputs.items()))
+
+
+def whole(flow: DataFlow, plain: Step, sizes: Mapping[str, int]) -> WholeStep | None:
+    """Return the whole program, ``plain``, with all its memory kept; None where that does not fit into S."""
+    touched: dict[str, isl.Set] = {}
+    for item in accesses_of(flow.program):
+        cells = item.relation.range()
+        touched[item.array] = touched[item.array].union(cells) if item.array in touched else cells
+    if sum(card(cells).at(sizes) for cells in touched.values()) >= sizes["S"]:
+        return None
+    return WholeStep(plain, {name: card(cells).at(sizes) for name, cells in flow.inputs.items()})
+
+
 def boxed(flow: DataFlow, step: Step, conflicts: Conflicts, sizes: Mapping[str, int]) -> BoxStep | None:
-    """Return ``step`` in the best boxes found at ``sizes``, None if it has none. ``sizes`` has every parameter and S."""
+    """Return ``step`` in the best boxes found at ``sizes`` (every parameter, and S), None if it has none."""
     if step.phase is None:
         return None
     placement = step.phase.placement
@@ -192,48 +253,48 @@ def _ranges(
         whole = image if whole is None else whole.union(image)
     if whole is None or whole.is_empty():
         return None
-    ends = [
-        (whole.dim_min_val(at).to_python(), whole.dim_max_val(at).to_python()) for at in range(whole.dim(_SET))
-    ]
+    ends = [(whole.dim_min_val(at).to_python(), whole.dim_max_val(at).to_python()) for at in range(whole.dim(_SET))]
     return tuple(low for low, _ in ends), tuple(high - low + 1 for low, high in ends)
 
 
-def _cells(
-    flow: DataFlow, step: Step, placement: Placement, sizes: Mapping[str, int]
-) -> tuple[Cells, ...] | None:
-    """Return the groups of everything that is read; None where an access has no affine form in the coordinates."""
-    program = flow.program
-    found: dict[tuple[str, tuple[tuple[int, ...], ...]], list[tuple[int, ...]]] = {}
-    read: set[str] = set()
-    outside: set[str] = set()
+def _cells(flow: DataFlow, step: Step, placement: Placement, sizes: Mapping[str, int]) -> tuple[Cells, ...] | None:
+    """Return the groups of everything that is read; None where an access has no affine form in the coordinates.
+
+    Values of other phases are counted one by one: they need not have a cell each while this phase is executed.
+    """
+    own = {(use.sink, use.array) for use in step.reads if use.source is None or use.source in step.names}
+    arrays = {array for _, array in own}
+    inputs = {use.array for use in step.reads if use.source is None}
+    found: dict[tuple[str, str | None, tuple[tuple[int, ...], ...]], list[tuple[int, ...]]] = {}
+
+    def note(array: str, source: str | None, sink: str, rows: Sequence[Row] | None) -> bool:
+        lines = None if rows is None else _in_coordinates(rows, placement[sink], sizes)
+        if lines is not None:
+            key = array, source, tuple(line.factors for line in lines)
+            found.setdefault(key, []).append(tuple(line.constant for line in lines))
+        return lines is not None
+
     for name in step.names:
-        statement = program.by_name[name]
-        read |= {item.array for item in statement.reads}
-        for item in (*statement.reads, statement.write):
-            lines = _in_coordinates(item, placement[name], sizes)
-            if lines is None:
+        statement = flow.program.by_name[name]
+        reads = [item for item in statement.reads if (name, item.array) in own]
+        for item in (*reads, *([statement.write] if statement.write.array in arrays else [])):
+            if not note(item.array, None, name, function_rows(item.relation)):
                 return None
-            found.setdefault((item.array, tuple(line.factors for line in lines)), []).append(
-                tuple(line.constant for line in lines)
-            )
     for use in step.reads:
-        if use.source not in step.names:
-            outside.add(use.array)
+        is_foreign = use.source is not None and use.source not in step.names
+        if is_foreign and not note(use.array, use.source, use.sink, use.rows):
+            return None
     result = []
-    for (array, factors), constants in found.items():
-        if array in read:
-            spread = tuple(max(values) - min(values) for values in zip(*constants, strict=True))
-            groups = sum(other == array for other, _ in found)
-            fresh = array not in outside and groups == 1
-            result.append(Cells(array, factors, spread, fresh, program.arrays[array].element_bytes))
+    for (array, source, factors), constants in found.items():
+        spread = tuple(max(values) - min(values) for values in zip(*constants, strict=True))
+        groups = sum((array, source) == known[:2] for known in found)
+        fresh = source is None and array not in inputs and groups == 1
+        result.append(Cells(array, factors, spread, fresh))
     return tuple(result)
 
 
-def _in_coordinates(item: Reference, rows: Sequence[Row], sizes: Mapping[str, int]) -> list[Row] | None:
-    """Return the subscripts of an access as functions of the coordinates, parameters as numbers."""
-    own = function_rows(item.relation)
-    if own is None:
-        return None
+def _in_coordinates(own: Sequence[Row], rows: Sequence[Row], sizes: Mapping[str, int]) -> list[Row] | None:
+    """Return functions of the iterators as functions of the coordinates, parameters as numbers."""
     result = []
     for row in own:
         weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
@@ -270,7 +331,9 @@ def _tileable(signs: frozenset[Signs], width: int) -> Iterator[tuple[tuple[int, 
                 continue
             tiled = [at for at in range(width) if at not in outer and all(item[at] >= 0 for item in rest)]
             reach = frozenset((*outer, *tiled))
-            if not any(reach <= other for other in known) and Loops(outer, tuple(tiled), tuple(range(width))).legal(signs):
+            if not any(reach <= other for other in known) and Loops(outer, tuple(tiled), tuple(range(width))).legal(
+                signs
+            ):
                 known.add(reach)
                 yield outer, tuple(tiled)
 
@@ -313,18 +376,15 @@ class _Search:
         return best[0], loops, tuple(edges.get(at, 1) for at in loops)
 
     def _starts(self) -> Iterator[tuple[int, ...]]:
-        """Yield boxes that fit: all edges about equal, larger and larger, and with one loop or two whole."""
-        width = len(self.tiled)
-        for whole in (set(item) for count in range(min(width, BOX_STARTS) + 1) for item in combinations(range(width), count)):
-            edges = [
-                [options[-1] if at in whole else max(v for v in options if v <= least) for at, options in enumerate(self.choices)]
-                for least in (2.0 ** (step / 2) for step in range(40))
-            ]
-            fitting = [tuple(item) for item in edges if np.isfinite(self._values(np.array([item]))[0])]
-            if fitting:
-                yield fitting[-1]
-                if len(fitting) > 2:
-                    yield fitting[len(fitting) // 2]
+        """Yield boxes with edges about equal: the largest that fits, and a middle one."""
+        edges = (
+            tuple(max(value for value in options if value <= 2.0 ** (step / 2)) for options in self.choices)
+            for step in range(2 * max(self.extents).bit_length() + 1)
+        )
+        fitting = [item for item in dict.fromkeys(edges) if np.isfinite(self._values(np.array([item]))[0])]
+        if fitting:
+            yield fitting[-1]
+            yield fitting[len(fitting) // 2]
 
     def _neighbours(self, here: tuple[int, ...]) -> npt.NDArray[np.int64]:
         """Return all boxes in which one edge, or two, differ."""
@@ -358,15 +418,24 @@ class _Search:
         turns = {at: np.ceil(self.extents[at] / edges[at]) for at in (*self.outer, *self.tiled)}
         outside = np.prod([turns[at] for at in self.outer], axis=0) if self.outer else np.ones(count)
         paid = self._paid(edges)
-        best: dict[frozenset[int], tuple[FloatArray, npt.NDArray[np.int64]]] = {frozenset(): (np.zeros(count), np.zeros(0, np.int64))}
+        best: dict[frozenset[int], tuple[FloatArray, npt.NDArray[np.int64]]] = {
+            frozenset(): (np.zeros(count), np.zeros(0, np.int64))
+        }
         for size in range(1, len(self.tiled) + 1):
             for members in combinations(self.tiled, size):
                 inside = frozenset(members)
-                others = outside * np.prod([turns[at] for at in self.tiled if at not in inside] or [np.ones(count)], axis=0)
+                others = outside * np.prod(
+                    [turns[at] for at in self.tiled if at not in inside] or [np.ones(count)], axis=0
+                )
                 options = [
                     best[inside - {at}][0]
-                    + others * sum(
-                        (paid[number, at] for number, item in enumerate(self.cells) if at in item.loops and not item.loops & (inside - {at})),
+                    + others
+                    * sum(
+                        (
+                            paid[number, at]
+                            for number, item in enumerate(self.cells)
+                            if at in item.loops and not item.loops & (inside - {at})
+                        ),
                         np.zeros(count),
                     )
                     for at in members

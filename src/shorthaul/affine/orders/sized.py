@@ -11,7 +11,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
-from shorthaul.affine.orders.boxes import BoxStep, boxed
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep, boxed, whole
 from shorthaul.affine.orders.placement import placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -20,13 +20,16 @@ from shorthaul.affine.tuning import MOST_BOX_FUSIONS, MOST_BOX_PLACEMENTS, PLACE
 
 
 def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> UpperBound:
-    """Return the order with the fewest loads known at ``sizes``, which has every parameter and S; its formula holds there.
+    """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
 
     Phases are executed in boxes where these load less, and joined where one in boxes loads less than several.
     """
     search = _Boxes(flow, sizes, upper.small)
     steps: list[AnyStep] = list(upper.steps)
     with suppress(effort.OutOfEffortError):
+        kept = search.whole()
+        if kept is not None:
+            return replace(upper, steps=(kept,))
         steps = [search.better(item) for item in upper.steps]
         steps = _joined(flow, steps, search)
     return replace(upper, steps=tuple(in_order(flow, steps)))
@@ -46,6 +49,12 @@ class _Boxes:
         """Return the loads of a phase."""
         return step.loads(self.parameters, self.sizes["S"])
 
+    def whole(self) -> WholeStep | None:
+        """Return everything in program order, if it fits."""
+        names = tuple(self.reads)
+        mine = tuple(read for name in names for read in self.reads[name])
+        return whole(self.flow, Step(names, None, None, 0.0, self.counts, mine), self.sizes)
+
     def better(self, step: AnyStep) -> AnyStep:
         """Return a phase in boxes where that loads less."""
         found = self.of(step.names)
@@ -60,7 +69,9 @@ class _Boxes:
         for placement in islice(placements(self.counts.distances, ordered, self.reads), MOST_BOX_PLACEMENTS):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
-                found = boxed(self.flow, Step(tuple(ordered), phase, None, 0.0, self.counts, mine), self.conflicts, self.sizes)
+                found = boxed(
+                    self.flow, Step(tuple(ordered), phase, None, 0.0, self.counts, mine), self.conflicts, self.sizes
+                )
                 if found is not None and (best is None or self.loads(found) < self.loads(best)):
                     best = found
         return best

@@ -23,7 +23,7 @@ from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.boxes import BoxStep
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
@@ -34,7 +34,7 @@ from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep | BoxStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep | WholeStep
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,11 @@ class UpperBound:
         """Return loads that suffice at ``sizes`` (every parameter, and ``S``)."""
         parameters = {name: sizes[name] for name in self.program.parameters}
         return sum(item.loads(parameters, sizes["S"]) for item in self.steps)
+
+    def without_cache(self, sizes: Mapping[str, int]) -> float:
+        """Return the loads at ``sizes`` if nothing is ever kept: every operand of every instance."""
+        plain = [item if isinstance(item, Step) else item.plain for item in self.steps]
+        return float(sum(item.counts.at(sizes)(item.every_use) for item in plain))
 
     def value_bytes(self, sizes: Mapping[str, int]) -> float:
         """Return bytes that suffice at ``sizes``, S being words, each element as wide as its array says."""

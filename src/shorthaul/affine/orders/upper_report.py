@@ -8,6 +8,7 @@ from typing import Any
 import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.placement import Loops, Row
 from shorthaul.affine.orders.splitting import Piece
@@ -15,7 +16,7 @@ from shorthaul.affine.orders.tile_policy import Phase, Policy
 from shorthaul.affine.orders.tile_size import Edge
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
-from shorthaul.affine.plan import UpperDocument
+from shorthaul.affine.plan import OrderStep, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.tuning import TIGHTNESS
 
@@ -26,8 +27,13 @@ HOW = (
 )
 
 
-def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None) -> UpperDocument:
-    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound."""
+def upper_document(
+    upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None, here: UpperBound | None = None
+) -> UpperDocument:
+    """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound.
+
+    ``here`` is the best order known at ``sizes``.
+    """
     short = simple_bound(-upper.formula)
     result: UpperDocument = {
         "formula": str(upper.formula),
@@ -37,15 +43,22 @@ def upper_document(upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int
         "holds_for": f"S >= {upper.least_capacity}",
         "where": _meanings(upper),
         "tightness": tightness(lower, upper.leading, upper.small),
-        "steps": [
-            {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
-        ],
+        "steps": _steps(upper),
         "method": HOW,
     }
     if sizes is not None:
-        result["value"] = upper.value(sizes)
-        result["value_bytes"] = upper.value_bytes(sizes)
+        here = here or upper
+        result["value"] = here.value(sizes)
+        result["value_bytes"] = here.value_bytes(sizes)
+        result["without_cache"] = upper.without_cache(sizes)
+        result["at_sizes"] = _steps(here)
     return result
+
+
+def _steps(upper: UpperBound) -> list[OrderStep]:
+    return [
+        {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
+    ]
 
 
 def tightness(lower: sympy.Expr, upper: sympy.Expr, small: Collection[str] = ()) -> float | None:
@@ -80,9 +93,15 @@ def upper_text(document: Mapping[str, Any]) -> str:
     lines.append(f"{'':12} leading: {document['leading']}{near}")
     lines += [f"{'':12} {', '.join(item['statements'])}: {item['order']}" for item in document["steps"]]
     if "value" in document:
+        words, width, most = document["value"], document["value_bytes"], document["without_cache"]
         lines.append(
-            f"{'':12} at the sizes given: {document['value']:,.0f} words, {document['value_bytes']:,.0f} bytes"
+            f"{'':12} at the sizes given: {words:,.0f} words, {width:,.0f} bytes; keeping nothing: {most:,.0f}"
         )
+        lines += [
+            f"{'':12} there, {', '.join(item['statements'])}: {item['order']}"
+            for item in document["at_sizes"]
+            if item not in document["steps"]
+        ]
     lines[2:2] = [f"{'':12} {name}: {text}" for name, text in document["where"].items()]
     simple = document["simple"]
     if simple is not None and simple["formula"] != document["formula"]:
@@ -98,6 +117,10 @@ def orders_text(upper: UpperBound) -> str:
 
 def order_text(step: AnyStep) -> str:
     """Return the order of one phase in words."""
+    if isinstance(step, WholeStep):
+        return "program order, everything kept: it fits at these sizes"
+    if isinstance(step, BoxStep):
+        return _box_text(step)
     if isinstance(step, TurnsStep):
         turns = ", then ".join(f"[{', '.join(item.names)}: {order_text(item)}]" for item in step.groups)
         halves = sorted(
@@ -117,6 +140,15 @@ def order_text(step: AnyStep) -> str:
         parts.append(f"tiles of {' x '.join(tiles)}")
     parts.append(f"inside by {_listed(order, names)}" if order.inner else "once")
     return ", ".join(parts)
+
+
+def _box_text(step: BoxStep) -> str:
+    assert step.phase is not None
+    names = _coordinates(step.phase)
+    edges = zip(step.box.loops, step.box.edges, strict=True)
+    tiles = ", ".join(f"{edge} of {names[at]}" if edge > 1 else f"each {names[at]}" for at, edge in edges)
+    loops = f"boxes of {tiles}, outermost first, found for these sizes" if tiles else "one box: everything fits"
+    return f"{loops}, inside by {', '.join(names[at] for at in step.box.inner)}"
 
 
 def _equation(step: TurnsStep, piece: Piece) -> str:
@@ -171,6 +203,10 @@ def kept_text(step: AnyStep) -> list[str]:
         blocks = step.plan.blocks
         own = [] if blocks is None else [f"{item.name}: kept with its line for a block" for item in blocks.kept]
         return list(dict.fromkeys([*own, *parts]))
+    if isinstance(step, WholeStep):
+        return [f"{name}: kept throughout" for name in step.inputs]
+    if isinstance(step, BoxStep):
+        return [f"{item.array}: the cells of a box" for item in step.cells]
     if step.phase is None or step.policy is None:
         return []
     return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]

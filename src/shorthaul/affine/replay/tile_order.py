@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.orders.boxes import Box, BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import Row
 from shorthaul.affine.orders.tile_policy import Phase
@@ -88,8 +89,19 @@ def _turns_order(
     return every[np.lexsort((every, *reversed(np.concatenate(columns).T)))]
 
 
-def _keys(step: Step | PanelStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]) -> list[IntArray]:
+def _box_keys(box: Box, places: IntArray) -> list[IntArray]:
+    """Return what instances are sorted by in boxes."""
+    moved = places - np.array(box.first, dtype=np.int64)
+    outside = [moved[:, at] // edge for at, edge in zip(box.loops, box.edges, strict=True)]
+    return [*outside, *(moved[:, at] for at in box.inner)]
+
+
+def _keys(
+    step: Step | PanelStep | BoxStep, places: IntArray, sizes: Mapping[str, int], origin: Sequence[int]
+) -> list[IntArray]:
     capacity = sizes["S"]
+    if isinstance(step, BoxStep):
+        return _box_keys(step.box, places)
     if isinstance(step, PanelStep):
         cut = step.cut(_parameters(sizes), capacity)
         if cut is not None:
@@ -148,6 +160,8 @@ def _origins(bound: UpperBound, sizes: Mapping[str, int], search: Search) -> Ite
 
 def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     """Return sizes of what is cut, as many as there are coordinates to shift."""
+    if isinstance(step, BoxStep | WholeStep):
+        return []
     if isinstance(step, TurnsStep):
         return max((_edges(item, sizes) for item in step.groups), key=len)
     if isinstance(step, PanelStep):

@@ -12,6 +12,7 @@ from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_e
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
 from shorthaul.affine.plan import (
@@ -78,7 +79,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
         upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
         made = bound_of(program, found, sizes, flow)
-        document = upper_document_in_time(upper, found.leading, sizes)
+        document = upper_document_in_time(upper, flow, found.leading, sizes)
     return Result(
         kind=KIND,
         status=None,
@@ -117,11 +118,12 @@ def upper_bound_in_time(
 
 
 def upper_document_in_time(
-    upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None
+    upper: UpperBound | None, flow: DataFlow | None, lower: Any, sizes: Mapping[str, int] | None
 ) -> UpperDocument | None:
     """Return the derived order as JSON, None if there is none or the search ends before its formulas are known."""
     try:
-        return None if upper is None else upper_document(upper, lower, sizes)
+        here = None if upper is None or flow is None or sizes is None else at_sizes(upper, flow, sizes)
+        return None if upper is None else upper_document(upper, lower, sizes, here)
     except OutOfEffortError:
         return None
 

@@ -11,6 +11,7 @@ from shorthaul.affine.c_code.legal import legal_order
 from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.options import BoundOptions, CodeOptions
+from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.sizes import require_sizes
@@ -58,6 +59,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         try:
             flow = flow_dependences(program)
             upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
+            upper = at_sizes(upper, flow, sizes)
             order = legal_order(upper, flow, sizes)
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)

@@ -16,6 +16,7 @@ from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
+from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import (
@@ -130,7 +131,8 @@ def _planned(
         sizes=sizes,
     )
     least = bound_of(program, found, sizes, flow)
-    upper = upper_bound_in_time(program, flow, search)
+    derived = upper_bound_in_time(program, flow, search)
+    upper = None if derived is None else at_sizes(derived, flow, sizes)
     order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
     made = _plan_of(program, cdag, order, sizes, how)
@@ -139,7 +141,7 @@ def _planned(
         after = belady_loads(_order_of(cdag, made), cdag.starts, cdag.operands, capacity)
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
-    document = None if loads is None else upper_document_in_time(upper, found.leading, sizes)
+    document = None if loads is None else upper_document_in_time(derived, flow, found.leading, sizes)
     return Result(
         kind=KIND,
         status=Status.OPTIMAL if least.is_met_by(cost["loads_words"]) else Status.FEASIBLE,
@@ -369,8 +371,8 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         )
         upper = upper_bound_in_time(program, flow, search)
         widths = bytes_of_loads(program, sizes, flow)
-        points = _points(found, upper, sizes, spaced, options, widths)
-        document = upper_document_in_time(upper, found.leading, None)
+        points = _points(found, upper, flow, sizes, spaced, options, widths)
+        document = upper_document_in_time(upper, flow, found.leading, None)
     return Result(
         kind=KIND,
         status=None,
@@ -388,6 +390,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
 def _points(
     found: AffineBound,
     upper: UpperBound | None,
+    flow: DataFlow | None,
     sizes: Mapping[str, int],
     spaced: Sequence[int],
     options: SweepOptions,
@@ -400,7 +403,8 @@ def _points(
             break
         here = {**sizes, FAST_MEMORY: capacity}
         try:
-            points.append(_point(found, upper, here, options, widths))
+            better = upper if upper is None or flow is None else at_sizes(upper, flow, here)
+            points.append(_point(found, better, here, options, widths))
         except OutOfEffortError:
             points.append(_point(found, None, here, options, widths))
     return points

@@ -1,0 +1,113 @@
+"""Boxes at given sizes: replayed by brute force they never load more than said, for any affine access."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+from tests.affine.derived import flow_of, kernel, quick, upper_of
+
+from shorthaul.affine import bound
+from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.orders.boxes import BoxStep, WholeStep
+from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
+from shorthaul.affine.orders.upper_report import orders_text
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.replay.tile_order import tiled_order
+from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
+from shorthaul.graphs.replay import belady_loads
+
+
+def replayed(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> tuple[UpperBound, int, bool]:
+    """Return the order at ``sizes``, its loads, and whether its promise is for this very grid of tiles."""
+    here = at_sizes(upper, flow, sizes)
+    cdag = concrete_cdag(flow.program, sizes, flow)
+    order = tiled_order(here, cdag, sizes)
+    assert sorted(order.tolist()) == cdag.program_order.tolist()
+    loads = int(belady_loads(order, cdag.starts, cdag.operands, sizes["S"]).sum())
+    exact = all(
+        isinstance(item, BoxStep | WholeStep) or (isinstance(item, Step) and item.policy is None) for item in here.steps
+    )
+    return here, loads, exact
+
+
+@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("gemm", "mvt", "convolution-1d")))
+def test_boxes_load_no_more_than_said(name: str) -> None:
+    draw = random.Random(name)
+    most = 9 if len(kernel(name).parameters) < 5 else 4
+    least = 1 + max(len(item.reads) for item in kernel(name).statements)
+    for _ in range(3):
+        sizes = {item: draw.randint(3, most) for item in kernel(name).parameters}
+        sizes["S"] = draw.randint(least, 100)
+        here, loads, exact = replayed(upper_of(name), flow_of(name), sizes)
+        assert here.value(sizes) <= upper_of(name).value(sizes)
+        assert loads <= here.value(sizes) or not exact
+
+
+def random_access(draw: random.Random, array: str, iterators: str) -> str:
+    """Return an access whose subscripts are sums of some iterators with small factors."""
+    subscripts = []
+    for _ in range(draw.randint(1, 2)):
+        chosen = draw.sample(iterators, draw.randint(1, 2))
+        terms = [f"{draw.choice((1, 1, 1, 2, 3))} * {name}" for name in chosen]
+        subscripts.append(f"[{' + '.join(terms)} + {draw.randint(0, 2)}]")
+    return array + "".join(subscripts)
+
+
+def random_nest(draw: random.Random) -> str:
+    """Return a nest of three loops that sums products of shared, strided, skewed and transposed accesses."""
+    reads = [random_access(draw, array, "ijk") for array in "AB"]
+    if draw.random() < 0.5:
+        reads.append("A" + "".join(reversed([f"[{item}" for item in reads[0][1:].split("[")[1:]])))
+    arrays = ", ".join(f"double {name}{'[9 * n]' * reads['AB'.index(name)].count('[')}" for name in "AB")
+    target = draw.choice(("C[i][j]", "C[i][k]", "C[j][k]", "C[i + j][k]"))
+    return f"""void f(int n, {arrays}, double C[2 * n][n]) {{
+#pragma scop
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++)
+    {target} += {" * ".join(reads)};
+#pragma endscop
+}}"""
+
+
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 120))])
+def test_any_affine_access(seed: int) -> None:
+    draw = random.Random(seed)
+    program = program_from_text(random_nest(draw))
+    flow = flow_dependences(program)
+    sizes = {"n": draw.randint(4, 8), "S": draw.randint(6, 60)}
+    upper = upper_bound(program, flow=flow)
+    here, loads, exact = replayed(upper, flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+
+
+def test_values_of_another_phase_are_not_one_cell() -> None:
+    program = program_from_text("""void f(int n, double a[n][n], double x[n], double s) {
+#pragma scop
+      for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { s = 2 * a[i][j]; x[i] = x[i] + s; }
+#pragma endscop
+    }""")
+    flow = flow_dependences(program)
+    sizes = {"n": 9, "S": 5}
+    here, loads, exact = replayed(upper_bound(program, flow=flow), flow, sizes)
+    assert loads <= here.value(sizes) or not exact
+
+
+def test_a_convolution_is_held() -> None:
+    sizes = {"B": 1, "C": 64, "K": 64, "H": 56, "W": 56, "R": 3, "Q": 3, "S": 32768}
+    upper = upper_of("convolution")
+    here = at_sizes(upper, flow_of("convolution"), sizes)
+    assert here.value(sizes) <= 517_888  # a tile of 64 x 8 x 56 by hand
+    assert upper.without_cache(sizes) == 3 * 64 * 64 * 56 * 56 * 9
+    assert "boxes of" in orders_text(here)
+
+
+def test_what_fits_is_loaded_once() -> None:
+    sizes = {"N": 2000, "S": 32768}
+    found = bound(kernel("durbin"), size=sizes, effort=1).extra["upper"]
+    assert found is not None
+    assert found["value"] == 2000
+    assert "fits" in found["at_sizes"][0]["order"]
