@@ -15,8 +15,7 @@ from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.placement import all_loops, integer_solution
 from shorthaul.affine.orders.skewing import best_covectors
-from shorthaul.affine.orders.tile_size import Edge, edge_formula
-from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.orders.upper_report import tightness

@@ -35,8 +35,7 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_policy import Counts, Phase
-from shorthaul.affine.orders.tile_size import Edge
-from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.tuning import MOST_BOX_ROUNDS
 
 FloatArray = npt.NDArray[np.float64]

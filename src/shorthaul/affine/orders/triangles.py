@@ -21,7 +21,7 @@ from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.orders.panels import Panels, is_private
 from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map
 from shorthaul.affine.orders.tile_policy import Counts
-from shorthaul.affine.orders.tile_size import Edge, edge_formula
+from shorthaul.affine.orders.tile_steps import Edge, edge_formula
 from shorthaul.affine.orders.triangle_blocks import largest_gap, zone_size
 from shorthaul.affine.orders.value_classes import Counted, ValueClass, exact, value_classes, without_holes
 from shorthaul.affine.tuning import ZONE_SLACKS

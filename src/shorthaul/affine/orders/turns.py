@@ -21,8 +21,7 @@ from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase
-from shorthaul.affine.orders.tile_size import Edge
-from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.tuning import MOST_TURNING_STATEMENTS, NEGLIGIBLE
 
 

@@ -28,8 +28,7 @@ from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
 from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_policy, make_phase, unused_name
-from shorthaul.affine.orders.tile_size import Edge
-from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
 from shorthaul.core.search import Search

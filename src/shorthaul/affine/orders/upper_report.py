@@ -13,7 +13,7 @@ from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.placement import Loops, Row
 from shorthaul.affine.orders.splitting import Piece
 from shorthaul.affine.orders.tile_policy import Phase, Policy
-from shorthaul.affine.orders.tile_size import Edge
+from shorthaul.affine.orders.tile_steps import Edge
 from shorthaul.affine.orders.turns import TurnsStep
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
 from shorthaul.affine.plan import OrderStep, UpperDocument
