@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,17 @@ import shorthaul as surface
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.machines.files import machine_file
 from shorthaul.core.search import Search
+from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bound import bound
 from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.inner import largest_regions, region_network
 from shorthaul.tensor.networks.machine import Machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.onnx_network import network_from_onnx
-from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import loops_of
+from shorthaul.tensor.networks.tiling import best_tiling
 
 DIMS: dict[str, dict[str, int]] = {
     "vgg16": {"batch": 4},
@@ -232,6 +236,33 @@ def test_views_move_nothing() -> None:
     left, right = net.op("Split", x, axis=3, num_outputs=2, outputs=2)
     network = read(net.model(net.op("Concat", net.op("Exp", left), right, axis=3)))
     assert [item.kind for item in network.operators] == ["Relu", "Exp"]
+
+
+@pytest.mark.parametrize("name", ["convolutions", "split heads"])
+def test_inner_tiles_fit_and_are_checked(name: str) -> None:
+    """On three levels: what the search says of every operator's region is what the replay finds of it."""
+    network = SMALL[name]
+    text = """{name: three, levels: [{name: a, bandwidth_bytes_per_s: 1e6}, {name: b, capacity_bytes: 4000,
+      bandwidth_bytes_per_s: 1e7}, {name: c, capacity_bytes: 600, bandwidth_bytes_per_s: 1e8}],
+      compute: {clock_hz: 1e9, matrix: {operations_per_cycle: {32: 8}}, vector: {operations_per_cycle: {32: 2}}}}"""
+    on = machine_of(machine_file(text, "levels", "compute"))
+    groups = fuse(network, on, Search(), 4000)
+    plan = NetworkPlan(tuple(item.group for item in groups))
+    replayed = replay_network(network, plan, 4000, double_buffered=True)
+    assert not list(replay_inner(network, plan, replayed.groups, [(600.0, True)]))
+    for group, seen in zip(plan.groups, replayed.groups, strict=True):
+        expected = 0.0
+        for number, extents in largest_regions(network, group).items():
+            assert extents == seen.extents[number]
+            alone = region_network(network, number, extents)
+            tiled = best_tiling(alone, (0,), on.inside(1), frozenset(), 600.0)
+            assert tiled is not None
+            expected += (tiled.loads + tiled.stores) * seen.operations[number] / alone.operations()
+        assert sum(seen.inner_bytes[0]) == pytest.approx(expected)
+    small = list(replay_inner(network, plan, replayed.groups, [(60.0, True)]))
+    assert {violation.rule for violation in small} == {"over-capacity"}
+    odd = NetworkPlan((replace(plan.groups[0], inner=(Inner(0, 7),)), *plan.groups[1:]))
+    assert "inner-unknown" in {v.rule for v in replay_inner(network, odd, replayed.groups, [(600.0, True)])}
 
 
 def test_what_breaks_a_plan_is_named() -> None:

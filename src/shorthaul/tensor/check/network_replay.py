@@ -26,13 +26,19 @@ _AT_ONCE = 2**16
 
 @dataclass(slots=True)
 class GroupReplay:
-    """What a group moves between the outermost memory and the next, computes and holds."""
+    """What a group moves between the outermost memory and the next, computes and holds.
+
+    ``extents`` are the most positions of each dimension of an operator in a step, ``inner_bytes`` what is loaded from
+    and stored to the level outside, for every level further inside.
+    """
 
     loads_bytes: float = 0.0
     stores_bytes: float = 0.0
     operations: dict[int, float] = field(default_factory=dict)
     peak_bytes: float = 0.0
     steps: int = 1
+    extents: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    inner_bytes: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -54,7 +60,7 @@ def replay_network(network: Network, plan: NetworkPlan, capacity: float, *, doub
         if faults:
             groups.append(GroupReplay())
             continue
-        seen = _GroupRun(network, group, near[number], double_buffered=double_buffered)
+        seen = GroupRun(network, group, near[number], double_buffered=double_buffered)
         done = seen.run()
         done.peak_bytes += sum(network.tensors[tensor].bytes for tensor in near[number])
         if done.peak_bytes > capacity:
@@ -127,10 +133,11 @@ def _group_faults(network: Network, group: Group, where: str) -> Iterator[Violat
         made |= {access.tensor for access in item.writes}
         if item.barrier and len(members) > 1:
             yield Violation("barrier-fused", where, f"{item.name} cannot be fused: its inner structure is not known")
-    yield from _loop_faults(network, group, where)
+    yield from loop_faults(network, group, where)
 
 
-def _loop_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
+def loop_faults(network: Network, group: Group, where: str) -> Iterator[Violation]:
+    """Yield what is wrong with the loops of a group."""
     sink, seen, anchor = group.operators[-1], set(), None
     steps = 1
     for loop in group.loops:
@@ -165,7 +172,7 @@ def _reduced(item: Operator) -> set[int]:
     return set(range(len(item.dims))) - kept
 
 
-class _GroupRun:
+class GroupRun:
     """The steps of one group, in pieces; what the step before had is known from piece to piece."""
 
     def __init__(self, network: Network, group: Group, near: set[int], *, double_buffered: bool) -> None:
@@ -180,8 +187,10 @@ class _GroupRun:
         self.trails: dict[str, Any] = {}
         self.tensor: dict[str, int] = {}
         self.changes: dict[str, bool] = {}
+        self.extents: dict[str, tuple[int, ...]] = {}
 
     def run(self) -> GroupReplay:
+        """Return what the group moves, computes and holds."""
         sink = self.group.operators[-1]
         if self.items[sink].barrier:
             return self._barrier(self.items[sink], sink)
@@ -249,7 +258,7 @@ class _GroupRun:
         """Add up what each step of a piece needs of a box that the step before did not have."""
         volume, common = np.ones(count), np.ones(count)
         ends = self.last.get(name)
-        now = []
+        now, extents = [], []
         for axis, ranges in enumerate(box):
             low, high = _full(ranges, count)
             before_low, before_high = np.roll(low, 1), np.roll(high, 1)
@@ -257,10 +266,13 @@ class _GroupRun:
             volume *= np.maximum(high - low + 1, 0)
             common *= np.maximum(np.minimum(high, before_high) - np.maximum(low, before_low) + 1, 0)
             now.append((int(low[-1]), int(high[-1])))
+            extents.append(int((high - low).max()) + 1)
         changed = volume > common
         if ends is None:
             common[0], changed[0] = 0.0, False
         self.last[name] = now
+        known = self.extents.get(name, tuple(extents))
+        self.extents[name] = tuple(max(a, b) for a, b in zip(known, extents, strict=True))
         self.moved[name] = self.moved.get(name, 0.0) + float((volume - common).sum())
         self.same[name] = self.same.get(name, 0.0) + float(common.sum())
         self.most[name] = max(self.most.get(name, 0.0), float(volume.max()))
@@ -279,6 +291,7 @@ class _GroupRun:
             if name.startswith("work"):
                 number = int(name.removeprefix("work "))
                 result.operations[number] = self.moved[name] * self.items[number].work
+                result.extents[number] = self.extents[name]
                 continue
             tensor = self.tensor[name]
             size = tensors[tensor].bits / 8

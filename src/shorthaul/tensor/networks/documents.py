@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 from shorthaul.core.document import convert, expect_kind, load_json, save_json
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 
 _KIND: Final = "shorthaul/network-plan"
 _RESULT: Final = "shorthaul/tensor-result"
@@ -23,11 +24,18 @@ class _Loop(Struct, forbid_unknown_fields=True):
     name: str = ""
 
 
+class _Inner(Struct, forbid_unknown_fields=True):
+    operator: int
+    level: int
+    loops: list[_Loop] = []
+
+
 class _Group(Struct, forbid_unknown_fields=True):
     operators: list[int]
     loops: list[_Loop] = []
     kept: list[int] = []
     names: list[str] = []
+    inner: list[_Inner] = []
 
 
 def network_plan_document(plan: NetworkPlan, network: Network) -> dict[str, Any]:
@@ -36,20 +44,28 @@ def network_plan_document(plan: NetworkPlan, network: Network) -> dict[str, Any]
         {
             "operators": list(group.operators),
             "names": [network.operators[number].name for number in group.operators],
-            "loops": [
-                {
-                    "operator": loop.operator,
-                    "dim": loop.dim,
-                    "tile": loop.tile,
-                    "name": network.operators[loop.operator].dim_names[loop.dim],
-                }
-                for loop in group.loops
-            ],
+            "loops": _loops(group.loops, network),
             "kept": list(group.kept),
+            "inner": [
+                {"operator": item.operator, "level": item.level, "loops": _loops(item.loops, network)}
+                for item in group.inner
+            ],
         }
         for group in plan.groups
     ]
     return {"kind": _KIND, "version": 1, "groups": groups}
+
+
+def _loops(loops: Sequence[Loop], network: Network) -> list[dict[str, Any]]:
+    return [
+        {
+            "operator": loop.operator,
+            "dim": loop.dim,
+            "tile": loop.tile,
+            "name": network.operators[loop.operator].dim_names[loop.dim],
+        }
+        for loop in loops
+    ]
 
 
 def save_network_plan(path: Path, plan: NetworkPlan, network: Network) -> None:
@@ -65,13 +81,18 @@ def load_network_plan(path: Path, network: Network) -> NetworkPlan:
     document = expect_kind(document, _KIND, file=path)
     groups = convert(document.get("groups"), list[_Group], file=path, place="groups")
     for number, group in enumerate(groups):
-        for loop in group.loops:
+        for loop in (*group.loops, *(loop for item in group.inner for loop in item.loops)):
             known = 0 <= loop.operator < len(network.operators)
             if not known or not 0 <= loop.dim < len(network.operators[loop.operator].dims):
                 place = f"groups[{number}].loops"
                 raise InputError("is no dimension", file=path, place=place, value=[loop.operator, loop.dim])
-    made = (
-        Group(tuple(g.operators), tuple(Loop(x.operator, x.dim, x.tile) for x in g.loops), tuple(g.kept))
-        for g in groups
-    )
-    return NetworkPlan(tuple(made))
+    return NetworkPlan(tuple(_group(group) for group in groups))
+
+
+def _group(group: _Group) -> Group:
+    inner = tuple(Inner(item.operator, item.level, _made(item.loops)) for item in group.inner)
+    return Group(tuple(group.operators), _made(group.loops), tuple(group.kept), inner)
+
+
+def _made(loops: Sequence[_Loop]) -> tuple[Loop, ...]:
+    return tuple(Loop(loop.operator, loop.dim, loop.tile) for loop in loops)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
+from shorthaul.tensor.networks.inner import InnerTilings
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
 from shorthaul.tensor.networks.plan import Group, Loop
 from shorthaul.tensor.networks.residency import keep_near
 from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 
-#: Operators of a group at most.
+#: Operators of a group at most, and tensors that they read.
 _MOST_OPERATORS = 16
+_MOST_READS = 64
 #: What one tiling of a group costs the search, in its own unit (about a second of one core).
 _EFFORT_PER_GROUP = 0.05
 
@@ -133,7 +135,9 @@ def fuse(network: Network, machine: Machine, search: Search, capacity: float) ->
             cure="take a machine with more memory",
         )
     groups = [state.tiled[group] for group in _ordered(state)]
-    return keep_near(network, groups, capacity, tilings.best, search)
+    groups = keep_near(network, groups, capacity, tilings.best, search)
+    inner = InnerTilings(network, machine)
+    return [replace(item, group=replace(item.group, inner=inner.of(item.group))) for item in groups]
 
 
 def _merge(state: _State, search: Search) -> None:
@@ -182,7 +186,9 @@ def _gain(state: _State, first: int, second: int) -> float | None:
     """Return the seconds that fusing two groups saves, None if it saves nothing or cannot be done."""
     operators = state.tilings.network.operators
     merged = tuple(sorted((*state.members[first], *state.members[second])))
-    if len(merged) > _MOST_OPERATORS or any(operators[number].barrier for number in merged):
+    if len(merged) > _MOST_OPERATORS or sum(len(operators[number].reads) for number in merged) > _MOST_READS:
+        return None
+    if any(operators[number].barrier for number in merged):
         return None
     network = state.tilings.network
     last = operators[state.members[first][-1]].writes[0].tensor

@@ -26,6 +26,10 @@ class Machine:
         rate = rates[min(enough)] if enough else rates[max(rates)] * max(rates) / bits
         return 1.0 / (rate * self.clock_hz)
 
+    def inside(self, outer: int) -> Machine:
+        """Return the machine whose outermost memory is the level ``outer``."""
+        return Machine(self.name, self.levels[outer:], self.clock_hz, self.units)
+
     def joules_per_operation(self, unit: str, bits: int) -> float | None:
         """Return the energy of one operation, None where the machine file has none."""
         energies = self.units[unit].pj_per_operation

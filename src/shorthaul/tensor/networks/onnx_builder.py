@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from shorthaul.tensor.networks.model import Access, Index, Operator, Regroup, Step, Tensor
+from shorthaul.tensor.networks.model import Access, Index, Operator, Regroup, Step, Stride, Tensor
 from shorthaul.tensor.networks.onnx_graph import Graph, Node, Shape
 
 #: A tensor as its parts in stored tensors: which one, and the steps from its axes to those.
@@ -28,6 +28,22 @@ class Dims:
         self.sizes.append(size)
         self.names.append(name if name not in self.names else f"{name}{len(self.names)}")
         return Index(((len(self.sizes) - 1, 1),))
+
+
+def chained(outer: tuple[Step, ...], inner: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the steps one after the other; a part of a concatenation within another one is one step."""
+    if outer and inner:
+        last, first = outer[-1], inner[0]
+        if isinstance(last, Stride) and isinstance(first, Stride) and _is_part(last, first):
+            start = tuple(a + b for a, b in zip(last.start, first.start, strict=True))
+            return (*outer[:-1], Stride(start, last.step, first.source), *inner[1:])
+    return outer + inner
+
+
+def _is_part(outer: Stride, inner: Stride) -> bool:
+    """Return whether what lies beyond the source of ``outer`` also lies beyond that of ``inner``, which only shifts."""
+    sizes = zip(outer.source, inner.start, inner.step, inner.source, strict=True)
+    return all(step == 1 and start <= 0 and around + start >= size for around, start, step, size in sizes)
 
 
 @dataclass(slots=True)
@@ -63,7 +79,7 @@ class Builder:
     def view(self, name: str, source: str, *steps: Step) -> None:
         """Make ``name`` a view of ``source``; a view of a constant is as constant."""
         plain = tuple(step for step in steps if not (isinstance(step, Regroup) and step.shape == step.source))
-        self.parts[name] = [(number, plain + inner) for number, inner in self.stored(source)]
+        self.parts[name] = [(number, chained(plain, inner)) for number, inner in self.stored(source)]
 
     def reads(self, name: str, axes: Sequence[Index], *steps: Step) -> list[Access]:
         """Return the accesses to a tensor; a constant of one element stays in a register."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.networks.model import Expand, Network, Permute, Regroup, Stride
-from shorthaul.tensor.networks.onnx_builder import Builder
+from shorthaul.tensor.networks.onnx_builder import Builder, chained
 from shorthaul.tensor.networks.onnx_graph import Node, graph_from_onnx
 from shorthaul.tensor.networks.onnx_operators import TRANSLATIONS
 
@@ -150,7 +150,7 @@ def _concat(builder: Builder, node: Node) -> bool:
         place = tuple(-start if number == axis else 0 for number in range(len(shape)))
         if 0 not in part:
             step = Stride(place, (1,) * len(shape), part)
-            parts += [(number, (step, *inner)) for number, inner in builder.stored(name)]
+            parts += [(number, chained((step,), inner)) for number, inner in builder.stored(name)]
         start += part[axis]
     builder.parts[node.outputs[0]] = parts
     return bool(parts)

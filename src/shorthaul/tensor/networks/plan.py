@@ -15,18 +15,28 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
+class Inner:
+    """How what an operator does in a step is cut for the memory ``level`` (2 is inside of the first near one)."""
+
+    operator: int
+    level: int
+    loops: tuple[Loop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Operators executed together in steps.
 
     The last operator is the *sink*; every other one leads to it. ``loops``, from the outermost to the innermost, cut
     dimensions of the sink, and after those reduced dimensions of one further operator, the *anchor*, that accumulates
     its output tile over them. ``kept`` are tensors that stay whole in the memory where tiles live until their last
-    reader.
+    reader. ``inner`` cuts the largest region of an operator once more for every memory further inside.
     """
 
     operators: tuple[int, ...]
     loops: tuple[Loop, ...] = ()
     kept: tuple[int, ...] = ()
+    inner: tuple[Inner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

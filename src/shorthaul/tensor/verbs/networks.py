@@ -10,9 +10,11 @@ from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.figure import Figure, Line, Series, Table
+from shorthaul.core.machines.schema import LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search
+from shorthaul.tensor.check.inner_replay import replay_inner
 from shorthaul.tensor.check.network_replay import GroupReplay, NetworkReplay, replay_network
 from shorthaul.tensor.model import Problem
 from shorthaul.tensor.networks.bound import bound as bound_of
@@ -74,8 +76,11 @@ def _machine(options: MachineOptions) -> Machine:
 
 
 def _replayed(network: Network, plan: NetworkPlan, machine: Machine) -> NetworkReplay:
-    level = machine.levels[1]
-    return replay_network(network, plan, float(level.capacity_bytes or 0), double_buffered=level.double_buffered)
+    level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in machine.levels[1:]]
+    replayed = replay_network(network, plan, level[0], double_buffered=level[1])
+    if not replayed.violations:
+        replayed.violations.extend(replay_inner(network, plan, replayed.groups, inner))
+    return replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class _Row:
     loops: str
     matrix_s: float
     vector_s: float
-    memory_s: float
+    memory_s: tuple[float, ...]
     latency_s: float
     loads: float
     stores: float
@@ -99,7 +104,8 @@ class _Row:
     @property
     def bound_by(self) -> str:
         """What the group takes the time of."""
-        times = {"matrix": self.matrix_s, "vector": self.vector_s, "traffic": self.memory_s}
+        times = {"matrix": self.matrix_s, "vector": self.vector_s}
+        times |= {f"traffic of level {level}": seconds for level, seconds in enumerate(self.memory_s)}
         return max(times, key=lambda name: times[name])
 
 
@@ -110,9 +116,11 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
         for operator, operations in seen.operations.items():
             unit = network.operators[operator].unit
             seconds[unit] += operations * machine.seconds_per_operation(unit, network.bits(operator))
-        memory = (seen.loads_bytes + seen.stores_bytes) / machine.levels[0].bandwidth_bytes_per_s
-        compute = max(seconds.values())
-        latency = max(compute, memory) if machine.levels[1].double_buffered else compute + memory
+        memory = [sum(moved) / level.bandwidth_bytes_per_s for level, moved in _passes(machine, seen)]
+        buffered = [level.double_buffered for level in machine.levels[1:]]
+        together = [time for time, overlaps in zip(memory, buffered, strict=False) if overlaps]
+        apart = sum(time for time, overlaps in zip(memory, buffered, strict=False) if not overlaps)
+        latency = max(*seconds.values(), *together) + apart
         known = [number for number in group.operators if 0 <= number < len(network.operators)]
         names = tuple(network.operators[number].name for number in known)
         loops = " ".join(
@@ -127,7 +135,7 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
                 loops,
                 seconds["matrix"],
                 seconds["vector"],
-                memory,
+                tuple(memory),
                 latency,
                 seen.loads_bytes,
                 seen.stores_bytes,
@@ -140,12 +148,21 @@ def _rows(network: Network, machine: Machine, plan: NetworkPlan, replayed: Netwo
     return rows
 
 
+def _passes(machine: Machine, seen: GroupReplay) -> list[tuple[LevelSection, tuple[float, float]]]:
+    """Return every level but the innermost with the bytes loaded from and stored to it by the next one."""
+    moved = [(seen.loads_bytes, seen.stores_bytes), *seen.inner_bytes]
+    return list(zip(machine.levels, moved, strict=False))
+
+
 def _energy(network: Network, machine: Machine, seen: GroupReplay) -> float | None:
     """Return the joules of a group, None where the machine file lacks an energy that it needs."""
-    inward, outward = machine.joules_per_byte(0, inward=True), machine.joules_per_byte(0, inward=False)
-    if inward is None or outward is None:
-        return None
-    total = seen.loads_bytes * inward + seen.stores_bytes * outward
+    total = 0.0
+    for outer, (_, moved) in enumerate(_passes(machine, seen)):
+        for amount, inward in zip(moved, (True, False), strict=True):
+            each = machine.joules_per_byte(outer, inward=inward)
+            if each is None:
+                return None
+            total += amount * each
     for operator, operations in seen.operations.items():
         each = machine.joules_per_operation(network.operators[operator].unit, network.bits(operator))
         if each is None:
@@ -197,8 +214,9 @@ def _cost(rows: list[_Row]) -> Cost:
 
 
 def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[Figure, ...]:
+    traffic = [f"{level.name} s" for level in machine.levels[: len(rows[0].memory_s) if rows else 1]]
     columns = (
-        *("group", "operators", "tiles", "steps", "matrix s", "vector s", "traffic s", "latency s", "bound by"),
+        *("group", "operators", "tiles", "steps", "matrix s", "vector s", *traffic, "latency s", "bound by"),
         *("loaded bytes", "stored bytes", "peak bytes", "energy J"),
     )
     groups = Table(
@@ -212,7 +230,7 @@ def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: Net
                 row.steps,
                 row.matrix_s,
                 row.vector_s,
-                row.memory_s,
+                *row.memory_s,
                 row.latency_s,
                 row.bound_by,
                 row.loads,
