@@ -185,7 +185,7 @@ def mean_reduction(weights: str, paper: float) -> dict[str, object]:
 def bounded(name: str, cdag: Cdag, budget: int, limit_s: float) -> dict[str, object]:
     """Return the bounds of one problem that need no search of the whole."""
     began = time.process_time()
-    found = best_bound(cdag, budget, search=Search(time_limit_s=limit_s))
+    found = best_bound(cdag, budget, search=Search(time_limit=limit_s))
     return {
         "problem": name,
         "nodes": cdag.n,
@@ -199,7 +199,7 @@ def bounded(name: str, cdag: Cdag, budget: int, limit_s: float) -> dict[str, obj
 def solved(name: str, cdag: Cdag, budget: int, known: int, limit_s: float) -> dict[str, object]:
     """Return what ``--method exact`` makes of one problem."""
     began = time.process_time()
-    result = plan(cdag, budget=budget, method="exact", search=Search(time_limit_s=limit_s))
+    result = plan(cdag, budget=budget, method="exact", search=Search(time_limit=limit_s))
     assert result.cost is not None
     assert result.bound is not None
     return {
@@ -220,7 +220,7 @@ def random_graphs(limit_s: float, seed: int) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for name, cdag, budget in pebble_random.sample(seed):
         began = time.process_time()
-        result = plan(cdag, budget=budget, method="exact", search=Search(time_limit_s=limit_s))
+        result = plan(cdag, budget=budget, method="exact", search=Search(time_limit=limit_s))
         assert result.cost is not None
         assert result.bound is not None
         rows.append(
@@ -255,13 +255,13 @@ def _summary(name: str, rows: list[dict[str, object]], limit_s: float) -> dict[s
 
 def planned(name: str, budget: int | None) -> dict[str, object]:
     """Return what ``auto`` makes of a large graph, replay included, in 60 s."""
-    plan(case("dwt:n=4,d=2").workload, search=Search(time_limit_s=60))  # loads the kernels
-    plan(case("tree:n=20").workload, search=Search(time_limit_s=60))
+    plan(case("dwt:n=4,d=2").workload, search=Search(time_limit=60))  # loads the kernels
+    plan(case("tree:n=20").workload, search=Search(time_limit=60))
     cdag = case(name).workload
     room = max(budget or 0, cdag.least_budget())
     began = time.process_time()
     started = time.monotonic()
-    result = plan(cdag, budget=room, search=Search(time_limit_s=60))
+    result = plan(cdag, budget=room, search=Search(time_limit=60))
     assert result.cost is not None
     assert result.bound is not None
     return {
@@ -339,11 +339,11 @@ def main() -> None:
         time.monotonic = time.process_time
     target = HERE / "results" / "pebble.json"
     results: dict[str, object] = json.loads(target.read_text()) if target.exists() else {}
-    solver.solve(case("fft:n=8,word=1").workload, 3, search=Search(time_limit_s=60))  # compiles the kernels
-    best_bound(case("pyramid:n=10,word=1").workload, 9, search=Search(time_limit_s=60), goal=18)
+    solver.solve(case("fft:n=8,word=1").workload, 3, search=Search(time_limit=60))  # compiles the kernels
+    best_bound(case("pyramid:n=10,word=1").workload, 9, search=Search(time_limit=60), goal=18)
     prices = potentials.initial_prices(case("fft:n=4,word=1").workload, 3)
     assert prices is not None
-    prices.climb(6, search=Search(time_limit_s=60))
+    prices.climb(6, search=Search(time_limit=60))
     for group, measure in groups(given.folder, given.time_limit, given.seed).items():
         if given.only not in {None, group}:
             continue

@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=20.0)
     parser.add_argument("--only", choices=sorted({text.partition(":")[0] for text, _ in PROBLEMS}))
     given = parser.parse_args()
-    plan(case("fft:n=16,word=1").workload, budget=6, search=Search(time_limit_s=60))  # compiles the kernels
+    plan(case("fft:n=16,word=1").workload, budget=6, search=Search(time_limit=60))  # compiles the kernels
     rows = []
     for text, times in PROBLEMS:
         if given.only in {None, text.partition(":")[0]}:

@@ -220,7 +220,7 @@ def measured(cdag: Cdag, budget: int, limit_s: float, **known: int) -> dict[str,
     """Return one row of the table, with the figures ``known`` from elsewhere in it."""
     plain = belady.plan(cdag, budget).traffic(cdag.weights)
     began = time.process_time()
-    result = plan(cdag, budget=budget, search=Search(time_limit_s=limit_s))
+    result = plan(cdag, budget=budget, search=Search(time_limit=limit_s))
     cpu_s = time.process_time() - began
     assert result.plan is not None
     assert result.bound is not None
@@ -245,7 +245,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=20.0)
     parser.add_argument("--only", choices=sorted(TILINGS))
     given = parser.parse_args()
-    plan(case("fft:n=256,word=1").workload, budget=32, search=Search(time_limit_s=5))  # compiles the kernels
+    plan(case("fft:n=256,word=1").workload, budget=32, search=Search(time_limit=5))  # compiles the kernels
     rows = []
     for name, parameters, budget in PROBLEMS:
         if given.only in {None, name}:

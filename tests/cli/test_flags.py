@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from shorthaul.cli.flags import Output, SearchFlags
-from shorthaul.cli.verbs import verb
+from shorthaul.cli.verbs import single, verb
 from shorthaul.core.errors import DefectError, Demand, InfeasibleError, InputError, NoPlanError
 from shorthaul.core.options import option, validate
 
@@ -24,7 +24,7 @@ class Options:
         validate(self)
 
 
-app = typer.Typer()
+app = single()
 
 
 @verb(app, "go")

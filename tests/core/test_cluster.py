@@ -51,13 +51,13 @@ def test_answers_come_from_the_workers(address: str) -> None:
     search = Search(cluster=address)
     assert sorted(run_tasks(square, list(range(7)), search=search)) == [(i, i * i) for i in range(7)]
     assert dict(run_tasks(how_long, [0, 0], search=search)) == {0: None, 1: None}
-    left = dict(run_tasks(how_long, [0, 0], search=Search(cluster=address, time_limit_s=1e6)))
+    left = dict(run_tasks(how_long, [0, 0], search=Search(cluster=address, time_limit=1e6)))
     assert all(item is not None and 9e5 < item <= 1e6 for item in left.values())
 
 
 def test_the_time_limit_reaches_the_workers_and_their_best_the_search(address: str) -> None:
     seen: list[float] = []
-    search = Search(cluster=address, time_limit_s=2)
+    search = Search(cluster=address, time_limit=2)
     answers = dict(run_tasks(until_stopped, list(range(9)), search=search, watch=seen.append, shares_time=False))
     assert answers.items() <= {0: 0, 1: 1}.items(), "at most as many as there are threads, stopped; the others dropped"
     assert seen[-1:] == [100 - at for at in sorted(answers)][-1:]

@@ -69,7 +69,7 @@ def effort_of(_: int, search: Search) -> float:
 
 
 def test_tasks_not_started_are_dropped_when_time_is_over() -> None:
-    search = Search(workers=2, time_limit_s=2)
+    search = Search(workers=2, time_limit=2)
     answers = dict(run_tasks(slow, list(range(30)), search=search, shares_time=False))
     assert answers.items() <= {0: 0, 1: 1}.items(), "at most those that were running, stopped"
 

@@ -181,7 +181,7 @@ def test_an_exact_search_that_was_stopped_goes_on_as_if_never_stopped(tmp_path) 
 
 def test_a_search_stopped_in_its_first_generation_answers_with_what_was_decoded(tmp_path) -> None:
     file = tmp_path / "journal"
-    late = Search(time_limit_s=1, started=time.monotonic() - 9, journal=file)
+    late = Search(time_limit=1, started=time.monotonic() - 9, journal=file)
     stopped = plan(generators.sobel4(), polish_effort=0, search=late)
     assert stopped.check.ok
     assert stopped.extra["generations"] == 0

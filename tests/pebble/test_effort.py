@@ -71,6 +71,6 @@ def test_nothing_limits_the_default_and_it_is_the_same_again(monkeypatch: pytest
 def test_the_deadline_is_heard(graph: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once it has passed, every loop looks at the clock once or twice more."""
     slow_down(monkeypatch, 0.1)
-    search = Search(time_limit_s=2.0)
+    search = Search(time_limit=2.0)
     planned(graph, method, search)
     assert search.elapsed_s() < 2.0 + 0.1 * 2000

@@ -24,7 +24,7 @@ from shorthaul.spatial.workloads import generators
 
 
 def late() -> Search:
-    return Search(time_limit_s=1, started=time.monotonic() - 100)
+    return Search(time_limit=1, started=time.monotonic() - 100)
 
 
 def test_verbs_end_without_an_answer() -> None:

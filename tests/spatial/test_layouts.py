@@ -280,7 +280,7 @@ def test_refinement_depends_on_effort_and_seed_alone() -> None:
         search = Search(seed=seed, **fields)
         return engine.plan(tree, baselines=False, refine=0.05, search=search).plan.x.tolist()
 
-    assert refined(1) == refined(1) == refined(1, time_limit_s=1e6) == refined(1, effort=9)
+    assert refined(1) == refined(1) == refined(1, time_limit=1e6) == refined(1, effort=9)
     assert refined(1) != refined(2)
     assert refined(1) != refined(1, effort=0.01)
 

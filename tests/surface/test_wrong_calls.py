@@ -21,6 +21,7 @@ SMALL = {
 }
 #: Keywords without which a verb refuses every call, and those that make it quick.
 KEYWORDS: dict[str, dict[str, object]] = {
+    "affine code": {"size": "M=4,N=4,S=8"},
     "affine plan": {"size": {"M": 4, "N": 4, "S": 8}},
     "affine sweep": {"size": "M=4,N=4", "points": 2},
     "affine cdag": {"size": "M=4,N=4"},

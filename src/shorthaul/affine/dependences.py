@@ -11,6 +11,7 @@ import islpy as isl
 
 from shorthaul.affine.effort import step
 from shorthaul.affine.model import Program, Reference
+from shorthaul.core.arguments import public
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class DataFlow:
         return tuple(flow for flow in self.flows if flow.source == source)
 
 
+@public
 def flow_dependences(program: Program) -> DataFlow:
     """Return the exact data-flow graph of ``program`` (Feautrier's array data-flow analysis, as isl does it).
 

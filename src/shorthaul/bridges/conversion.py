@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from shorthaul.bridges.operator_network import NetworkOptions, network_of
+from shorthaul.core.arguments import public
 from shorthaul.core.document import read_bytes, save_json, write_text
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from_onnx
@@ -25,6 +26,7 @@ class Conversion:
     convert: Callable[[Path, bytes, Path], None]
 
 
+@public
 def convert(
     source: str | PathLike[str],
     target: str | PathLike[str],

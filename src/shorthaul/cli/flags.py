@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from shorthaul.core.document import promise_output
+from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
     PlanSearchOptions,
@@ -119,10 +120,19 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
 
     def expanded(**given: Any) -> None:
         arguments = {name: given.pop(name) for name in list(given) if name in hints and name not in groups}
-        for name, group in groups.items():
-            fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
-            arguments[name] = group(**fields)
-        function(**arguments)
+        flags = {field.name: flag_name(field) for group in groups.values() for field in dataclasses.fields(group)}
+        token = AS_FLAGS.set(True)
+        try:
+            for name, group in groups.items():
+                fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
+                arguments[name] = group(**fields)
+            function(**arguments)
+        except InputError as error:
+            if error.file is None:
+                error.place = flags.get(error.place, error.place)
+            raise
+        finally:
+            AS_FLAGS.reset(token)
 
     describe(expanded, function, [*required, *optional])
     return expanded
@@ -140,7 +150,6 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
             names = ("/".join(names),)
         choices = field.metadata.get("choices", ())
         text = field.metadata.get("help", "") + (f" One of: {', '.join(choices)}." if choices else "")
-        text = text.replace("[", r"\[")  # a bracket is no markup
         has_default = field.default is not dataclasses.MISSING
         info = typer.Option(*names, help=text, show_default=has_default and field.default not in {None, False})
         default = field.default if has_default else inspect.Parameter.empty

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import DefectError
 
 #: Relative slack when a cost is compared with a bound: both are sums of floating-point numbers in some engines.
@@ -43,6 +44,7 @@ class Cost(Mapping[str, float]):
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Bound:
     """A proven lower bound ``value`` on the cost entry named ``of``: ``method`` names the argument, ``proof`` tells it.
 

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shorthaul.core.amounts import Cost
+from shorthaul.core.arguments import fields_checked
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Violation:
     """One rule that a plan breaks.
 
@@ -40,6 +42,7 @@ class Violation:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class CheckReport:
     """Every violation a replay found, and the cost as the replay sees it (None where the plan cannot be replayed).
 

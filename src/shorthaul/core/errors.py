@@ -7,7 +7,9 @@ An :class:`InputError` names the file, the place inside it, the value found ther
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from shorthaul.core.provenance import Provenance
 
 _LONGEST_VALUE: Final = 120
+#: True while a command runs: errors then name its flags, elsewhere the keywords of Python.
+AS_FLAGS: ContextVar[bool] = ContextVar("AS_FLAGS", default=False)
+_FLAG: Final = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([A-Z][A-Z,]*\b(?!=)|\w+=[^\s;]+|\d[\d.]*))?")
 #: The file name that stands for standard input where something is read.
 STANDARD_STREAM: Final = "-"
 
@@ -80,6 +85,19 @@ class InputError(ShorthaulError):
             cure=self.cure,
         )
 
+    def name_keywords(self, known: Collection[str]) -> None:
+        """Name the keywords ``known`` in place of the flags made from them.
+
+        >>> error = InputError("is missing", place="--time-limit", cure="give --seed N")
+        >>> error.name_keywords(["time_limit", "seed"])
+        >>> print(error)
+        time_limit: is missing
+          do:      give seed
+        """
+        for part in ("problem", "place", "allowed", "cure"):
+            text = getattr(self, part)
+            setattr(self, part, _FLAG.sub(partial(_keyword, known), text))
+
     def __str__(self) -> str:
         file = "standard input" if self.file == STANDARD_STREAM else self.file
         head = ": ".join(part for part in (file, self.place, self.problem) if part)
@@ -93,6 +111,16 @@ class InputError(ShorthaulError):
         if self.cure:
             lines.append(f"  do:      {self.cure}")
         return "\n".join(lines)
+
+
+def _keyword(known: Collection[str], flag: re.Match[str]) -> str:
+    """Return a flag as the keyword it is: with its value, unless that is no more than a placeholder."""
+    negated, name, value = flag[1], flag[2].replace("-", "_"), flag[3]
+    if name not in known:
+        return flag[0]
+    if value is None or (value[0].isupper() and "=" not in value):
+        return f"{name}=False" if negated else name
+    return f"{name}={value!r}" if "=" in value else f"{name}={value}"
 
 
 @dataclass(frozen=True, slots=True)

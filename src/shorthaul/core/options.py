@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from shorthaul.core.arguments import fit
 from shorthaul.core.document import digest, read_bytes
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -31,18 +34,20 @@ def option(
     choices: tuple[str, ...] = (),
     least: float | None = None,
     most: float | None = None,
+    above: float | None = None,
     flags: tuple[str, ...] = (),
     form: PythonForm | None = None,
     free: bool = False,
 ) -> Any:
     """Return a dataclass field that is also a command-line flag.
 
-    ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included), ``flags`` replaces the flag
-    made from the field's name, ``form`` is what Python callers may give in place of text. One that is ``free`` may be
-    another where a search is resumed: a plan is as good with it as without.
+    ``choices`` limits text, ``least`` and ``most`` limit numbers (both ends included) and so does ``above`` (its end
+    left out), ``flags`` replaces the flag made from the field's name, ``form`` is what Python callers may give in place
+    of text. One that is ``free`` may be another where a search is resumed: a plan is as good with it as without.
     """
     metadata = {
-        "help": help, "choices": choices, "least": least, "most": most, "flags": flags, "form": form, "free": free
+        "help": help, "choices": choices, "least": least, "most": most, "above": above, "flags": flags, "form": form,
+        "free": free,
     }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -59,19 +64,11 @@ def chosen(options: OptionsT | None, kind: type[OptionsT], fields: Mapping[str, 
             raise unknown_name("option", name, known)
     if options is not None and not isinstance(options, kind):
         raise InputError("is of another type", place="options", value=options, allowed=f"a {kind.__name__}")
-    given = {} if options is None else {name: getattr(options, name) for name in known}
-    typed = {name: typed_value(known[name], value) for name, value in {**given, **fields}.items()}
+    typed = {name: typed_value(known[name], value) for name, value in fields.items()}
     return kind(**typed) if options is None else dataclasses.replace(options, **typed)  # type: ignore[type-var]
 
 
-_ALLOWED = {
-    "int": "an integer",
-    "float": "a number",
-    "str": "text",
-    "bool": "True or False",
-    "Path": "a path",
-    "None": "None",
-}
+_PLAIN: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": bool, "Path": Path, "None": type(None)}
 
 
 def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
@@ -79,22 +76,16 @@ def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
 
     A scalar of NumPy is a number of Python, text is a path, and the option's own form is text.
     """
-    types = str(field.type).split(" | ")
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
-        value = value.item()
     form: PythonForm | None = field.metadata.get("form")
     if form is not None and not isinstance(value, str) and value is not None:
         value = form.text(value) or value
-    plain = {"int": int, "float": (int, float), "str": str, "bool": bool, "Path": Path, "None": type(None)}
-    for name in types:
-        if isinstance(value, plain[name]) and (name == "bool" or not isinstance(value, bool)):  # type: ignore[arg-type]
-            return value
-    if "Path" in types and isinstance(value, str | os.PathLike):
-        text = os.fspath(value)
-        if isinstance(text, str):
-            return Path(text)
-    allowed = " or ".join(_ALLOWED[name] for name in types) + ("" if form is None else f", or {form.annotation}")
-    raise InputError("is of another type", place=field.name, value=value, allowed=allowed)
+    kinds = [_PLAIN[name] for name in str(field.type).split(" | ")]
+    try:
+        return fit(value, functools.reduce(operator.or_, kinds), field.name)
+    except InputError as error:
+        if form is not None:
+            error.allowed += f", or {form.annotation}"
+        raise
 
 
 def _listed(value: Any) -> str | None:
@@ -145,26 +136,30 @@ def validate(options: Any) -> None:
     Called from the dataclass's ``__post_init__``.
     """
     for field in dataclasses.fields(options):
-        value = getattr(options, field.name)
+        given = getattr(options, field.name)
+        value = typed_value(field, given)
+        if value is not given:
+            object.__setattr__(options, field.name, value)
         if value is None:
             continue
-        flag = flag_name(field)
         choices = field.metadata.get("choices", ())
         if choices and value not in choices:
-            raise unknown_name("value", str(value), choices, place=flag)
+            raise unknown_name("value", str(value), choices, place=field.name)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            _validate_range(value, field, flag)
+            _validate_range(value, field)
 
 
-def _validate_range(value: float, field: dataclasses.Field[Any], flag: str) -> None:
-    least, most = field.metadata.get("least"), field.metadata.get("most")
+def _validate_range(value: float, field: dataclasses.Field[Any]) -> None:
+    least, most, above = (field.metadata.get(name) for name in ("least", "most", "above"))
     low = -math.inf if least is None else least
     high = math.inf if most is None else most
-    if math.isnan(value) or not low <= value <= high:
+    if math.isnan(value) or not low <= value <= high or (above is not None and value <= above):
         least_text, most_text = (str(int(end)) if float(end).is_integer() else f"{end:g}" for end in (low, high))
         both = f"{least_text} to {most_text}"
         allowed = f"from {least_text}" if most is None else f"up to {most_text}" if least is None else both
-        raise InputError("is out of range", place=flag, value=value, allowed=allowed)
+        if above is not None:
+            allowed = f"above {above:g}" if most is None else f"above {above:g}, up to {most_text}"
+        raise InputError("is out of range", place=field.name, value=value, allowed=allowed)
 
 
 def flag_name(field: dataclasses.Field[Any]) -> str:

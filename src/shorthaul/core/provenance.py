@@ -47,7 +47,7 @@ def provenance(command: str, *, options: Any, source: Source[Any] | None, search
     return Provenance(
         version=VERSION,
         command=command,
-        options={"effort": search.effort, "time_limit": search.time_limit_s, **plain},
+        options={"effort": search.effort, "time_limit": search.time_limit, **plain},
         seed=search.seed,
         input="" if source is None else source.name,
         input_digest="" if source is None else source.digest,

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TextIO
 
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
 
@@ -97,11 +98,12 @@ class Search:
     #: The searches that are under way in this process.
     under_way: ClassVar[list[Search]] = []
 
+    @public
     def __init__(
         self,
         *,
         effort: float | None = None,
-        time_limit_s: float | None = None,
+        time_limit: float | None = None,
         seed: int = 0,
         workers: int | None = None,
         cluster: str | None = None,
@@ -112,20 +114,16 @@ class Search:
         memory_limit: str | None = None,
         is_command: bool = False,
     ) -> None:
-        if effort is not None and not 0 < effort < 1e9:
-            raise InputError("is not a usable effort", place="--effort", value=effort, allowed="numbers above 0")
-        if time_limit_s is not None and not 0 < time_limit_s < 1e9:
-            raise InputError(
-                "is not a usable time limit", place="--time-limit", value=time_limit_s, allowed="seconds above 0"
-            )
-        if not 0 <= seed < 2**63:
-            raise InputError("is not a usable seed", place="--seed", value=seed, allowed="integers from 0 to 2^63 - 1")
-        if workers is not None and not 1 <= workers <= 1024:
-            raise InputError(
-                "is not a usable number of processes", place="--workers", value=workers, allowed="1 to 1024"
-            )
+        for name, value, allowed, is_right in (
+            ("effort", effort, "above 0, up to 1000000000", effort is None or 0 < effort <= 1e9),
+            ("time_limit", time_limit, "above 0, up to 1000000000", time_limit is None or 0 < time_limit <= 1e9),
+            ("seed", seed, "from 0 to 2^63 - 1", 0 <= seed < 2**63),
+            ("workers", workers, "from 1 to 1024", workers is None or 1 <= workers <= 1024),
+        ):
+            if not is_right:
+                raise InputError("is out of range", place=name, value=value, allowed=allowed)
         self.effort = effort
-        self.time_limit_s = time_limit_s
+        self.time_limit = time_limit
         self.seed = seed
         self.workers = usable_cores() if workers is None else workers
         self.cluster = cluster
@@ -156,7 +154,7 @@ class Search:
     @property
     def is_unlimited(self) -> bool:
         """True if neither an effort nor a time limit was given: a search then ends by patience of its own."""
-        return self.effort is None and self.time_limit_s is None
+        return self.effort is None and self.time_limit is None
 
     def spend(self, effort: float) -> None:
         """Note work that was done, here and in the searches that this one is a part of."""
@@ -178,7 +176,7 @@ class Search:
 
     @property
     def _by_clock(self) -> bool:
-        return self.effort is None and self.time_limit_s is not None
+        return self.effort is None and self.time_limit is not None
 
     def part(self, share: float, *, unlimited: float | None = None, endless_s: float | None = None) -> Search:
         """Return the search of a part: this share of what is left here, of the effort or of the seconds.
@@ -189,16 +187,16 @@ class Search:
 
         >>> Search(effort=10).part(0.5).effort
         5.0
-        >>> Search(time_limit_s=10).part(0.5).time_limit_s <= 5
+        >>> Search(time_limit=10).part(0.5).time_limit <= 5
         True
         """
         part = Search(seed=self.seed, workers=self.workers, cluster=self.cluster)
         if self._by_clock:
-            part.time_limit_s = max(share * self.remaining_s(), LEAST_PART)
+            part.time_limit = max(share * self.remaining_s(), LEAST_PART)
         elif self.effort is not None:
             part.effort = max(share * self.left(), LEAST_PART)
         else:
-            part.effort, part.time_limit_s = unlimited, endless_s
+            part.effort, part.time_limit = unlimited, endless_s
         part._whole = self
         return part
 
@@ -263,7 +261,7 @@ class Search:
     def within(self, effort: float) -> Search:
         """Return a part that spends at most this effort, which is counted even where only the clock limits this one.
 
-        >>> Search(effort=10).within(30).left(), Search(time_limit_s=10).within(30).left()
+        >>> Search(effort=10).within(30).left(), Search(time_limit=10).within(30).left()
         (10.0, 30.0)
         """
         part = self.part(1.0)
@@ -273,7 +271,7 @@ class Search:
     @property
     def deadline(self) -> float:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
-        own = float("inf") if self.time_limit_s is None else self.started + self.time_limit_s - self._kept_back_s
+        own = float("inf") if self.time_limit is None else self.started + self.time_limit - self._kept_back_s
         return own if self._whole is None else min(own, self._whole.deadline)
 
     def keep_back(self, seconds: float) -> None:
@@ -355,10 +353,10 @@ class SearchOptions:
     """How long to search, from which seed."""
 
     effort: float | None = option(
-        None, "How much work to search, the same on every machine: 1 is about a second of one core.", least=0
+        None, "How much work to search, the same on every machine: 1 is about a second of one core.", above=0, most=1e9
     )
     time_limit: float | None = option(
-        None, "End the whole command within this many seconds, with the best plan found.", least=0
+        None, "End the whole command within this many seconds, with the best answer so far.", above=0, most=1e9
     )
     seed: int = option(0, "The seed of every random choice.", least=0)
     memory_limit: str | None = option(
@@ -372,7 +370,7 @@ class SearchOptions:
         """Return the search, its clock started now or when ``started`` says."""
         return Search(
             effort=self.effort,
-            time_limit_s=self.time_limit,
+            time_limit=self.time_limit,
             seed=self.seed,
             workers=getattr(self, "workers", 1),
             cluster=getattr(self, "cluster", None),

@@ -18,7 +18,7 @@ from shorthaul.core.amounts import Bound
 from shorthaul.core.cases import Source, Workloads
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest
-from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError, unknown_name
+from shorthaul.core.errors import AS_FLAGS, InfeasibleError, InputError, NoPlanError, unknown_name
 from shorthaul.core.options import chosen, fixed
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import PlanFile, Result, Status
@@ -209,6 +209,14 @@ def verb(
 
         @functools.wraps(function)
         def call(*positional: object, **keywords: object) -> Any:
+            try:
+                return answer(*positional, **keywords)
+            except InputError as error:
+                if not AS_FLAGS.get():
+                    error.name_keywords(made.signature().parameters)
+                raise
+
+        def answer(*positional: object, **keywords: object) -> Any:
             given = made.bind(positional, keywords)
             search = made.search(given)
             picked, reading_options = made.chosen(given)

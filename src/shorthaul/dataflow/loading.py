@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
@@ -22,6 +23,7 @@ from shorthaul.dataflow.workloads.cases import CASES
 Workload = Problem | Application
 
 
+@public
 def case(text: str) -> Source[Problem]:
     """Return the workload that ``text`` names, a file or a built-in case (``sobel:width=640,height=480``).
 

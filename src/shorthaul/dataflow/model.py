@@ -9,6 +9,7 @@ from functools import lru_cache
 from math import lcm
 from typing import Any, Final, Literal
 
+from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import InputError, unknown_name
 
 #: The five places a channel may be asked to live, seen from its producer and its (first) consumer.
@@ -23,6 +24,7 @@ MOST_TOKENS: Final = 10**6
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Actor:
     """A computation; ``tau`` gives its execution time in ticks per core type (a type left out cannot run it)."""
 
@@ -32,6 +34,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Channel:
     """A FIFO from ``src`` to ``dst``: token size in bytes, initial tokens, capacity in tokens, tokens per firing."""
 
@@ -46,6 +49,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Application:
     """Actors and channels. One tick is one ``time_unit``. Raises :class:`InputError` for a graph that makes no sense.
 
@@ -215,6 +219,7 @@ def phases(amount: PerPhase) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class SdfActor:
     """An actor and its execution time in ticks on every core type that can run it."""
 
@@ -223,6 +228,7 @@ class SdfActor:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class SdfChannel:
     """A channel: ``source`` writes ``production`` tokens a firing, ``target`` reads ``consumption`` tokens a firing.
 
@@ -240,6 +246,7 @@ class SdfChannel:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class SdfGraph:
     """A synchronous or cyclo-static data-flow graph; ``multicasts`` copy what they read to all their outputs."""
 
@@ -278,6 +285,7 @@ class SdfGraph:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Core:
     """A processor core of a core type, with its core-local memory in bytes."""
 
@@ -287,6 +295,7 @@ class Core:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Tile:
     """Cores and a tile-local memory around one crossbar."""
 
@@ -297,6 +306,7 @@ class Tile:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class CoreType:
     """What one allocated core of a type costs."""
 
@@ -304,6 +314,7 @@ class CoreType:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Platform:
     """Tiles joined by a network on chip, and the global memory (``None``: as large as needed).
 
@@ -404,6 +415,7 @@ def _size(value: int | None, place: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Decisions:
     """One mapping: actor to core, multicast replaced or kept, channel to kind of memory."""
 
@@ -421,6 +433,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Problem:
     """An application, the platform it comes with (if any) and a mapping that comes with it (if any)."""
 

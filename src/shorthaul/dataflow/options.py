@@ -117,6 +117,9 @@ class CheckOptions:
 
     platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
 
+    def __post_init__(self) -> None:
+        validate(self)
+
 
 @dataclass(frozen=True, slots=True)
 class SweepOptions:

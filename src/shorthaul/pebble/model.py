@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import Demand, InfeasibleError, InputError
 from shorthaul.graphs.csr import Csr, find_cycle, from_arrays, topological_order
 
@@ -154,6 +155,7 @@ class Cdag:
         return f"<table><caption>CDAG {html.escape(self.name)}</caption>{cells}</table>"
 
 
+@public
 def build(
     weights: npt.ArrayLike,
     sources: npt.ArrayLike,
@@ -230,6 +232,7 @@ def build(
     return Cdag(sizes, parents, children, order, starts, _costs(compute, names, n), names, name)
 
 
+@public
 def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name: str = "") -> Cdag:
     """Return the CDAG of ``edges`` as pairs (from, to); see :func:`build`.
 

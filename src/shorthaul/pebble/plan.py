@@ -10,6 +10,8 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
+
 IntArray = npt.NDArray[np.int64]
 KindArray = npt.NDArray[np.uint8]
 
@@ -55,6 +57,7 @@ class Plan:
         return int(weights[self.nodes[self.kinds <= Move.STORE]].sum())
 
 
+@public
 def plan_of(moves: Iterable[tuple[int, int]]) -> Plan:
     """Return the plan of ``moves``, pairs (kind, node).
 

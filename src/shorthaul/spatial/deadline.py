@@ -12,7 +12,7 @@ from shorthaul.spatial import tuning
 def expect_time(search: Search | None) -> None:
     """Raise :class:`NoPlanError` once the deadline of ``search`` has passed for good.
 
-    >>> expect_time(Search(time_limit_s=60))
+    >>> expect_time(Search(time_limit=60))
     """
     if search is not None and time.monotonic() >= search.deadline + tuning.GRACE_S:
         raise NoPlanError("no answer within the time limit\n  do:      give a longer --time-limit, or a smaller input")

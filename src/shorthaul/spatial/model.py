@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import fields_checked, public
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.tree_kernels import depths, first_wrong_parent, sorted_by
 
@@ -45,6 +46,7 @@ def _unquoted(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Tree:
     """A rooted tree (or several): ``parent`` of every vertex, -1 at a root, shape (n,), int32.
 
@@ -73,6 +75,7 @@ class Tree:
         return f"<p>tree of {self.n} vertices, {len(self.roots())} root(s)</p>"
 
 
+@public
 def tree_from_parents(parent: npt.ArrayLike, *, forest: bool = False, labels: Labels | None = None) -> Tree:
     """Return the tree with these parents; a root has -1 or itself.
 
@@ -180,6 +183,7 @@ def _parents_first(parent: Index) -> Index:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Grid:
     """``width`` times ``height`` processors; a message from (x, y) to (x', y') travels |x - x'| + |y - y'| hops."""
 

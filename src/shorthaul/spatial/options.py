@@ -31,6 +31,9 @@ class TreeOptions:
 
     forest: bool = option(False, "Accept several roots: several trees on one grid.")
 
+    def __post_init__(self) -> None:
+        validate(self)
+
 
 @dataclass(frozen=True, slots=True)
 class PlacingOptions:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
+from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import InputError
 
 #: The largest width, height or granularity; slices and their sums then stay exact in 64 bits.
@@ -28,6 +29,7 @@ class OperatorType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Tensor:
     """A matrix of ``height`` rows and ``width`` columns, in elements."""
 
@@ -41,6 +43,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Operator:
     """One operator: ``inputs`` are tensor numbers (left and right for a MatMul), ``output`` is one tensor number.
 
@@ -59,6 +62,7 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Machine:
     """The accelerator: fast memory of ``capacity`` elements, slow memory of ``bandwidth`` elements per unit of time.
 
@@ -72,6 +76,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Rules:
     """Where the paper and the contest's rules differ; see :data:`SPEC`, :data:`CONTEST` and :data:`CONTEST_LOOSE`."""
 
@@ -100,6 +105,7 @@ RULES: Final = {rules.name: rules for rules in (SPEC, CONTEST, CONTEST_LOOSE)}
 
 
 @dataclass(frozen=True)
+@fields_checked
 class Problem:
     """An operator graph and the machine it runs on.
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NotRequired, TypedDict
 
+from shorthaul.core.arguments import fields_checked
+
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Granularity:
     """How a subgraph is sliced: output tiles of ``w`` columns and ``h`` rows, reductions in steps of ``k``."""
 
@@ -16,6 +19,7 @@ class Granularity:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Subgraph:
     """Operators executed together.
 
@@ -32,6 +36,7 @@ class Subgraph:
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Plan:
     """Subgraphs, executed one after the other."""
 

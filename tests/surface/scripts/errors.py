@@ -13,7 +13,7 @@ def best(name: str, search: shorthaul.Search) -> float | None:
     return None if result.gap is None else result.gap
 
 
-print(best("dwt", shorthaul.Search(effort=1, time_limit_s=5, seed=2, workers=1)))
+print(best("dwt", shorthaul.Search(effort=1, time_limit=5, seed=2, workers=1)))
 options = shorthaul.pebble.PlanOptions(budget=64)
 shorthaul.pebble.plan(shorthaul.pebble.case("dwt"), options=options, recompute=True)
 shorthaul.pebble.plan("dwt", options=shorthaul.pebble.SweepOptions())  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import numpy as np
 
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
+from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text, digest, expect_kind, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.files.arrays import Column, is_archive
@@ -50,6 +51,7 @@ def plan_digest(plan: Plan) -> str:
     return digest(plan.statements.astype("<i8").tobytes() + plan.iterations.astype("<i8").tobytes())
 
 
+@public
 def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
     """Write ``plan``; a long one in columns, with a short JSON document beside it unless ``path`` ends in ``.npz``.
 
@@ -96,6 +98,7 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
     write_head(path, {**_head(plan), "digest": plan_digest(plan)})
 
 
+@public
 def load_plan(path: str | Path, program: Program) -> Plan:
     """Return the plan that a file holds: columns, a plan document, or a result document that carries a plan.
 

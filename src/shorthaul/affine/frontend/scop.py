@@ -22,6 +22,7 @@ from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.redundant_loops import independent, without
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.model import Array, Program, Reference, Statement
+from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import InputError
 
@@ -44,6 +45,7 @@ def load(path: Path, data: bytes, function: str | None = None) -> Program:
         raise error.in_file(path) from None
 
 
+@public
 def program_from_text(text: str, *, function: str | None = None, file: Path | None = None) -> Program:
     """Return the program of the ``#pragma scop`` region in the C source ``text``.
 

@@ -19,6 +19,7 @@ import sympy
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
 from shorthaul.affine.tuning import COUNT_OPERATIONS, LARGEST_PERIOD, MOST_COUNT_PIECES, WIDEST_COMPARED
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
@@ -138,6 +139,7 @@ def rational(value: Fraction) -> sympy.Rational:
     return sympy.Rational(value.numerator, value.denominator)
 
 
+@public
 def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     """Return the number of points of ``points`` as a function of its parameters.
 

@@ -31,6 +31,7 @@ from shorthaul.affine.orders.tile_policy import Counts, Phase, Policy, best_poli
 from shorthaul.affine.orders.tile_steps import Edge, Step
 from shorthaul.affine.orders.turns import Turning, TurnsStep
 from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDEST_PANELS
+from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
 AnyStep = Step | PanelStep | TurnsStep | BoxStep | WholeStep
@@ -93,6 +94,7 @@ class UpperBound:
         return sum(item.loads_bytes(parameters, sizes["S"], widths) for item in self.steps)
 
 
+@public
 def upper_bound(
     program: Program,
     *,

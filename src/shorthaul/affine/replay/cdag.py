@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.points import pairs, points
 from shorthaul.affine.model import Program
+from shorthaul.core.arguments import public
 
 IntArray = npt.NDArray[np.int64]
 
@@ -117,6 +118,7 @@ class RowIndex:
         return self.vertices[keys]
 
 
+@public
 def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | None = None) -> ConcreteCdag:
     """Return the CDAG of ``program`` at ``sizes`` (every parameter must have one).
 

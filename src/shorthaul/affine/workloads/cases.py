@@ -7,6 +7,7 @@ from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def _cases() -> tuple[Case[Program], ...]:
 CASES: tuple[Case[Program], ...] = _cases()
 
 
+@public
 def case(text: str, function: str | None = None) -> Source[Program]:
     """Return the program that ``text`` names, a C file or a built-in kernel, with its source.
 

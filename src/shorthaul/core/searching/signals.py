@@ -38,7 +38,7 @@ class Allowance:
     """What one task may do: its effort, its seconds, and the seed."""
 
     effort: float | None
-    time_limit_s: float | None
+    time_limit: float | None
     seed: int
     keeps: bool = False  #: whether the search wants to have the plans that the task finds on its way
 
@@ -63,7 +63,7 @@ class TaskSearch(Search):
         self._told = float("inf")
         self._unsent: tuple[float, Any] | None = None
         self._next_send = 0.0
-        super().__init__(effort=allowed.effort, time_limit_s=allowed.time_limit_s, seed=allowed.seed, workers=1)
+        super().__init__(effort=allowed.effort, time_limit=allowed.time_limit, seed=allowed.seed, workers=1)
         if allowed.keeps:
             self.begin()
 

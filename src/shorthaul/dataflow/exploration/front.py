@@ -68,7 +68,7 @@ def explore_front(
 
     def keep_back(points: int) -> None:
         finishing_s = tuning.FINISH_S_PER_TASK * min(points, options.front) * tasks
-        limit_s = search.time_limit_s or 0.0
+        limit_s = search.time_limit or 0.0
         least_s, most_s = tuning.LEAST_FINISH_SHARE * limit_s, tuning.MOST_FINISH_SHARE * limit_s
         search.keep_back(min(max(finishing_s, least_s), most_s))
 

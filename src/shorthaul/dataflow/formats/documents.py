@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from shorthaul.core.arguments import public
 from shorthaul.core.document import convert, decode_text, load_json, parse_json, save_json
 from shorthaul.core.errors import ABSENT, InputError, unknown_name
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
@@ -30,6 +31,7 @@ _FREE_KEYS = ("kind", "format", "version", "note", "expected", "size_unit")
 _MAPPING_KEYS = ("binding", "xi", "channel_decision")
 
 
+@public
 def load_application(path: Path, data: bytes) -> Application:
     """Return the application in ``data`` (JSON, or SDF3 XML), all of whose actors can fire.
 
@@ -118,6 +120,7 @@ def application_document(application: Application) -> dict[str, Any]:
     }
 
 
+@public
 def write_sdf3(application: Application) -> str:
     """Return the application as SDF3 XML text, token sizes in bits; which actors are multicasts is lost.
 
@@ -140,6 +143,7 @@ def write_sdf3(application: Application) -> str:
     return sdf3_text(to_sdf(application))
 
 
+@public
 def load_platform(path: Path) -> Platform:
     """Return the platform in a JSON file.
 
@@ -230,6 +234,7 @@ def _front(document: Any, file: str | Path | None) -> Sequence[Any]:
     return front
 
 
+@public
 def load_points(path: Path) -> tuple[Point, ...]:
     """Return the points of a plan, of a single point, or of a result document.
 
@@ -294,6 +299,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     return {"kind": PLAN_KIND, "version": 1, **plan.document()}
 
 
+@public
 def save_plan(path: Path, plan: Plan) -> None:
     """Write the plan as JSON, whole or not at all.
 

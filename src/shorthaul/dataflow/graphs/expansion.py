@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shorthaul.core.arguments import public
 from shorthaul.dataflow.graphs.multirate import check_live, expand, repetition_vector
 from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph, phases
 
@@ -51,6 +52,7 @@ def check_iteration(application: Application) -> None:
         check_live(to_sdf(application))
 
 
+@public
 def marked_graph(application: Application) -> Application:
     """Return the application with one actor per firing of an iteration and one token per channel and firing.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.dataflow.model import Application, check_deadlock
 
@@ -26,6 +27,7 @@ class MultiReaderBuffer(Generic[T]):
     (['x'], 1, 2, 2)
     """
 
+    @public
     def __init__(self, capacity: int, readers: Sequence[str], initial: Sequence[T] = ()) -> None:
         if capacity < 1:
             raise InputError("is not a capacity", place="capacity", value=capacity, allowed="integers from 1")
@@ -108,6 +110,7 @@ class Network:
     buffers: tuple[Buffer, ...]
 
 
+@public
 def substitute_mrbs(application: Application, xi: Mapping[str, int]) -> Network:
     """Return the graph with every multicast of ``xi[a] = 1`` replaced by a multi-reader buffer.
 

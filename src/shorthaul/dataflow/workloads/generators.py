@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Final
 
+from shorthaul.core.arguments import public
 from shorthaul.dataflow.model import (
     Actor,
     Application,
@@ -21,6 +22,7 @@ _FLOAT: Final = 4
 _INT16: Final = 2
 
 
+@public
 def platform24(
     *, tiles: int = 4, per_type: int = 2, local_bytes: int = 5 * 2**19, tile_bytes: int = 50 * 2**20
 ) -> Platform:
@@ -79,6 +81,7 @@ class _Builder:
         return Application(name, tuple(self.actors), tuple(self.channels))
 
 
+@public
 def sobel(width: int = 1920, height: int = 1080) -> Application:
     """Return the Sobel filter on one frame: RGB and gray in 32-bit floats, gradients one pixel smaller.
 
@@ -119,6 +122,7 @@ def sobel(width: int = 1920, height: int = 1080) -> Application:
     return build.application("sobel")
 
 
+@public
 def sobel4(width: int = 1920, height: int = 1080) -> Application:
     """Return the Sobel filter on four overlapping parts of a frame, 16-bit gradients, joined at the end.
 
@@ -164,6 +168,7 @@ def sobel4(width: int = 1920, height: int = 1080) -> Application:
     return build.application("sobel4")
 
 
+@public
 def multicamera(cameras: int = 4, width: int = 800, height: int = 600) -> Application:
     """Return edge detection on several cameras, tracked, fused and displayed (8-bit frames, small messages).
 

@@ -42,7 +42,7 @@ def excess(
     ``known`` are sets of nodes with bounds on what their loads and stores beyond inputs and outputs come to.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import mvm
-    >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit_s=600)).excess
+    >>> excess(mvm(m=2, n=3, word=1), 3, search=Search(time_limit=600)).excess
     9
     """
     if cdag.n > tuning.MOST_FOR_PARTS or int(cdag.weights.sum()) > LARGEST_TOTAL // tuning.LARGEST_PART:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shorthaul.core.arguments import public
 from shorthaul.core.document import (
     decode_text,
     digest,
@@ -43,6 +44,7 @@ _CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
 _NAMES = ("load", "store", "compute", "delete")
 
 
+@public
 def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
     """Return the CDAG that a file holds: a document, a dependency dictionary, HyperDAG, DOT or MatrixMarket.
 
@@ -247,6 +249,7 @@ def plan_digest(plan: Plan) -> str:
     return digest(plan.kinds.tobytes() + plan.nodes.astype("<i8").tobytes())
 
 
+@public
 def save_plan(path: str | Path, plan: Plan, cdag: Cdag) -> None:
     """Write ``plan``: one move per line of JSON, or columns if it is long or the suffix is ``.npz``.
 
@@ -292,6 +295,7 @@ def _id_array(ids: tuple[NodeId, ...]) -> np.ndarray[Any, Any]:
     return np.array([name if isinstance(name, str) else f"#{name}" for name in ids], dtype=np.str_)
 
 
+@public
 def load_plan(path: str | Path, cdag: Cdag) -> Plan:
     """Return the plan that a file holds, its nodes as indices of ``cdag``.
 

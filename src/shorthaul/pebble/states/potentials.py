@@ -123,7 +123,7 @@ def initial_prices(cdag: Cdag, budget: int) -> Potentials | None:
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = initial_prices(fft(n=4, word=1), 3)
-    >>> found.climb(6, search=Search(time_limit_s=60))
+    >>> found.climb(6, search=Search(time_limit=60))
     >>> found.excess
     6
     """

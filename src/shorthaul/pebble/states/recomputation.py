@@ -52,7 +52,7 @@ def solve(cdag: Cdag, budget: int, *, search: Search, incumbent: Plan) -> tuple[
     >>> from shorthaul.pebble.orders import belady
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> cdag = fft(n=4, word=1)
-    >>> solve(cdag, 3, search=Search(time_limit_s=60), incumbent=belady.plan(cdag, 3))[1:]
+    >>> solve(cdag, 3, search=Search(time_limit=60), incumbent=belady.plan(cdag, 3))[1:]
     (14, True)
     """
     require_budget(cdag, budget)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack, cast
 import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost
+from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
@@ -45,6 +46,7 @@ _RANDOM = ("auto", "list-scheduling", "tiles", "beam", "local-search", "composit
 _SEEDS_APART = 0x9E3779B97F4A7C15
 
 
+@public
 def case(text: str) -> Source[Cdag]:
     """Return the CDAG that ``text`` names, a file or a built-in case, with its source.
 
@@ -370,7 +372,7 @@ def _numbers(data: object, options: RunOptions, cdag: Cdag, search: Search) -> F
 def keep_back(cdag: Cdag, search: Search) -> None:
     """Leave time for checking, showing and writing a plan where time is limited."""
     needed_s = tuning.CHECK_S * (cdag.n + cdag.edges)
-    search.keep_back(min(needed_s, tuning.MOST_KEPT_BACK * (search.time_limit_s or 0.0)))
+    search.keep_back(min(needed_s, tuning.MOST_KEPT_BACK * (search.time_limit or 0.0)))
 
 
 def _replayed(request: Request, plan: Plan) -> CheckReport:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.spatial.computer.machine_kernels import first_wrong
@@ -89,6 +90,7 @@ class Machine:
     ([0, 5, 1, 4], 3)
     """
 
+    @public
     def __init__(
         self,
         x: npt.ArrayLike,
@@ -101,6 +103,9 @@ class Machine:
         listener: Listener | None = None,
         search: Search | None = None,
     ) -> None:
+        for name, amount in (("words", words), ("message_words", message_words)):
+            if amount is not None and amount < 1:
+                raise InputError("is no number of words", place=name, value=amount, allowed="integers from 1")
         columns, lines = np.ascontiguousarray(x, np.int32), np.ascontiguousarray(y, np.int32)
         self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self.grid = grid
@@ -114,6 +119,7 @@ class Machine:
         self.processors = Nodes(self, np.arange(len(columns), dtype=np.int32), "processors")
 
     @classmethod
+    @public
     def on(cls, grid: Grid | str, *, curve: str = "row-major", **options: Any) -> Machine:
         """Return a machine with a processor on every cell of ``grid``, numbered along ``curve``.
 
@@ -154,6 +160,7 @@ class Machine:
         """All processors."""
         return self.processors.all
 
+    @public
     def nodes(self, host: npt.ArrayLike, name: str) -> Nodes:
         """Return nodes that are hosted by the processors ``host`` names; several nodes of a processor share its memory.
 
@@ -216,6 +223,7 @@ class Machine:
         """
         return self.processors.register(fill, dtype, width=width, name=name)
 
+    @public
     def load(self, name: str, values: npt.ArrayLike, nodes: Nodes | None = None) -> Register:
         """Return a register that holds ``values[k]`` at node k: the input of a program, listed as given.
 
@@ -258,6 +266,7 @@ class Machine:
         self.given[name] = self.given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
         return register
 
+    @public
     def send(self, to: Values, *payload: Values) -> tuple[Selection, tuple[Values, ...]]:
         """Send one message from every node that holds an address in ``to``, all at once.
 
@@ -301,6 +310,7 @@ class Machine:
             self._network.deliver(sender, receiver, hosts_of(space), words)
         return receivers, tuple(received(values, receivers) for values in held)
 
+    @public
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
         """Let every node send ``held`` to the node in ``target`` once it has got ``awaited`` messages: a wave.
 
@@ -334,6 +344,7 @@ class Machine:
         """
         self._wave(held, turns_by_parent(target, awaited), operator)
 
+    @public
     def flood(self, held: Register, kids: Sequence[Register], operator: Operator) -> None:
         """Let every node, once it has got a message, send ``held`` to the nodes in ``kids``: a wave.
 
@@ -419,6 +430,7 @@ class Machine:
         if self._ended:
             raise MachineError("the program has ended", place="collect", cure="collect results at the end")
 
+    @public
     def emit(self, register: Register) -> Output:
         """Write a result out of the machine; the host may read it when the program has ended.
 
@@ -435,6 +447,7 @@ class Machine:
         self._expect_running()
         return Output(contents(register).copy())
 
+    @public
     def collect(self, result: Register | Output) -> Array:
         """End the program, and return what all nodes hold.
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import unknown_name
 from shorthaul.spatial.computer.fold_kernels import fold_reals, fold_words
 
@@ -19,6 +20,7 @@ _PRIME = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
+@fields_checked
 class Operator:
     """An associative operator: ``combine(a, b)`` works on arrays of values, the earlier operand first.
 

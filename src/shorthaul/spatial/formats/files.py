@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text, digest, is_device, json_text, parse_json, read_bytes, write_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
@@ -98,6 +99,7 @@ def _text_parents(data: bytes, search: Search | None) -> npt.NDArray[np.int64]:
     return np.array(values, dtype=np.int64)
 
 
+@public
 def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search | None = None) -> Tree:
     """Return the tree that Newick text describes, vertices in preorder; names and lengths are kept as ``labels``.
 
@@ -145,6 +147,7 @@ def tree_from_newick(data: bytes | str, *, forest: bool = False, search: Search 
     return tree_from_parents(parent[:n].copy(), forest=forest, labels=Labels(text, name[:n], length[:n]))
 
 
+@public
 def newick_from_tree(tree: Tree) -> bytes:
     r"""Return the tree as Newick text, children in stored order; without labels, vertices are named by number.
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
+from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import DefectError, InputError
@@ -59,6 +60,7 @@ KIND = "shorthaul/spatial-result"
 _SEEDS_APART = 0x9E3779B97F4A7C15
 
 
+@public
 def case(text: str, *, forest: bool = False, search: Search | None = None) -> Source[Tree]:
     """Return the tree that ``text`` names, a file or a built-in case, with its source.
 

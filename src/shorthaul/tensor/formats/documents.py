@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
 from shorthaul.core.document import convert, decode_text, parse_json, read_bytes, save_json
 from shorthaul.core.errors import InputError, nearest_name, unknown_name
 from shorthaul.core.files.arrays import Column, is_archive
@@ -59,6 +60,7 @@ _COLUMNS: Final = {
 _LARGEST_NUMBER: Final = 2**62
 
 
+@public
 def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
     """Return the problem in a contest file, whose content may be given as ``data``.
 
@@ -92,6 +94,7 @@ def load_problem(path: str | Path, data: bytes | None = None) -> Problem:
         raise error.in_file(path) from None
 
 
+@public
 def load_plan(path: str | Path, problem: Problem) -> Plan:
     """Return the plan for ``problem`` in a contest file, in columns, or in a result document.
 
@@ -363,6 +366,7 @@ def _from_companion(path: Path, document: Mapping[str, Any], problem: Problem) -
     return plan
 
 
+@public
 def save_problem(path: str | Path, problem: Problem) -> None:
     """Write ``problem`` as a contest file, whole or not at all.
 
@@ -389,6 +393,7 @@ def save_problem(path: str | Path, problem: Problem) -> None:
     save_json(path, problem_document(problem), indent=None)
 
 
+@public
 def save_plan(path: str | Path, plan: Plan) -> None:
     """Write ``plan`` as a contest file, whole or not at all; a long one in columns beside it too.
 

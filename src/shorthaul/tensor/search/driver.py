@@ -74,10 +74,10 @@ def begin(problem: Problem, rules: Rules, search: Search) -> Begun | None:
     search.spend(schedules.work)
     start = _resumed(schedules, alone, search.start())
     search.keep(start.latency, partial(schedules.plan, start.sequence))
-    if search.time_limit_s is not None:
+    if search.time_limit is not None:
         # The same groups are replayed and drawn at the end, on a machine as busy as it is now.
         finish_s = max(_FINISH_S, _FINISH_PARTS * (search.elapsed_s() - before_s))
-        search.keep_back(min(_FINISH_SHARE * search.time_limit_s, finish_s))
+        search.keep_back(min(_FINISH_SHARE * search.time_limit, finish_s))
     count = len(problem.operators)
     if count == 1:
         return Begun(schedules, alone, start)
@@ -115,7 +115,7 @@ def improve(
     bound = lower_bound(problem, rules, search) if bound is None else bound
     search.report(best=best.latency, bound=bound.value)
     if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
-        if search.effort is None and search.time_limit_s is not None:
+        if search.effort is None and search.time_limit is not None:
             restarts = max(restarts, search.workers)
         known, known_best = schedules.granularities.known, best.latency
         tasks = [

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
 from shorthaul.core.amounts import Bound, gap
+from shorthaul.core.arguments import public
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _KIND: Final = "shorthaul/tensor-result"
 
 
+@public
 def case(text: str) -> Source[Problem | Network]:
     """Return the problem that ``text`` names, a contest file or a built-in case.
 
