@@ -184,7 +184,7 @@ def test_prices_and_orders_that_cannot_be(tmp_path: Path) -> None:
     del tmp_path
     cdag = build([1, 1], [1], [0])
     for price in ("-1", "0.5", "nan", "much", "1e7"):
-        with pytest.raises(InputError, match="--load-price: is no price"):
+        with pytest.raises(InputError, match=r"^load_price: is no price"):
             plan(cdag, load_price=price)
     with pytest.raises(InputError, match="node 0 stands before 1"):
         plan(cdag, order="given")

@@ -148,7 +148,7 @@ class TestSweep:
         assert (point["capacity"], point["latency"], point["status"]) == (1, None, "infeasible")
 
     def test_a_range_upside_down(self):
-        with pytest.raises(InputError, match="is above --most"):
+        with pytest.raises(InputError, match="least: is above most"):
             shorthaul.tensor.sweep(example_1(), least=10, most=5)
 
 

@@ -156,3 +156,6 @@ class SweepOptions:
     )
     treefix: bool = option(True, "Also run treefix sums on light-first layouts.")
     methods: str = option("rake-compress", "Algorithms of the treefix sums, separated by commas.", form=NAMES)
+
+    def __post_init__(self) -> None:
+        validate(self)
