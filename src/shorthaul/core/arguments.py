@@ -220,7 +220,8 @@ def _described(kind: Any) -> str:
     if kind in {Any, object}:
         return "anything"
     name = getattr(kind, "__name__", str(kind))
-    return _NAMES.get(kind, f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}")
+    article = "" if name.endswith("s") else "an " if name[:1] in "AEIOUaeiou" else "a "
+    return _NAMES.get(kind, article + name)
 
 
 def _several(kind: Any) -> str:

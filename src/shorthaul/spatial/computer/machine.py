@@ -1,8 +1,7 @@
 """The machine: a grid of processors with a few words of memory each, which exchange messages.
 
-A program is a sequence of rounds. In a round every processor computes with its own registers, then messages are sent,
-all at once. What a processor does not hold it learns from messages only; the host program decides no more than which
-round comes next and when all is done.
+A program is a sequence of rounds: every processor computes with its own registers, then messages are sent, all at once.
+What a processor does not hold it learns from messages only; the host program decides which round comes next.
 """
 
 from __future__ import annotations
@@ -103,9 +102,8 @@ class Machine:
         listener: Listener | None = None,
         search: Search | None = None,
     ) -> None:
-        for name, amount in (("words", words), ("message_words", message_words)):
-            if amount is not None and amount < 1:
-                raise InputError("is no number of words", place=name, value=amount, allowed="integers from 1")
+        if min(words, message_words or 1) < 1:
+            raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
         columns, lines = np.ascontiguousarray(x, np.int32), np.ascontiguousarray(y, np.int32)
         self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self.grid = grid
@@ -160,7 +158,6 @@ class Machine:
         """All processors."""
         return self.processors.all
 
-    @public
     def nodes(self, host: npt.ArrayLike, name: str) -> Nodes:
         """Return nodes that are hosted by the processors ``host`` names; several nodes of a processor share its memory.
 
@@ -223,7 +220,6 @@ class Machine:
         """
         return self.processors.register(fill, dtype, width=width, name=name)
 
-    @public
     def load(self, name: str, values: npt.ArrayLike, nodes: Nodes | None = None) -> Register:
         """Return a register that holds ``values[k]`` at node k: the input of a program, listed as given.
 
@@ -310,7 +306,6 @@ class Machine:
             self._network.deliver(sender, receiver, hosts_of(space), words)
         return receivers, tuple(received(values, receivers) for values in held)
 
-    @public
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
         """Let every node send ``held`` to the node in ``target`` once it has got ``awaited`` messages: a wave.
 
@@ -344,7 +339,6 @@ class Machine:
         """
         self._wave(held, turns_by_parent(target, awaited), operator)
 
-    @public
     def flood(self, held: Register, kids: Sequence[Register], operator: Operator) -> None:
         """Let every node, once it has got a message, send ``held`` to the nodes in ``kids``: a wave.
 
@@ -398,9 +392,8 @@ class Machine:
                     f"{space.place(sender)} sends a message off the grid", place="send", value=number,
                     allowed=f"0 to {len(hosts_of(space)) - 1}",
                 )  # fmt: skip
-            raise MachineError(
-                f"two messages go to {space.place(number)}", place="send", cure="send them in rounds of their own"
-            )
+            problem = f"two messages go to {space.place(number)}"
+            raise MachineError(problem, place="send", cure="send them in rounds of their own")
         return numbers
 
     def _words(self, size: int) -> int:
@@ -415,10 +408,8 @@ class Machine:
         if size > 0:
             self._expect_running()
             if held > self.words_limit * WORD_BYTES:
-                raise InfeasibleError(
-                    "memory of a processor", demand=-(-held // WORD_BYTES), limit=self.words_limit,
-                    cure="give more words (--words), or keep fewer registers and values",
-                )  # fmt: skip
+                demand, cure = -(-held // WORD_BYTES), "give more words (--words), or keep fewer registers and values"
+                raise InfeasibleError("memory of a processor", demand=demand, limit=self.words_limit, cure=cure)
             self._most_bytes = max(self._most_bytes, held)
         self._bytes = held
 
@@ -430,7 +421,6 @@ class Machine:
         if self._ended:
             raise MachineError("the program has ended", place="collect", cure="collect results at the end")
 
-    @public
     def emit(self, register: Register) -> Output:
         """Write a result out of the machine; the host may read it when the program has ended.
 
@@ -447,7 +437,6 @@ class Machine:
         self._expect_running()
         return Output(contents(register).copy())
 
-    @public
     def collect(self, result: Register | Output) -> Array:
         """End the program, and return what all nodes hold.
 
