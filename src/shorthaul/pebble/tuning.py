@@ -253,6 +253,8 @@ MODULES_SHARE: Final = 0.8
 #: not fit grows while nothing fits.
 PRICED_HOT, PRICED_COLD = 1.0, 0.01
 PENALTY_GROWTH: Final = 2.0
+#: Units of work (events and operands looked at) of annealing events per effort.
+PRICED_RATE: Final = 3e8
 #: Work of the first round, how many times that the longest takes, and how many rounds without success end it.
 PRICED_WORK: Final = 20_000_000
 MOST_PRICED_ROUNDS: Final = 16
@@ -262,8 +264,9 @@ MOST_REPEATS: Final = 3
 #: Positions that the exact search with prices looks at per effort, and in one call.
 POSITIONS_RATE: Final = 5e6
 POSITIONS_CALL: Final = 100_000
-#: The integer program over stages: its largest size in stages times nodes and edges, its effort at most, and the
-#: solver's own time per effort.
+#: The integer program over stages: its largest size in stages times nodes and edges, per effort and in all, its effort
+#: at most, and the solver's own time per effort.
+STAGED_SIZE: Final = 20_000
 MOST_STAGED: Final = 400_000
 STAGED_EFFORT: Final = 20.0
 STAGED_TIME: Final = 0.5

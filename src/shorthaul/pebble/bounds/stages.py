@@ -60,7 +60,8 @@ def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool, limit:
     """
     least = terms.least(cdag)
     order = milestones(cdag, terms)
-    if limit <= least or len(order) * (cdag.n + cdag.edges) > tuning.MOST_STAGED or search.expired():
+    most = min(tuning.MOST_STAGED, tuning.STAGED_SIZE * search.left())
+    if limit <= least or len(order) * (cdag.n + cdag.edges) > most:
         return min(least, limit)
     program = _Program(cdag, terms, order, recompute=recompute)
     program.require(budget)

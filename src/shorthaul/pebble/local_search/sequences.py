@@ -124,13 +124,13 @@ def improve(game: Game, start: Events, *, search: Search, goal: int) -> tuple[Ev
 
 def _round(annealer: Annealer, heat: tuple[float, float, float], work: float, search: Search) -> None:
     """Anneal once from hot to cold, some work at a time."""
-    work = max(1.0, min(work, search.left() * tuning.ANNEALING_RATE))
+    work = max(1.0, min(work, search.left() * tuning.PRICED_RATE))
     done = 0.0
     while done < work and not search.expired():
         part = min(tuning.ANNEALING_CALL, int(work - done) + 1)
         before = annealer.work
         kernels.anneal(annealer, *heat, min(1.0, done / work), min(1.0, (done + part) / work), part)
-        search.spend((annealer.work - before) / tuning.ANNEALING_RATE)
+        search.spend((annealer.work - before) / tuning.PRICED_RATE)
         done += annealer.work - before
 
 

@@ -56,7 +56,7 @@ class _Planner:
     def __init__(self, request: Request, search: Search) -> None:
         terms = request.terms
         self.game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
-        self._search, self._keep = search, request.search.keep
+        self._request, self._search, self._keep = request, search, request.search.keep
         self._bound = _trivial(request)
         self._best: tuple[Events, int] | None = None
         resumed = request.search.start()
@@ -83,12 +83,13 @@ class _Planner:
             self._take(*found, "annealed events")
 
     def prove(self, share: float) -> None:
-        """Raise the bound by an integer program, with a share of what is left."""
-        if self._is_over():
-            return
-        limit = _ANY_PRICE if self._best is None else self._best[1]
-        game, search = self.game, self._search.part(share)
-        self._bound = _staged(self._bound, game, limit, search)
+        """Raise the bound by the one on the traffic and by an integer program, with a share of what is left."""
+        search = self._search.part(share)
+        if not self._is_over():
+            self._bound = _moved(self._bound, self._request, search.part(0.4))
+        if not self._is_over():
+            limit = _ANY_PRICE if self._best is None else self._best[1]
+            self._bound = _staged(self._bound, self.game, limit, search)
 
     def search(self, share: float) -> None:
         """Search a small graph exhaustively, with a share of what is left; it may prove a bound."""
@@ -124,12 +125,29 @@ def priced_bound(request: Request) -> Bound:
         return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
-    best = _staged(_trivial(request), game, _ANY_PRICE, search.part(0.5))
+    best = _moved(_trivial(request), request, search.part(0.3))
+    best = _staged(best, game, _ANY_PRICE, search.part(0.5))
     if game.cdag.n <= priced_search.MOST_NODES:
         done = priced_search.solve(game, limit=_ANY_PRICE, search=search)
         if done.least > best.value and (done.events is not None or not done.is_complete):
             best = _exhausted(done)
     return best
+
+
+def _moved(known: Bound, request: Request, search: Search) -> Bound:
+    """Return the bound that follows from the one on the traffic if it is higher than the one known."""
+    terms, cdag = request.terms, request.cdag
+    if terms.load is None or terms.store is None:
+        return known
+    usual = lower_bound(replace(request, terms=Terms(), search=search.aside()))
+    beyond = int(usual.value) - cdag.algorithmic_bound()
+    price = 2 * terms.load if terms.load <= terms.store else terms.load + terms.store
+    value = terms.least(cdag) + -(-price * beyond // 2)
+    proof = (
+        f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; and a value that is stored is loaded, "
+        "so at least half of that is loads."
+    )
+    return Bound("total", value, f"traffic ({usual.method})", proof) if value > known.value else known
 
 
 def _staged(known: Bound, game: Game, limit: int, search: Search) -> Bound:
