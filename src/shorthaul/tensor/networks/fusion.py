@@ -18,6 +18,8 @@ from shorthaul.tensor.networks.tiling import Tiled, best_tiling
 #: Operators of a group at most, and tensors that they read.
 _MOST_OPERATORS = 16
 _MOST_READS = 64
+#: The share of the time for pairs of operators, before any are fused.
+_SHARE_OF_FIRST_PAIRS = 0.5
 #: What one tiling of a group costs the search, in its own unit (about a second of one core).
 _EFFORT_PER_GROUP = 0.05
 
@@ -137,7 +139,9 @@ def fuse(network: Network, machine: Machine, search: Search, capacity: float) ->
     groups = [state.tiled[group] for group in _ordered(state)]
     groups = keep_near(network, groups, capacity, tilings.best, search)
     inner = InnerTilings(network, machine)
-    return [replace(item, group=replace(item.group, inner=inner.of(item.group))) for item in groups]
+    # Once time is up, operators pass through the memories inside: such a plan is as valid.
+    cut = [() if search.expired() else inner.of(item.group) for item in groups]
+    return [replace(item, group=replace(item.group, inner=tiles)) for item, tiles in zip(groups, cut, strict=True)]
 
 
 def _merge(state: _State, search: Search) -> None:
@@ -148,16 +152,19 @@ def _merge(state: _State, search: Search) -> None:
         if found is not None:
             heapq.heappush(queue, (-found, first, second, state.members[first], state.members[second]))
 
+    first_pairs = search.part(_SHARE_OF_FIRST_PAIRS)
     for second in sorted(state.members):
-        for first in sorted(state.sources(second)):
+        for first in () if first_pairs.expired() else sorted(state.sources(second)):
             offer(first, second)
-    while queue and not search.expired():
+    while queue:  # what is in the queue is worked out: it is taken even when time is up
         _, first, second, before, after = heapq.heappop(queue)
         if state.members.get(first) != before or state.members.get(second) != after:
             continue  # one of them has changed since
         if state.is_reached_around(first, second):
             continue
         _join(state, first, second)
+        if search.expired():
+            continue
         for source in sorted(state.sources(second)):
             offer(source, second)
         for user in sorted(_users(state, second)):

@@ -25,12 +25,16 @@ from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import MachineOptions
 
 _KIND: Final = "shorthaul/tensor-result"
+#: The share of the time left that is kept for the check and the tables.
+_SHARE_OF_THE_CHECK: Final = 0.25
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
     """Return the groups and tiles found for ``network`` on the machine that ``options`` name, checked."""
     machine = _machine(options)
     with search:
+        if search.time_limit_s is not None:
+            search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
         tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0))
     plan = NetworkPlan(tuple(item.group for item in tiled))
     replayed = _replayed(network, plan, machine)
