@@ -33,7 +33,7 @@ def plan_network(network: Network, options: MachineOptions, search: Search, sour
     """Return the groups and tiles found for ``network`` on the machine that ``options`` name, checked."""
     machine = _machine(options)
     with search:
-        if search.time_limit_s is not None:
+        if search.time_limit is not None:
             search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
         tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0))
     plan = NetworkPlan(tuple(item.group for item in tiled))
