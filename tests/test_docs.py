@@ -28,6 +28,8 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     example_folder = ROOT / "examples"
     if example_folder.is_dir():
         tmp_path.joinpath("examples").symlink_to(example_folder)
+    for name, text in re.findall(r'^```json title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
+        tmp_path.joinpath(name).write_text(text)
     for block in blocks(page, "console"):
         for line in block.splitlines():
             if line.startswith("$ shorthaul"):
