@@ -42,6 +42,12 @@ def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
 
 
+def test_the_answer_of_the_first_screen_is_what_is_printed(tmp_path: Path) -> None:
+    command, *answer = blocks(PAGES[0], "console")[0].splitlines()
+    printed = shorthaul(*shlex.split(command)[2:], cwd=tmp_path).stdout.splitlines()
+    assert [line.split() for line in printed if not line.startswith("time")] == [line.split() for line in answer]
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if page.stem in ENGINES], ids=lambda page: page.stem)
 def test_engine_pages_have_the_same_headings(page: Path) -> None:
     found = re.findall(r"^## (.+)$", page.read_text(), flags=re.MULTILINE)
