@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.report.sample import FIGURES, sample
 
-from shorthaul.report.draw import plotly_figure
+from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.report.html import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

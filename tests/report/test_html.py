@@ -9,9 +9,9 @@ import pytest
 from tests.commands import shorthaul
 from tests.report.sample import FIGURES, sample
 
+from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import figure_document, figure_from_document
-from shorthaul.report.draw import plotly_figure
 from shorthaul.report.html import render
 from shorthaul.report.text import print_summary, print_table
 

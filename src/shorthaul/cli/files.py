@@ -13,7 +13,7 @@ from shorthaul.cli.flags import Listing
 from shorthaul.cli.verbs import single, verb
 from shorthaul.tensor.formats.onnx_model import AcceleratorOptions
 
-convert_app, machines_app = single(), single()
+convert_app, export_app, machines_app = single(), single(), single()
 
 
 @verb(convert_app, "convert")
@@ -29,6 +29,32 @@ def convert(
 
     promise_output(target)
     print(f"{convert_file(source, target, accelerator, network)}: {target}")
+
+
+@verb(export_app, "export")
+def export(
+    result: Annotated[Path, typer.Argument(help="A result document, as --result writes it.")],
+    target: Annotated[
+        Path | None, typer.Argument(metavar="[TARGET]", help="The file to write: .csv, .dot, or .json for Perfetto.")
+    ] = None,
+    figure: Annotated[str | None, typer.Option(help="The title of the figure (default: the first that fits).")] = None,
+) -> None:
+    """Write a figure of a result document as CSV, DOT or a trace.
+
+    Tables are .csv, graphs .dot; .json takes all timelines, for Perfetto. Without a target, list the figures.
+    """
+    from shorthaul.core.document import load_json, promise_output
+    from shorthaul.core.drawing.exports import write_figure
+    from shorthaul.core.figure import figures_of
+    from shorthaul.report.text import print_table
+
+    if target is not None:
+        promise_output(target)
+    figures = figures_of(load_json(result), file=result)
+    if target is None:
+        print_table(("figure", "kind"), [(item.title, type(item).__name__) for item in figures], file=sys.stdout)
+    else:
+        print(f"{write_figure(figures, target, figure)} -> {target}")
 
 
 @verb(machines_app, "machines")

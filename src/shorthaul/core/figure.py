@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -144,6 +145,17 @@ def figure_document(figure: Figure) -> dict[str, Any]:
     {'figure': 'text', 'title': 'Proof', 'body': 'trivial'}
     """
     return {"figure": _NAMES[type(figure)], **msgspec.to_builtins(figure)}
+
+
+def figures_of(document: object, *, file: str | Path = "") -> tuple[Figure, ...]:
+    """Return the figures of a result document; raises :class:`InputError` for anything else."""
+    found = document.get("figures") if isinstance(document, Mapping) else None
+    if not isinstance(found, list):
+        raise InputError("is not a result document", file=file, cure="name a file that --result wrote")
+    try:
+        return tuple(figure_from_document(item, place=f"figures[{at}]") for at, item in enumerate(found))
+    except InputError as error:
+        raise error.in_file(file) from None
 
 
 def figure_from_document(document: object, *, place: str = "figures") -> Figure:

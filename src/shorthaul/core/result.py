@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, cast
 
@@ -14,9 +15,10 @@ from typing_extensions import TypeVar
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import digest, read_bytes, save_json
+from shorthaul.core.document import digest, read_bytes, save_json, write_text
+from shorthaul.core.drawing.exports import TABULAR, chosen, csv_text, dot_text, table, trace_document
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Figure, figure_document
+from shorthaul.core.figure import Bars, Figure, Network, figure_document
 from shorthaul.core.provenance import Provenance
 
 PlanT_co = TypeVar("PlanT_co", covariant=True)
@@ -107,9 +109,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
         Raises :class:`InputError` if a file cannot be written.
         """
-        if not isinstance(path, str | os.PathLike):
-            raise InputError("is no path", place="path", value=path, allowed="text or a path")
-        target = Path(os.fsdecode(path))
+        target = _path(path)
         document = self.to_dict()
         plan, form = document["plan"], self.plan_file
         if form is not None and isinstance(plan, dict) and ("note" in plan or {"digest", "file"} & set(plan)):
@@ -119,6 +119,46 @@ class Result(Generic[PlanT_co, ExtraT_co]):
             kept = {name: value for name, value in plan.items() if name != "note"}
             document["plan"] = {**kept, **written, "file": columns.name}
         save_json(target, document)
+
+    def figure(self, which: str | int | None = None) -> Any:
+        """Return a figure as a ``plotly.graph_objects.Figure``: the one with this title or number, else the first.
+
+        Raises :class:`InputError` if there is none. Tables and texts are no drawings: see :meth:`to_dataframe`.
+        """
+        import plotly.graph_objects as go
+
+        from shorthaul.core.drawing.plots import DRAWN, plotly_figure
+
+        made = chosen(self.figures, which, DRAWN, "a drawing")
+        return go.Figure(plotly_figure(made)).update_layout(title_text=made.title, margin_t=60)
+
+    def to_dataframe(self, which: str | int | None = None) -> Any:
+        """Return a figure as a pandas data frame: the one with this title or number, else the first.
+
+        Raises :class:`InputError` if there is none, or pandas is missing.
+        """
+        try:
+            frames = import_module("pandas")
+        except ImportError:
+            raise InputError("data frames need pandas", cure="pip install pandas") from None
+        columns, rows = table(chosen(self.figures, which, TABULAR, "a table"))
+        return frames.DataFrame(rows, columns=list(columns))
+
+    def to_csv(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
+        """Write a figure as CSV: the one with this title or number, else the first.
+
+        Raises :class:`InputError` if there is none, or the file cannot be written.
+        """
+        write_text(_path(path), csv_text(chosen(self.figures, which, TABULAR, "a table")))
+
+    def to_dot(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
+        """Write a graph among the figures as DOT; raises :class:`InputError` if there is none."""
+        write_text(_path(path), dot_text(chosen(self.figures, which, (Network,), "a graph")) + "\n")
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Write all timelines as one trace for ui.perfetto.dev; raises :class:`InputError` if there is none."""
+        chosen(self.figures, None, (Bars,), "a timeline")
+        save_json(_path(path), trace_document([item for item in self.figures if isinstance(item, Bars)]), indent=None)
 
     def __repr__(self) -> str:
         parts = [] if self.status is None else [self.status.value]
@@ -139,3 +179,9 @@ class Result(Generic[PlanT_co, ExtraT_co]):
             rows.append(("gap", f"{self.gap:.2%}"))
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
         return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>"
+
+
+def _path(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError("is no path", place="path", value=path, allowed="text or a path")
+    return Path(os.fsdecode(path))

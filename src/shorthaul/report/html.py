@@ -15,11 +15,11 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from shorthaul.core.document import expect_writable, load_json, write_text
+from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Figure, Table, Text, figure_from_document
 from shorthaul.core.result import Result
 from shorthaul.core.version import VERSION
-from shorthaul.report.draw import plotly_figure
 from shorthaul.report.text import amount
 
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}

@@ -10,7 +10,9 @@ def curve(problem: Problem) -> list[float | None]:
     return [point["latency"] for point in result.extra["points"]] + ([] if bound is None else [bound.value])
 
 
-print(curve(shorthaul.tensor.case("example-1").workload))
+workload = shorthaul.tensor.case("example-1").workload
+assert isinstance(workload, Problem)
+print(curve(workload))
 shorthaul.tensor.sweep("example-1").extra["pionts"]  # type: ignore[typeddict-item]
 shorthaul.tensor.sweep("example-1", over="latency")  # type: ignore[arg-type]
 shorthaul.tensor.sweep("example-1", most="4096")  # type: ignore[arg-type]

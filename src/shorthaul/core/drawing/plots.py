@@ -10,6 +10,9 @@ from shorthaul.core.figure import Bars, Figure, Grid, Line, Network, Scatter, Se
 #: A colour-blind safe palette (Okabe and Ito), the first for what matters most.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C6D31", "#5254A3", "#AD494A")
 
+#: The kinds of figures that are drawn; tables and texts are not.
+DRAWN = (Series, Bars, Grid, Network, Scatter)
+
 _FONT = {"family": "system-ui, sans-serif", "size": 13, "color": "#1f2933"}
 _GRID_COLOUR = "#e4e7eb"
 

@@ -1,0 +1,1 @@
+"""Figures drawn, and written as tables, graphs and traces."""

@@ -1,0 +1,148 @@
+"""Figures as tables for spreadsheets and data frames, as DOT, and as traces for Perfetto."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from shorthaul.core.document import save_json, write_text
+from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.figure import Bars, Figure, Grid, Network, Scatter, Series, Table
+
+Cell = str | int | float | None
+
+#: Kinds of figures that are rows of something, what is asked for most first.
+TABULAR: Final = (Scatter, Table, Series, Bars, Grid, Network)
+
+
+def chosen(figures: Sequence[Figure], which: str | int | None, kinds: tuple[type[Any], ...], what: str) -> Any:
+    """Return the figure of these kinds that a title or a number from 0 names; without one, the first of the first kind.
+
+    Raises :class:`InputError`, with the titles there are, if there is none.
+    """
+    found = [figure for figure in figures if isinstance(figure, kinds)]
+    titles = [str(getattr(figure, "title", "")) for figure in found]
+    if not found:
+        raise InputError(f"has no figure that is {what}", value=", ".join(figure.title for figure in figures) or "none")
+    if which is None:
+        return min(found, key=lambda figure: next(at for at, kind in enumerate(kinds) if isinstance(figure, kind)))
+    if isinstance(which, int) and not isinstance(which, bool):
+        if 0 <= which < len(found):
+            return found[which]
+        raise InputError("is no figure", place="figure", value=which, allowed=f"0 to {len(found) - 1}")
+    if not isinstance(which, str):
+        raise InputError("is no figure", place="figure", value=which, allowed="a title or a number")
+    for figure, title in zip(found, titles, strict=True):
+        if title == which:
+            return figure
+    raise unknown_name("figure", which, titles, place="figure")
+
+
+def table(figure: Figure) -> tuple[tuple[str, ...], Sequence[tuple[Cell, ...]]]:
+    """Return the columns and rows of a figure, one row per point, bar, cell or node.
+
+    >>> table(Scatter("Front", ("period", "cost"), ((10, 2.5), (12, 1))))
+    (('period', 'cost'), [(10, 2.5), (12, 1)])
+    """
+    if isinstance(figure, Table):
+        return figure.columns, figure.rows
+    if isinstance(figure, Series):
+        points = [(line.name, x, y) for line in figure.lines for x, y in zip(line.x, line.y, strict=True)]
+        return ("curve", figure.x_label, figure.y_label), points
+    if isinstance(figure, Scatter):
+        more = {name: column for name, column in (("label", figure.labels), ("group", figure.groups)) if column}
+        rows = [(*point, *(column[at] for column in more.values())) for at, point in enumerate(figure.points)]
+        return (*figure.axes, *more), rows
+    if isinstance(figure, Bars):
+        return ("lane", "start", "stop", "label", "group"), [
+            (bar.lane, bar.start, bar.stop, bar.label, bar.group) for bar in figure.bars
+        ]
+    if isinstance(figure, Grid):
+        cells = [(x, y, value) for y, row in enumerate(figure.values) for x, value in enumerate(row)]
+        return ("x", "y", figure.scale_label or "value"), [cell for cell in cells if cell[2] is not None]
+    if isinstance(figure, Network):
+        return ("node", "label", "group", "x", "y"), [(n.id, n.label, n.group, n.x, n.y) for n in figure.nodes]
+    raise InputError("is text, not a table", place="figure", value=figure.title)
+
+
+def csv_text(figure: Figure) -> str:
+    r"""Return a figure as CSV, its columns named in the first line.
+
+    >>> csv_text(Table("Sizes", ("n", "loads"), ((8, 64), (16, 300.5))))
+    'n,loads\r\n8,64\r\n16,300.5\r\n'
+    """
+    columns, rows = table(figure)
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def dot_text(network: Network) -> str:
+    """Return a network as DOT.
+
+    >>> from shorthaul.core.figure import Node
+    >>> print(dot_text(Network("Graph", (Node("a", "in", 0, 0), Node("b", "out", 1, 0)), (("a", "b"),))))
+    digraph "Graph" {
+      "a" [label="in", pos="0,0"];
+      "b" [label="out", pos="1,0"];
+      "a" -> "b";
+    }
+    """
+    nodes = [f'  {_quoted(n.id)} [label={_quoted(n.label)}, pos="{n.x:g},{n.y:g}"];' for n in network.nodes]
+    edges = [f"  {_quoted(source)} -> {_quoted(target)};" for source, target in network.edges]
+    return "\n".join((f"digraph {_quoted(network.title)} {{", *nodes, *edges, "}"))
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
+    """Return timelines as a trace that Perfetto and Chrome's tracing page open: a process each, a thread per lane.
+
+    One unit of the time axis becomes one microsecond; the name of a process says what the unit is.
+
+    >>> from shorthaul.core.figure import Bar
+    >>> trace_document([Bars("Schedule", "ticks", (Bar("core 0", 0, 5, "gauss"),))])["traceEvents"][-1]
+    {'name': 'gauss', 'cat': '', 'ph': 'X', 'ts': 0, 'dur': 5, 'pid': 1, 'tid': 1}
+    """
+    events: list[dict[str, Any]] = []
+    for process, chart in enumerate(charts, 1):
+        named = {"name": f"{chart.title} ({chart.x_label})"}
+        events.append({"name": "process_name", "ph": "M", "pid": process, "tid": 0, "args": named})
+        lanes = {lane: at for at, lane in enumerate(dict.fromkeys(bar.lane for bar in chart.bars), 1)}
+        for lane, thread in lanes.items():
+            events.append({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": lane}})
+        for bar in chart.bars:
+            place = {"pid": process, "tid": lanes[bar.lane]}
+            name = bar.label or bar.group or bar.lane
+            events.append(
+                {"name": name, "cat": bar.group, "ph": "X", "ts": bar.start, "dur": bar.stop - bar.start, **place}
+            )
+    return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+
+def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None) -> str:
+    """Write a figure in the format that the suffix of ``path`` names; return its title.
+
+    ``.csv`` is a table, ``.dot`` a graph, ``.json`` a trace of all timelines. Raises :class:`InputError`.
+    """
+    if path.suffix == ".csv":
+        rows = chosen(figures, which, TABULAR, "a table")
+        write_text(path, csv_text(rows))
+        return str(rows.title)
+    if path.suffix == ".dot":
+        network = chosen(figures, which, (Network,), "a graph")
+        write_text(path, dot_text(network) + "\n")
+        return str(network.title)
+    if path.suffix == ".json":
+        first = chosen(figures, which, (Bars,), "a timeline")
+        charts = [figure for figure in figures if isinstance(figure, Bars)] if which is None else [first]
+        save_json(path, trace_document(charts), indent=None)
+        return ", ".join(chart.title for chart in charts)
+    raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .json")
