@@ -105,6 +105,11 @@ def test_a_convolution_is_held() -> None:
     assert "boxes of" in orders_text(here)
 
 
+def test_two_sweeps_over_a_row_are_one_box() -> None:
+    sizes = {"M": 1900, "N": 2100, "S": 32768}
+    assert at_sizes(upper_of("atax"), flow_of("atax"), sizes).value(sizes) <= 1.01 * 1900 * 2100
+
+
 def test_what_fits_is_loaded_once() -> None:
     sizes = {"N": 2000, "S": 32768}
     found = bound(kernel("durbin"), size=sizes, effort=1).extra["upper"]

@@ -146,7 +146,7 @@ class _Writer:
                 _Entry(texts[at] if tile is None else f"{texts[at]} - {box.first[at]}", tile)
                 for at, tile in zip(box.loops, names, strict=True)
             ]
-            result.append(_Draft(name, name, [*loops, *(_Entry(texts[at]) for at in box.inner)]))
+            result.append(_Draft(name, name, loops))
         return result
 
     def in_turns(self, step: TurnsStep) -> list[_Draft]:

@@ -25,7 +25,6 @@ from shorthaul.affine import effort
 from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.orders.placement import (
-    Loops,
     Placement,
     Row,
     Signs,
@@ -71,11 +70,10 @@ class Cells:
 
 @dataclass(frozen=True)
 class Box:
-    """Loops over boxes, outermost first, with their edges, and the order inside; coordinates begin at ``first``."""
+    """Loops over boxes, outermost first, with their edges; coordinates begin at ``first``. Inside: program order."""
 
     loops: tuple[int, ...]
     edges: tuple[int, ...]
-    inner: tuple[int, ...]
     first: tuple[int, ...]
 
 
@@ -232,7 +230,7 @@ def boxed(flow: DataFlow, step: Step, conflicts: Conflicts, sizes: Mapping[str, 
         effort.step()
         found = _Search(cells, extents, outer, tiled, sizes["S"]).best()
         if found is not None and (best is None or found[0] < best[0]):
-            best = found[0], Box(found[1], found[2], tuple(range(len(extents))), first)
+            best = found[0], Box(found[1], found[2], first)
     return None if best is None else BoxStep(step, best[1], cells, extents, sizes)
 
 
@@ -330,9 +328,7 @@ def _tileable(signs: frozenset[Signs], width: int) -> Iterator[tuple[tuple[int, 
                 continue
             tiled = [at for at in range(width) if at not in outer and all(item[at] >= 0 for item in rest)]
             reach = frozenset((*outer, *tiled))
-            if not any(reach <= other for other in known) and Loops(outer, tuple(tiled), tuple(range(width))).legal(
-                signs
-            ):
+            if not any(reach <= other for other in known):
                 known.add(reach)
                 yield outer, tuple(tiled)
 

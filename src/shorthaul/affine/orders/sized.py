@@ -12,7 +12,7 @@ import islpy as isl
 from shorthaul.affine import effort
 from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.boxes import BoxStep, WholeStep, boxed, whole
-from shorthaul.affine.orders.placement import placements, reads_of
+from shorthaul.affine.orders.placement import Placement, Row, loops, placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, in_order
@@ -66,7 +66,8 @@ class _Boxes:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
-        for placement in islice(placements(self.counts.distances, ordered, self.reads), MOST_BOX_PLACEMENTS):
+        found_placements = islice(placements(self.counts.distances, ordered, self.reads), MOST_BOX_PLACEMENTS)
+        for placement in (self._as_written(ordered), *found_placements):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 found = boxed(
@@ -76,25 +77,37 @@ class _Boxes:
                     best = found
         return best
 
+    def _as_written(self, names: Sequence[str]) -> Placement:
+        """Return the placement of every statement by its own loops, from the outermost on."""
+        program = self.flow.program
+        width = max(len(program.by_name[name].iterators) for name in names)
+        result = {}
+        for name in names:
+            own = loops(program.by_name[name])
+            result[name] = (*own, *(Row((0,) * len(own)) for _ in range(width - len(own))))
+        return result
+
 
 def _joined(flow: DataFlow, steps: list[AnyStep], search: _Boxes) -> list[AnyStep]:
-    """Join phases as long as one in boxes loads less than several."""
-    tried: set[frozenset[str]] = set()
+    """Join phases as long as one in boxes loads less than several, those first that save most."""
+    known: dict[frozenset[str], BoxStep | None] = {}
     while True:
+        best: tuple[float, list[AnyStep]] = 0.0, steps
         for first, second in combinations(steps, 2):
             if not _share(flow, first, second):
                 continue
             names = closed(flow, steps, first, second)
-            if names in tried or len(tried) >= MOST_BOX_FUSIONS:
-                continue
-            tried.add(names)
-            parts = [item for item in steps if set(item.names) <= names]
-            found = search.of(names)
-            if found is not None and search.loads(found) < sum(map(search.loads, parts)):
-                steps = [*(item for item in steps if item not in parts), found]
-                break
-        else:
+            if names not in known and len(known) < MOST_BOX_FUSIONS:
+                known[names] = search.of(names)
+            found = known.get(names)
+            if found is not None:
+                parts = [item for item in steps if set(item.names) <= names]
+                saved = sum(map(search.loads, parts)) - search.loads(found)
+                if saved > best[0]:
+                    best = saved, [*(item for item in steps if item not in parts), found]
+        if not best[0]:
             return steps
+        steps = best[1]
 
 
 def _share(flow: DataFlow, first: AnyStep, second: AnyStep) -> bool:

@@ -148,7 +148,7 @@ def _box_text(step: BoxStep) -> str:
     edges = zip(step.box.loops, step.box.edges, strict=True)
     tiles = ", ".join(f"{edge} of {names[at]}" if edge > 1 else f"each {names[at]}" for at, edge in edges)
     loops = f"boxes of {tiles}, outermost first, found for these sizes" if tiles else "one box: everything fits"
-    return f"{loops}, inside by {', '.join(names[at] for at in step.box.inner)}"
+    return f"{loops}, inside in program order"
 
 
 def _equation(step: TurnsStep, piece: Piece) -> str:

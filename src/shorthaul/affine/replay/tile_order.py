@@ -92,8 +92,7 @@ def _turns_order(
 def _box_keys(box: Box, places: IntArray) -> list[IntArray]:
     """Return what instances are sorted by in boxes."""
     moved = places - np.array(box.first, dtype=np.int64)
-    outside = [moved[:, at] // edge for at, edge in zip(box.loops, box.edges, strict=True)]
-    return [*outside, *(moved[:, at] for at in box.inner)]
+    return [moved[:, at] // edge for at, edge in zip(box.loops, box.edges, strict=True)]
 
 
 def _keys(
