@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import combinations, islice
 
@@ -17,21 +17,24 @@ from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, in_order
 from shorthaul.affine.tuning import MOST_BOX_FUSIONS, MOST_BOX_PLACEMENTS, PLACEMENT_OPERATIONS
+from shorthaul.core.search import Search
 
 
-def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int]) -> UpperBound:
+def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], search: Search | None = None) -> UpperBound:
     """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
+
+    ``search`` limits the work; where it ends early, the best found until then is taken.
 
     Phases are executed in boxes where these load less, and joined where one in boxes loads less than several.
     """
-    search = _Boxes(flow, sizes, upper.small)
     steps: list[AnyStep] = list(upper.steps)
-    with suppress(effort.OutOfEffortError):
-        kept = search.whole()
+    with nullcontext() if search is None else effort.charged_to(search), suppress(effort.OutOfEffortError):
+        boxes = _Boxes(flow, sizes, upper.small)
+        kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
-        steps = [search.better(item) for item in upper.steps]
-        steps = _joined(flow, steps, search)
+        steps = [boxes.better(item) for item in upper.steps]
+        steps = _joined(flow, steps, boxes)
     return replace(upper, steps=tuple(in_order(flow, steps)))
 
 

@@ -59,7 +59,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         try:
             flow = flow_dependences(program)
             upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
-            upper = at_sizes(upper, flow, sizes)
+            upper = at_sizes(upper, flow, sizes, search.part(tuning.UPPER_SHARE))
             order = legal_order(upper, flow, sizes)
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)

@@ -132,7 +132,7 @@ def _planned(
     )
     least = bound_of(program, found, sizes, flow)
     derived = upper_bound_in_time(program, flow, search)
-    upper = None if derived is None else at_sizes(derived, flow, sizes)
+    upper = None if derived is None else at_sizes(derived, flow, sizes, search.part(tuning.UPPER_SHARE))
     order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
     after = belady_loads(order, cdag.starts, cdag.operands, capacity)
     made = _plan_of(program, cdag, order, sizes, how)
