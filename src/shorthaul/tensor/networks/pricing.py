@@ -184,6 +184,9 @@ class GroupPricer:
             for span in box:
                 if not span.of:
                     part.constant *= float(span.lengths()[0])
+            if part.role == "stored":  # what others need has to be made whole
+                shape = network.tensors[part.number].shape
+                self.covers &= all(span.of or span.lengths()[0] == n for span, n in zip(box, shape, strict=True))
         shares = self._shared_buffers(self.cut)
         shares |= {number for number, (_, tensor, _) in enumerate(found.read) if tensor in self.near}
         self.parts = [part for number, part in enumerate(self.parts) if number not in shares]
