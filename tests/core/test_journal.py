@@ -81,7 +81,7 @@ def test_a_journal_of_something_else_is_refused(change: dict[str, object], tmp_p
 def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "letter"
     path.write_text("Dear all,\n")
-    with pytest.raises(InputError, match="is no journal"):
+    with pytest.raises(InputError, match="is not a journal"):
         Journal(path, ASKED, bytes)
     assert path.read_text() == "Dear all,\n"
     with pytest.raises(InputError, match="no such file"):

@@ -67,7 +67,7 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 
 
 def test_a_limit_that_is_used_up_is_refused() -> None:
-    with pytest.raises(InputError, match="is used up at the start"):
+    with pytest.raises(InputError, match="is less than the command already uses"):
         limit_of("1M")
 
 

@@ -60,7 +60,7 @@ def test_resuming_is_as_if_never_stopped(tmp_path) -> None:
     with pytest.raises(InputError, match="is a journal of another search"):
         plan(generators.sobel(), generations=40, resume=file)
     file.write_bytes(b"a letter")
-    with pytest.raises(InputError, match="is no journal"):
+    with pytest.raises(InputError, match="is not a journal"):
         plan(generators.sobel4(), resume=file)
 
 

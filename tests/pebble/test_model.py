@@ -68,8 +68,8 @@ def test_random_graphs_have_no_isolated_node() -> None:
     ("weights", "edges", "message"),
     [
         ([], [], "has no nodes"),
-        ([1.5, 2], [(0, 1)], "must be integers"),
-        ([True, True], [(0, 1)], "must be integers"),
+        ([1.5, 2], [(0, 1)], "is not an integer"),
+        ([True, True], [(0, 1)], "is not an integer"),
         ([1, 0], [(0, 1)], "must be positive"),
         ([1, -4], [(0, 1)], "must be positive"),
         ([LARGEST_TOTAL, 1], [(0, 1)], "are too large"),

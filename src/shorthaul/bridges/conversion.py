@@ -18,7 +18,7 @@ from shorthaul.tensor.formats.onnx_model import AcceleratorOptions, problem_from
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """One road: files with a suffix of ``reads`` become files with a suffix of ``writes``."""
+    """A conversion: files with a suffix of ``reads`` become files with a suffix of ``writes``."""
 
     what: str
     reads: tuple[str, ...]
@@ -30,13 +30,18 @@ class Conversion:
 def convert(
     source: str | PathLike[str],
     target: str | PathLike[str],
-    accelerator: AcceleratorOptions | None = None,
-    network: NetworkOptions | None = None,
+    *,
+    capacity: float = 2.0**20,
+    bandwidth: float = 16.0,
+    native: str = "128x128",
+    network: bool = False,
+    core_types: str = "t1=0.667,t2=1,t3=2",
+    element_bytes: int = 4,
 ) -> str:
     """Write ``source`` in the format that the suffix of ``target`` names; return what was converted.
 
-    ``accelerator`` is the machine of a problem made from an ONNX model; ``network`` may ask for a streaming network of
-    an ONNX model or a problem of the tensor engine.
+    Keywords are those of the command: the machine of a problem made from an ONNX model, and what a streaming network
+    of such a model, or of a problem of the tensor engine, is made with.
 
     Parameters
     ----------
@@ -44,10 +49,18 @@ def convert(
         The file to read; its suffix says the format.
     target : str | PathLike[str]
         The file to write; its suffix says the format.
-    accelerator : AcceleratorOptions | None
-        The machine of a problem made from an ONNX model.
-    network : NetworkOptions | None
-        What a streaming network is made with, from an ONNX model or a problem of the tensor engine.
+    capacity : float, default 2^20
+        Elements of fast memory of the machine that an ONNX model runs on.
+    bandwidth : float, default 16.0
+        Elements from or to its slow memory per unit of time.
+    native : str, default "128x128"
+        Its native tile, WIDTHxHEIGHT elements.
+    network : bool, default False
+        Whether a streaming network of the operators is written, one actor each.
+    core_types : str, default "t1=0.667,t2=1,t3=2"
+        The network's core types, and how long each takes against the model's time.
+    element_bytes : int, default 4
+        Bytes of one element of a tensor of the network.
 
     Returns
     -------
@@ -57,7 +70,7 @@ def convert(
     Raises
     ------
     InputError
-        If no road leads from one suffix to the other, or the source is broken.
+        If there is no conversion between the two suffixes, or the source is broken.
 
     Examples
     --------
@@ -65,24 +78,25 @@ def convert(
     Traceback (most recent call last):
     shorthaul.core.errors.InputError: model.onnx: no such file
     """
-    for name, path in (("source", source), ("target", target)):
-        if not isinstance(path, str | PathLike):
-            raise InputError("is no path", place=name, value=path, allowed="text or a path")
     source, target = Path(os.fsdecode(source)), Path(os.fsdecode(target))
+    accelerator = AcceleratorOptions(capacity, bandwidth, native)
+    streaming = NetworkOptions(network, core_types, element_bytes)
     data = read_bytes(source)
-    accelerator = AcceleratorOptions() if accelerator is None else accelerator
     to_problem = Conversion(_ONNX, (".onnx",), (".json",), partial(_onnx, accelerator=accelerator))
-    roads_known: tuple[Conversion, ...] = (*CONVERSIONS, to_problem)
-    if network is not None and network.network:
-        write = partial(_network, accelerator=accelerator, options=network)
-        roads_known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
-    for road in roads_known:
-        if source.suffix.lower() in road.reads and target.suffix.lower() in road.writes:
-            road.convert(source, data, target)
-            return road.what
-    roads = "; ".join(f"{' '.join(road.reads)} to {' '.join(road.writes)} ({road.what})" for road in roads_known)
+    known: tuple[Conversion, ...] = (*CONVERSIONS, to_problem)
+    if network:
+        write = partial(_network, accelerator=accelerator, options=streaming)
+        known = (Conversion(_NETWORK, (".onnx", ".json"), (".json", ".xml"), write),)
+    for item in known:
+        if source.suffix.lower() in item.reads and target.suffix.lower() in item.writes:
+            item.convert(source, data, target)
+            return item.what
+    allowed = "; ".join(f"{' '.join(item.reads)} to {' '.join(item.writes)} ({item.what})" for item in known)
     raise InputError(
-        "no conversion between these suffixes", file=source, value=f"{source.suffix} to {target.suffix}", allowed=roads
+        "no conversion between these suffixes",
+        file=source,
+        value=f"{source.suffix} to {target.suffix}",
+        allowed=allowed,
     )
 
 

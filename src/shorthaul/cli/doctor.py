@@ -33,6 +33,7 @@ REQUIRED = (
 OPTIONAL = {
     "scikit-learn": ("sklearn", "decision trees and forests (spatial)"),
     "onnx": ("onnx", "ONNX models (convert)"),
+    "networkx": ("graphs", "GraphML and GML files, graphs of networkx (pebble)"),
     "distributed": ("cluster", "searches on a Dask cluster (--cluster)"),
 }
 PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +29,8 @@ def convert(
     from shorthaul.core.document import promise_output
 
     promise_output(target)
-    print(f"{convert_file(source, target, accelerator, network)}: {target}")
+    done = convert_file(source, target, **dataclasses.asdict(accelerator), **dataclasses.asdict(network))
+    print(f"{done}: {target}")
 
 
 @verb(export_app, "export")

@@ -91,7 +91,7 @@ class Workloads(Generic[T]):
             made = self.convert(workload, reading)
         if made is None:
             shown = f"{type(workload).__module__}.{type(workload).__qualname__}"
-            raise InputError("is no workload", place="workload", value=shown, allowed=self.accepted)
+            raise InputError("is not a workload", place="workload", value=shown, allowed=self.accepted)
         return Source(made, name, identity)
 
 

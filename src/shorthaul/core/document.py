@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import msgspec.inspect
 
 from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name
 
@@ -49,7 +50,7 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
         if path.is_dir():
             raise InputError("is a directory", file=path, cure="name a file")
         if not stat.S_ISREG(status.st_mode):  # a device or a pipe may have no end, or never begin
-            raise InputError("is no regular file", file=path, cure="name a file, or '-' and pipe it in")
+            raise InputError("is not a regular file", file=path, cure="name a file, or '-' and pipe it in")
         if size > largest:
             raise InputError("is too large", file=path, value=f"{size} bytes", allowed=f"up to {largest} bytes")
         return _unpacked(path.read_bytes(), path)
@@ -208,11 +209,59 @@ def convert(value: Any, into: type[T], *, file: str | Path | None = None, place:
         return msgspec.convert(value, into)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `")
-        path = path.rstrip("`").removeprefix("$").removeprefix(".")
+        path = _with_keys(value, into, path.rstrip("`").removeprefix("$").removeprefix("."))
         found = _at(value, path)
+        names = _names_at(into, path, ("missing" in message) or ("unknown" in message))
+        wrong = message.rpartition(" `")[2].rstrip("`") if "unknown" in message else found
+        nearest = nearest_name(wrong, names) if isinstance(wrong, str) else None
         inner = f".{path}" if place and path and not path.startswith("[") else path
         problem = message[0].lower() + message[1:].replace("`", "'")
-        raise InputError(problem, file=file, place=place + inner, value=found) from None
+        raise InputError(
+            problem, file=file, place=place + inner, value=found, allowed=", ".join(names), nearest=nearest
+        ) from None
+
+
+def _with_keys(value: Any, into: Any, path: str) -> str:
+    """Return a msgspec path with keys in place of its ``[...]``: the first with which the same is wrong."""
+    before, _, after = path.partition("[...]")
+    holder = _at(value, before) if before else value
+    if before == path or not isinstance(holder, dict):
+        return path
+    kept = dict(holder)
+    try:
+        for key, item in kept.items():
+            holder.clear()
+            holder[key] = item
+            try:
+                msgspec.convert(value, into)
+            except msgspec.ValidationError as error:
+                if f"{before}[...]{after}`" in str(error) or not after:
+                    return _with_keys(value, into, f"{before}.{key}{after}".lstrip("."))
+    finally:
+        holder.clear()
+        holder.update(kept)
+    return path
+
+
+def _names_at(into: Any, path: str, is_object: bool) -> list[str]:
+    """Return the fields of the object, or the texts, that are allowed where a msgspec path leads; empty for others."""
+    inspect = msgspec.inspect
+    kind: Any = inspect.type_info(into)
+    for name, _ in [*re.findall(r"([^.\[\]]+)|(\[\d+\])", path), ("", "")]:
+        while isinstance(kind, inspect.UnionType):
+            kind = next(part for part in kind.types if not isinstance(part, inspect.NoneType))
+        if (name, _) == ("", ""):
+            break
+        fields = {field.encode_name: field.type for field in getattr(kind, "fields", ())}
+        kind = fields.get(name) or getattr(kind, "value_type", None) or getattr(kind, "item_type", None)
+    if is_object:
+        return [field.encode_name for field in getattr(kind, "fields", ())]
+    texts = (
+        getattr(kind, "values", None) or [member.value for member in getattr(kind, "cls", None) or ()]
+        if isinstance(kind, inspect.LiteralType | inspect.EnumType)
+        else ()
+    )
+    return [str(text) for text in texts]
 
 
 def _at(value: Any, path: str) -> Any:

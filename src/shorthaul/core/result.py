@@ -183,5 +183,5 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
 def _path(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, str | os.PathLike):
-        raise InputError("is no path", place="path", value=path, allowed="text or a path")
+        raise InputError("is not a path", place="path", value=path, allowed="text or a path")
     return Path(os.fsdecode(path))

@@ -60,7 +60,7 @@ class Plans(Generic[PlanT, T]):
         allowed = (
             f"a {getattr(self.model, '__name__', self.model)}, a result that holds one, or the path of a file with one"
         )
-        raise InputError("is no plan", place="plan", value=given, allowed=allowed)
+        raise InputError("is not a plan", place="plan", value=given, allowed=allowed)
 
     def packed(self, plan: Any, workload: T) -> bytes:
         """Return what a search keeps, the plan or more, as the bytes of a file."""
@@ -152,7 +152,7 @@ class Verb:
         """Take the keywords of the search out of ``given`` and return it; raises :class:`InputError`."""
         search = given.pop("search", None)
         if search is not None and not isinstance(search, Search):
-            raise InputError("is no search", place="search", value=search, allowed="a shorthaul.Search")
+            raise InputError("is not a search", place="search", value=search, allowed="a shorthaul.Search")
         kind = self.searching
         names = [field.name for field in dataclasses.fields(kind)] if kind is not None else []
         fields = {name: given.pop(name) for name in names if name in given}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -207,6 +208,9 @@ def build(
     names = None if ids is None else tuple(ids)
     sizes = _weights(weights, names)
     n = len(sizes)
+    for place, entries in (("ids", names), ("given", given)):
+        if entries is not None and np.shape(entries) != (n,):
+            raise InputError("does not have one entry per node", place=place, value=entries, allowed=f"{n} entries")
     start, stop = _edges(sources, targets, n)
     parents = from_arrays(n, stop, start)
     children = from_arrays(n, start, stop)
@@ -260,7 +264,13 @@ def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name
     >>> from_pairs([1, 1, 1], [(0, 2), (1, 2)]).n
     3
     """
-    pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)
+    listed = list(edges)
+    for number, pair in enumerate(listed):
+        ends = list(pair) if isinstance(cast("Any", pair), tuple | list | np.ndarray) else []
+        if len(ends) != 2 or not all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in ends):
+            place, allowed = f"edges[{number}]", "a pair (from, to) of indices"
+            raise InputError("is not a pair of indices", place=place, value=pair, allowed=allowed)
+    pairs = _integers([end for pair in listed for end in pair], "edges", "pairs of indices").reshape(-1, 2)
     return build(weights, pairs[:, 0], pairs[:, 1], name=name)
 
 
@@ -285,12 +295,27 @@ def require_budget(cdag: Cdag, budget: int) -> None:
     )
 
 
+def _integers(given: npt.ArrayLike, place: str, allowed: str, *, cure: str = "") -> npt.NDArray[Any]:
+    """Return an array of integers, shape (n,); raises :class:`InputError` with the first value that is none."""
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of several lengths
+        array = np.array(None)
+    if array.ndim != 1:
+        raise InputError("is not a list of integers", place=place, value=given, allowed=allowed)
+    has_flags = isinstance(given, list | tuple) and bool in set(map(type, given))
+    if len(array) == 0 or (array.dtype.kind in "iu" and not has_flags):
+        return array.astype(np.int64) if len(array) == 0 else array
+    for number, item in enumerate(given if isinstance(given, list | tuple) else array.tolist()):
+        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer) or abs(int(item)) >= 2**63:
+            raise InputError("is not an integer", place=f"{place}[{number}]", value=item, allowed=allowed, cure=cure)
+    return array.astype(np.int64)
+
+
 def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray:
-    given = np.asarray(weights)
-    if given.ndim != 1 or len(given) == 0:
+    given = _integers(weights, "weights", "integers from 1", cure="scale the data sizes")
+    if len(given) == 0:
         raise InputError("has no nodes", place="nodes", allowed="at least one node")
-    if given.dtype.kind not in "iu":
-        raise InputError("must be integers", place="weights", value=str(given.dtype), cure="scale the data sizes")
     low = int(given.argmin())
     if given[low] <= 0:
         raise InputError(
@@ -310,10 +335,9 @@ def _weights(weights: npt.ArrayLike, ids: tuple[NodeId, ...] | None) -> IntArray
 def _costs(compute: npt.ArrayLike | None, ids: tuple[NodeId, ...] | None, n: int) -> IntArray:
     if compute is None:
         return np.zeros(n, dtype=np.int64)
-    costs = np.asarray(compute)
-    if costs.shape != (n,) or costs.dtype.kind not in "iu":
-        shown = f"shape {costs.shape} of {costs.dtype}"
-        raise InputError("must be integers, one per node", place="compute", value=shown, cure="scale the costs")
+    costs = _integers(compute, "compute", "integers from 0", cure="scale the costs")
+    if len(costs) != n:
+        raise InputError("must be integers, one per node", place="compute", value=f"{len(costs)} of them")
     low = int(costs.argmin())
     if costs[low] < 0:
         place = f"compute of node {low if ids is None else ids[low]}"
@@ -326,8 +350,8 @@ def _costs(compute: npt.ArrayLike | None, ids: tuple[NodeId, ...] | None, n: int
 
 
 def _edges(sources: npt.ArrayLike, targets: npt.ArrayLike, n: int) -> tuple[IntArray, IntArray]:
-    start = np.asarray(sources, dtype=np.int64).reshape(-1)
-    stop = np.asarray(targets, dtype=np.int64).reshape(-1)
+    start = _integers(sources, "sources", "indices of nodes").astype(np.int64)
+    stop = _integers(targets, "targets", "indices of nodes").astype(np.int64)
     if len(start) != len(stop):
         raise InputError("must be of equal length", place="edges", value=(len(start), len(stop)))
     if len(start) and (min(start.min(), stop.min()) < 0 or max(start.max(), stop.max()) >= n):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.arguments import public
+from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 KindArray = npt.NDArray[np.uint8]
@@ -76,7 +77,13 @@ def plan_of(moves: Iterable[tuple[int, int]]) -> Plan:
     >>> len(plan_of([(Move.LOAD, 0), (Move.COMPUTE, 1)]))
     2
     """
-    pairs = np.array(list(moves), dtype=np.int64).reshape(-1, 2)
+    listed = list(moves)
+    try:
+        pairs = np.array(listed, dtype=np.int64).reshape(-1, 2)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            "are not pairs (kind, node)", place="moves", value=listed, allowed="pairs of integers"
+        ) from None
     return Plan(pairs[:, 0].astype(np.uint8), pairs[:, 1].copy())
 
 

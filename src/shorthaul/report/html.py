@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import jinja2
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
+from shorthaul.core.arguments import public
 from shorthaul.core.document import expect_writable, load_json, write_text
 from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
@@ -25,8 +26,12 @@ from shorthaul.report.text import amount
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
 
 
+Report: TypeAlias = Result[object] | Mapping[str, object] | str | PathLike[str]
+
+
+@public
 def report(
-    results: Result[object] | Iterable[Result[object] | Mapping[str, object] | str | PathLike[str]],
+    results: Report | Iterable[Report],
     path: str | PathLike[str] = "report.html",
     *,
     overview: Sequence[Figure] = (),
@@ -35,8 +40,8 @@ def report(
 
     Parameters
     ----------
-    results : Result or iterable
-        Results, result documents (``Result.to_dict``) or the paths of such.
+    results : Result, mapping, path or iterable
+        A result, a result document (``Result.to_dict``), the path of one, or several such.
     path : str or PathLike, default "report.html"
         The file to write.
     overview : sequence of Figure
@@ -50,7 +55,7 @@ def report(
     Raises
     ------
     InputError
-        If something is no result, or a file cannot be read or written.
+        If something is not a result, or a file cannot be read or written.
 
     Examples
     --------
@@ -59,10 +64,11 @@ def report(
     shorthaul.core.errors.InputError: report(): nothing to draw, or no path
       allowed: results, and a path to write
     """
-    if isinstance(results, str | bytes | Mapping) or not isinstance(results, Result | Iterable):
-        allowed = "a list of results, result documents or paths"
-        raise InputError("are no results", place="results", value=results, allowed=allowed)
-    given = [results] if isinstance(results, Result) else list(results)
+    single = isinstance(results, Result | Mapping | str | PathLike)
+    if isinstance(results, bytes) or not (single or isinstance(results, Iterable)):
+        allowed = "a result, a result document, the path of one, or a list of such"
+        raise InputError("is not a result", place="results", value=results, allowed=allowed)
+    given = cast("list[Report]", [results] if single else list(cast("Iterable[Report]", results)))
     if not given or not isinstance(path, str | PathLike):
         raise InputError("nothing to draw, or no path", place="report()", allowed="results, and a path to write")
     documents, names = [], []

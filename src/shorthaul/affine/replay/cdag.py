@@ -13,6 +13,7 @@ from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.points import pairs, points
 from shorthaul.affine.model import Program
 from shorthaul.core.arguments import public
+from shorthaul.core.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 
@@ -147,6 +148,11 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
     >>> concrete_cdag(kernel("trisolv"), {"N": 2}).n
     10
     """
+    missing = [name for name in program.parameters if name not in sizes]
+    if missing:
+        raise InputError(
+            "has no value for every parameter", place="sizes", value=dict(sizes), allowed=", ".join(missing)
+        )
     flow = flow_dependences(program) if flow is None else flow
     blocks: list[tuple[str, IntArray]] = [(array, points(where, sizes)) for array, where in flow.inputs.items()]
     inputs = sum(len(rows) for _, rows in blocks)

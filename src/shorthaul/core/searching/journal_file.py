@@ -132,7 +132,7 @@ def _expect_journal(path: Path, kind: str, asked: Mapping[str, Any], *, must_exi
         if path.is_dir():
             raise InputError("is a directory", file=path, cure="name a file")
         if path.exists() and not path.is_file() and path.parent != Path("/dev"):
-            raise InputError("is no regular file", file=path, cure="name a file")
+            raise InputError("is not a regular file", file=path, cure="name a file")
         if not path.is_file():
             return b""
     data = read_bytes(path)
@@ -141,7 +141,7 @@ def _expect_journal(path: Path, kind: str, asked: Mapping[str, Any], *, must_exi
         return data
     found = _read_line(data.partition(b"\n")[0])
     if found is None or found[0].get("kind") not in KINDS:
-        raise InputError("is no journal", file=path, cure="name a file that --journal wrote, or a new one")
+        raise InputError("is not a journal", file=path, cure="name a file that --journal wrote, or a new one")
     if found[0].get("version") != _VERSION:
         raise InputError("is a journal of another version", file=path, value=found[0].get("version"))
     place, held, wanted = _difference(found[0], json.loads(head.split(b"\t")[1]))

@@ -67,7 +67,7 @@ def limit_of(text: str | None) -> int | None:
         raise InputError("needs a system that tells what a process uses (/proc)", place="--memory-limit", value=text)
     if _SEARCHES * limit <= used:
         raise InputError(
-            "is used up at the start",
+            "is less than the command already uses",
             place="--memory-limit",
             value=text,
             allowed=f"more than {shown(int(used / _SEARCHES))}",

@@ -6,6 +6,7 @@ import random
 from typing import Final
 
 from shorthaul.core.arguments import public
+from shorthaul.core.errors import InputError
 from shorthaul.dataflow.model import (
     Actor,
     Application,
@@ -20,6 +21,13 @@ from shorthaul.dataflow.model import (
 
 _FLOAT: Final = 4
 _INT16: Final = 2
+
+
+def _expect(most: int, **amounts: int) -> None:
+    """Raise :class:`InputError` for the first amount that is not from 1 to ``most``."""
+    for name, amount in amounts.items():
+        if not 1 <= amount <= most:
+            raise InputError("is out of range", place=name, value=amount, allowed=f"1 to {most}")
 
 
 @public
@@ -49,6 +57,7 @@ def platform24(
     >>> len(platform24().cores)
     24
     """
+    _expect(1000, tiles=tiles, per_type=per_type)
     types = {"t1": CoreType(1.5), "t2": CoreType(1.0), "t3": CoreType(0.5)}
     made = []
     number = 0
@@ -102,6 +111,7 @@ def sobel(width: int = 1920, height: int = 1080) -> Application:
     >>> len(sobel().actors), len(sobel().channels), sum(c.token_bytes for c in sobel().channels)
     (7, 7, 74613612)
     """
+    _expect(2**16, width=width, height=height)
     build = _Builder()
     for name, slow in (("src", 5200), ("gray", 9200)):
         build.actor(name, slow)
@@ -143,6 +153,7 @@ def sobel4(width: int = 1920, height: int = 1080) -> Application:
     >>> len(sobel4().actors), len(sobel4().channels), sum(c.token_bytes for c in sobel4().channels)
     (23, 29, 74685636)
     """
+    _expect(2**16, width=width, height=height)
     build = _Builder()
     build.actor("src", 5200)
     left, top = width // 2, height // 2
@@ -193,6 +204,8 @@ def multicamera(cameras: int = 4, width: int = 800, height: int = 600) -> Applic
     >>> len(multicamera().actors), len(multicamera().channels), sum(c.token_bytes for c in multicamera().channels)
     (62, 111, 52928000)
     """
+    _expect(1000, cameras=cameras)
+    _expect(2**16, width=width, height=height)
     build = _Builder()
     frame = width * height
     rgb = 3 * frame

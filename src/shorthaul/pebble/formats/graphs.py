@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.model import BoolArray, Cdag, NodeId, build
 
@@ -161,7 +160,6 @@ def _attribute(graph: Any, key: str, default: int) -> dict[Any, Any]:
     return {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}
 
 
-@public
 def from_dependencies(
     tasks: Mapping[str, object] | Mapping[int, object],
     *,
@@ -202,8 +200,15 @@ def from_dependencies(
     >>> from_dependencies({"c": ["a", "b"], "d": ["c", "a"]}).ids
     ('c', 'd', 'a', 'b')
     """
+    for place, given in (("tasks", tasks), ("weights", weights), ("compute", compute)):
+        if not isinstance(given, Mapping) and (given is not None or place == "tasks"):
+            raise InputError("is of another type", place=place, value=given, allowed="a mapping from names")
     constants = {key for key, value in tasks.items() if _is_task(value) and not _dependencies(value, tasks)}
     lists = {key: _dependencies(value, tasks) for key, value in tasks.items()}
+    if tasks and not constants and not any(lists.values()):
+        key, value = next(((key, value) for key, value in tasks.items() if not _holds_names(value)), (None, tasks))
+        place, allowed = f"tasks[{key!r}]" if key is not None else "tasks", "a list of names, or a task tuple"
+        raise InputError("says of no node what it is computed from", place=place, value=value, allowed=allowed)
     return _from_lists(lists, weights, compute, constants, name)
 
 
@@ -230,6 +235,9 @@ def _from_lists(
         for parent in parents:
             starts.append(number.setdefault(parent, len(number)))
             stops.append(number[key])
+    nameless = next((key for key in number if key != key), None)  # noqa: PLR0124 -- a NaN
+    if nameless is not None:
+        raise InputError("cannot be the name of a node", place="nodes", value=nameless, allowed="text or integers")
     sizes = [1] * len(number)
     for key, weight in (weights or {}).items():
         if key not in number:
@@ -247,6 +255,10 @@ def _from_lists(
     return build(sizes, starts, stops, given=given, compute=costs, ids=ids, name=name)
 
 
+def _holds_names(value: Any) -> bool:
+    return isinstance(value, list | tuple | set | frozenset)
+
+
 def _is_task(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and callable(value[0])
 
@@ -254,7 +266,7 @@ def _is_task(value: Any) -> bool:
 def _dependencies(value: Any, tasks: Mapping[Any, Any]) -> list[Any]:
     if _is_task(value):
         return [name for argument in value[1:] for name in _arguments(argument, tasks)]
-    if isinstance(value, list | tuple | set | frozenset):
+    if _holds_names(value):
         return [item for item in value if isinstance(item, Hashable)]
     return [value] if isinstance(value, Hashable) and value in tasks else []
 

@@ -41,7 +41,7 @@ def _converted(read: Callable[[Any], Any], file: str | Path | None) -> Cdag:
     try:
         import networkx as nx
     except ImportError:
-        cure = "pip install networkx"
+        cure = "pip install 'shorthaul[graphs]'"
         raise InputError("needs networkx, which is not installed", file=file, cure=cure) from None
     try:
         graph = read(nx)

@@ -28,6 +28,7 @@ from shorthaul.spatial.computer.registers import (
     as_values,
     bytes_each,
     contents,
+    coordinates,
     hosts_of,
     nodes_of,
     numbers_of,
@@ -104,7 +105,7 @@ class Machine:
     ) -> None:
         if min(words, message_words or 1) < 1:
             raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
-        columns, lines = np.ascontiguousarray(x, np.int32), np.ascontiguousarray(y, np.int32)
+        columns, lines = coordinates(x, "x"), coordinates(y, "y")
         self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self.grid = grid
         self.looks = 0
@@ -112,8 +113,7 @@ class Machine:
         self.words_limit = words
         self.message_words_limit = words if message_words is None else message_words
         self.count_links = count_links
-        self._bytes = self._most_bytes = 0
-        self._ended = False
+        self._bytes, self._most_bytes, self._ended = 0, 0, False
         self.processors = Nodes(self, np.arange(len(columns), dtype=np.int32), "processors")
 
     @classmethod

@@ -423,6 +423,14 @@ def space_of(held: Register | Selection) -> Nodes:
     return held._space
 
 
+def coordinates(given: npt.ArrayLike, place: str) -> Index:
+    """Return where processors stand; raises :class:`InputError` for what is not a list of integers."""
+    try:
+        return np.ascontiguousarray(given, np.int32)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("is not a list of integers", place=place, value=given, allowed="32-bit integers") from None
+
+
 def hosts_of(space: Nodes) -> Index:
     """Return the processor of every node."""
     return space._host

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.spatial.model import Tree, tree_from_parents
 
 
+@public
 def tree_from_sklearn(estimator: object) -> Tree:
     """Return the tree of a fitted decision tree, or those of a fitted forest or boosting as one forest.
 
