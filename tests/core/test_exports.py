@@ -60,7 +60,7 @@ def test_a_result_is_taken_away(result: Any, tmp_path: Path) -> None:
     assert sorted((e["ts"], e["dur"]) for e in events if e["ph"] == "X") == sorted(
         (b.start, b.stop - b.start) for b in bars
     )
-    with pytest.raises(InputError, match="is no path"):
+    with pytest.raises(InputError, match="is not a path"):
         result.to_csv(5)
 
 
