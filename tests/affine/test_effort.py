@@ -70,3 +70,8 @@ def test_a_plan_of_little_effort_is_checked() -> None:
     made = plan(kernel("gemm"), size="NI=9,NJ=9,NK=9,S=16", search=Search(effort=0.3))
     assert made.check is not None
     assert made.check.ok
+
+
+def test_a_bound_that_was_cut_off_says_so() -> None:
+    assert bound("gemm", effort=0.01, upper=False).bound.details["cut_off"]
+    assert not bound("gemm", upper=False).bound.details["cut_off"]

@@ -52,6 +52,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     yield _line("formula", _formula(details))
     yield _line("leading", f"{shorten(details['leading'])}   ({LEADING_HOLDS_FOR})")
     yield _line("rests on", _named(details["rests_on"]))
+    if details["cut_off"]:
+        yield _line("cut off", "the limit or a signal ended the search: with more effort the bound may be higher")
     if upper is None:
         return
     steps = sorted(upper["steps"], key=lambda item: -len(item["order"]))  # what has loops to order and to tile first

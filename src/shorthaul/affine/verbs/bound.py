@@ -79,6 +79,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
         upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
         made = bound_of(program, found, sizes, flow)
+        made.details["cut_off"] = flow is None or search.expired()
         document = upper_document_in_time(upper, flow, found.leading, sizes)
     return Result(
         kind=KIND,
