@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.dependences import flow_dependences
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.verbs.oracle import default_sizes, examine
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, kernel

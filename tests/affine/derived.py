@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
-from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound

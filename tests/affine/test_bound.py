@@ -8,8 +8,8 @@ import sympy
 from tests.affine.derived import bound_of, flow_of, quick
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH

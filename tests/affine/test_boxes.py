@@ -9,8 +9,8 @@ import pytest
 from tests.affine.derived import flow_of, kernel, quick, upper_of
 
 from shorthaul.affine import bound
-from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.tile_steps import Step

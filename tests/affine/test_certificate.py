@@ -102,7 +102,7 @@ def test_what_is_read_by_definition(loop: str) -> None:
 
 
 def bound_flow(program: Any) -> list[isl.UnionMap]:
-    from shorthaul.affine.dependences import flow_dependences
+    from shorthaul.affine.integer_sets.dependences import flow_dependences
 
     return [isl.UnionMap.from_map(item.relation.reverse()) for item in flow_dependences(program).flows]
 

@@ -19,7 +19,7 @@ from shorthaul.affine.c_code.legality import broken_between, examined
 from shorthaul.affine.c_code.parts import nest_of
 from shorthaul.affine.c_code.storage import Storage
 from shorthaul.affine.check.plan_check import check_plan
-from shorthaul.affine.dependences import Conflicts
+from shorthaul.affine.integer_sets.dependences import Conflicts
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH

@@ -10,8 +10,8 @@ import pytest
 import sympy
 from tests.samples import samples
 
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.integer_sets.counting import card, total
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between, symbol
 from shorthaul.affine.workloads.cases import CASES
 

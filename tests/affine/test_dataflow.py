@@ -8,8 +8,8 @@ import pytest
 from tests.reference.affine_programs import random_program
 
 from shorthaul.affine.check.plan_check import same_cdag
-from shorthaul.affine.dependences import _last_writes, flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import _last_writes, flow_dependences
 from shorthaul.affine.replay.cdag import concrete_cdag
 
 STEPPED = """void stepped(int N, double A[3*N], double s) {

@@ -7,8 +7,8 @@ import sympy
 from tests.affine.derived import kernel, quick
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.verbs.bound import bound as affine_bound

@@ -11,8 +11,8 @@ from tests.reference.affine_transformations import SAME, in_copies
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.bounds.graphs import graphs, without_copied_values
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, kernel_text

@@ -12,8 +12,8 @@ import pytest
 import sympy
 from tests.affine.derived import quick
 
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.panel_policy import Cut, PanelStep

@@ -9,8 +9,8 @@ from tests.affine.derived import flow_of, quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.lifetime.phases import meeting, phases
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.workloads.cases import kernel

@@ -12,9 +12,9 @@ import pytest
 from tests.reference.affine_programs import random_order, random_program, thrifty_order
 
 from shorthaul.affine.bounds.best import lower_bound
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
 from shorthaul.graphs.replay import belady_loads, least_loads

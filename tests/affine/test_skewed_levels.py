@@ -9,8 +9,8 @@ from tests.affine.derived import bound_of, flow_of
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.bounds.partition.stencil_levels import stencils
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.graphs.replay import belady_loads
 

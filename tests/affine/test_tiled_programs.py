@@ -9,8 +9,8 @@ from tests.affine.derived import quick
 
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.plan_check import check_plan
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.frontend.scop import program_from_text
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.verbs.oracle import examine

@@ -9,6 +9,7 @@ from tests.reference import spatial_twins as twins
 from tests.samples import samples
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial.algorithms.euler_tour import Links, links, loaded, subtree_sizes_by_tour, tour_ranks
 from shorthaul.spatial.algorithms.layout_creation import create_layout, sort_network
 from shorthaul.spatial.algorithms.list_ranking import rank_list
@@ -24,7 +25,6 @@ from shorthaul.spatial.layout.stored_tree import store
 from shorthaul.spatial.layout.virtual_tree import virtual_tree
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.options import PlacingOptions
-from shorthaul.spatial.tree_kernels import children
 from shorthaul.spatial.verbs.planning import place
 from shorthaul.spatial.workloads import generators
 

@@ -112,9 +112,9 @@ def newick(kernels: ModuleType, rng: np.random.Generator) -> Any:
             found.append(kernels.parse(reader, step))
         results.append((found, parent, spans))
         if found[-1][0] == 1:
-            tree = importlib.import_module(kernels.__name__.replace("formats.newick_kernels", "tree_kernels")).children(
-                parent[: found[-1][2]], NONE
-            )
+            tree = importlib.import_module(
+                kernels.__name__.replace("spatial.formats.newick_kernels", "graphs.tree_kernels")
+            ).children(parent[: found[-1][2]], NONE)
             out = np.zeros(3 * most, np.uint8)
             results.append((kernels.write(*tree, data, *spans, out), out))
     return results
@@ -153,7 +153,7 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    trees = importlib.import_module(kernels.__name__.replace("layout.order_kernels", "tree_kernels"))
+    trees = importlib.import_module(kernels.__name__.replace("spatial.layout.order_kernels", "graphs.tree_kernels"))
     n = int(rng.integers(1, 40))
     parent = np.array([-1, *(rng.integers(0, max(1, v // 3 + 1)) for v in range(n - 1))], np.int32)
     sizes = trees.subtree_sizes(parent, NONE)
@@ -191,7 +191,9 @@ def curves(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def transformed(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    tree = importlib.import_module(kernels.__name__.replace("layout.virtual_tree_kernels", "tree_kernels"))
+    tree = importlib.import_module(
+        kernels.__name__.replace("spatial.layout.virtual_tree_kernels", "graphs.tree_kernels")
+    )
     return kernels.transform(*tree.children(some_tree(rng)[0], NONE))
 
 
@@ -316,7 +318,7 @@ def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 CASES: list[tuple[str, Case]] = [
-    ("shorthaul.spatial.tree_kernels", trees),
+    ("shorthaul.graphs.tree_kernels", trees),
     ("shorthaul.spatial.check.check_kernels", replays),
     ("shorthaul.spatial.check.check_kernels", recounts),
     ("shorthaul.spatial.workloads.generator_kernels", grown),

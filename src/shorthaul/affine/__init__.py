@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.affine.dependences import DataFlow, flow_dependences
     from shorthaul.affine.formats.plans import load_plan, save_plan
     from shorthaul.affine.frontend.scop import program_from_text
     from shorthaul.affine.integer_sets.counting import card
+    from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
     from shorthaul.affine.model import Program, Statement
     from shorthaul.affine.options import (
         BoundOptions,
@@ -35,7 +35,7 @@ _NAMES = {
     "case": "shorthaul.affine.workloads.cases",
     **dict.fromkeys(("ConcreteCdag", "concrete_cdag"), "shorthaul.affine.replay.cdag"),
     "card": "shorthaul.affine.integer_sets.counting",
-    **dict.fromkeys(("DataFlow", "flow_dependences"), "shorthaul.affine.dependences"),
+    **dict.fromkeys(("DataFlow", "flow_dependences"), "shorthaul.affine.integer_sets.dependences"),
     **dict.fromkeys(("load_plan", "save_plan"), "shorthaul.affine.formats.plans"),
     **dict.fromkeys(("Program", "Statement"), "shorthaul.affine.model"),
     **dict.fromkeys(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shorthaul.core.arguments import fields_checked, public
 from shorthaul.core.errors import InputError
-from shorthaul.spatial.tree_kernels import depths, first_wrong_parent, sorted_by
+from shorthaul.graphs.tree_kernels import depths, first_wrong_parent, sorted_by
 
 Index = npt.NDArray[np.int32]
 

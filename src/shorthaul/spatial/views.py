@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
+from shorthaul.graphs.tree_kernels import depths, sorted_by
 from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
 from shorthaul.spatial.model import Fabric, Grid, Tree
-from shorthaul.spatial.tree_kernels import depths, sorted_by
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[Any]

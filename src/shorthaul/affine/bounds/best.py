@@ -16,9 +16,9 @@ from shorthaul.affine.bounds.partition import convex_body, stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
-from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, total
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, symbol
 from shorthaul.affine.integer_sets.short_form import Simple, simple_bound

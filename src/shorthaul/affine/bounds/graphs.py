@@ -19,9 +19,9 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.k_partition import thickness
-from shorthaul.affine.dependences import DataFlow, Flow
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Reference, Statement
 from shorthaul.affine.tuning import GRAPH_OPERATIONS
 

@@ -9,7 +9,7 @@ from typing import Any
 from shorthaul.affine.c_code.legality import Order, broken_between, examined
 from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
 from shorthaul.affine.c_code.storage import Storage
-from shorthaul.affine.dependences import Conflicts, DataFlow
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes import BoxStep, WholeStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound

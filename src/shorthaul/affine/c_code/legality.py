@@ -10,7 +10,7 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.c_code.parts import Nest, Part
-from shorthaul.affine.dependences import Conflicts
+from shorthaul.affine.integer_sets.dependences import Conflicts
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 

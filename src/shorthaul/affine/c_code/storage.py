@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from shorthaul.affine.c_code.loops import c_value
-from shorthaul.affine.dependences import Access, DataFlow
+from shorthaul.affine.integer_sets.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set

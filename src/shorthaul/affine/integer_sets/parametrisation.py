@@ -19,8 +19,8 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.counting import Cardinality, card, total
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial
 
 _PARAM, _SET, _IN = isl.dim_type.param, isl.dim_type.set, isl.dim_type.in_

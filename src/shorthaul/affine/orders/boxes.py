@@ -22,8 +22,8 @@ import numpy.typing as npt
 import sympy
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.placement import (
     Placement,
     Row,

@@ -17,7 +17,7 @@ from itertools import combinations
 
 import islpy as isl
 
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.placement import Placement, Read, Signs, placement_map
 
 

@@ -15,7 +15,7 @@ from itertools import islice, permutations, product
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import DataFlow, Flow
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import span
 from shorthaul.affine.model import Statement
 from shorthaul.affine.tuning import MOST_PLACEMENTS, MOST_TILED, WIDEST_FREE_ORDER

@@ -10,7 +10,7 @@ from itertools import combinations, islice
 import islpy as isl
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import Conflicts, DataFlow, accesses_of
+from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
 from shorthaul.affine.orders.boxes import BoxStep, WholeStep, boxed, whole
 from shorthaul.affine.orders.placement import Placement, Row, loops, placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import islpy as isl
 
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Statement
 from shorthaul.affine.orders.placement import Row, zeros_of
 
@@ -49,7 +49,7 @@ def split(flow: DataFlow, names: Collection[str]) -> Split:
     """Return ``flow`` with every statement of ``names`` split whose values go to others of them from one hyperplane.
 
     >>> from shorthaul.affine.workloads.cases import kernel
-    >>> from shorthaul.affine.dependences import flow_dependences
+    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
     >>> sorted(split(flow_dependences(kernel("gramschmidt")), ("S1", "S3", "S5", "S6")).pieces)
     ['S6_off', 'S6_on']
     """

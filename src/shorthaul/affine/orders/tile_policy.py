@@ -19,8 +19,8 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.placement import Distances, Loops, Placement, Read, all_loops
 from shorthaul.affine.orders.value_classes import INFINITE, Counted, ValueClass, value_classes
 from shorthaul.affine.tuning import COMPARED_APART, COMPARED_ORDERS, COMPARED_PANEL, NEGLIGIBLE, STEPS_PER_ORDER

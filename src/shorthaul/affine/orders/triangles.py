@@ -17,7 +17,7 @@ from typing import Any
 import islpy as isl
 import sympy
 
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.panels import Panels, is_private
 from shorthaul.affine.orders.placement import Loops, Placement, Read, placement_map
 from shorthaul.affine.orders.tile_policy import Counts

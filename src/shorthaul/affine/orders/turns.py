@@ -17,7 +17,7 @@ from itertools import combinations, product
 import sympy
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase

@@ -19,7 +19,7 @@ import numpy as np
 import sympy
 
 from shorthaul.affine import effort
-from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.points import pairs, points
 from shorthaul.affine.model import Program
 from shorthaul.core.arguments import public

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
-from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.sized import at_sizes

@@ -8,8 +8,8 @@ from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.c_code.files import c_file, remarks_of
 from shorthaul.affine.c_code.legal import legal_order
-from shorthaul.affine.dependences import flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to
+from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound

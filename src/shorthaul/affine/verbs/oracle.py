@@ -20,9 +20,9 @@ from shorthaul.affine.bounds.best import AffineBound
 from shorthaul.affine.bounds.partition.k_partition import sets_of
 from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.check.plan_check import same_cdag
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import OutOfEffortError, charged_to, step
 from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.points import points
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol

@@ -12,8 +12,8 @@ import numpy as np
 from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.check.plan_check import check_plan
-from shorthaul.affine.dependences import DataFlow, flow_dependences
 from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
 from shorthaul.affine.orders.sized import at_sizes

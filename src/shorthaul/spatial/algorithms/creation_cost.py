@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import DefectError
 from shorthaul.core.search import Search
+from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial.algorithms.euler_tour import links
 from shorthaul.spatial.algorithms.layout_creation import create_layout
 from shorthaul.spatial.check.replay import Replay
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.model import Grid, Tree
-from shorthaul.spatial.tree_kernels import children
 
 Index = npt.NDArray[np.int32]
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.tree_kernels import depths, heavy_children, ranks_and_layers, sorted_by, subtree_sizes
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import Nodes, Register
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
-from shorthaul.spatial.tree_kernels import depths, heavy_children, ranks_and_layers, sorted_by, subtree_sizes
 
 Index = npt.NDArray[np.int32]
 NONE = np.int32(-1)

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
+from shorthaul.graphs.tree_kernels import children, depths
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
 from shorthaul.spatial.bounds.star_kernels import most_of_stars
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
-from shorthaul.spatial.tree_kernels import children, depths
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.tree_kernels import children, depths, sorted_by
 from shorthaul.spatial.computer.operators import Operator, fold
 from shorthaul.spatial.computer.registers import MachineError, Nodes, Register, contents, expect_local, space_of
-from shorthaul.spatial.tree_kernels import children, depths, sorted_by
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]

@@ -16,13 +16,13 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.core.files.columns import MOST_JSON_ENTRIES, companion, expect_digest
 from shorthaul.core.search import Search
+from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats import newick_constants as problems
 from shorthaul.spatial.formats.newick_kernels import Reader, parse, write
 from shorthaul.spatial.model import Grid, Labels, Tree, tree_from_parents
 from shorthaul.spatial.plan import Layout, VertexTable
-from shorthaul.spatial.tree_kernels import children
 
 #: A text file with one of these is Newick, whatever its suffix.
 _NEWICK_SIGNS = frozenset(b"();")

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.search import Search
+from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.tile_kernels import Board, Tile, anneal_tile, centre
 from shorthaul.spatial.model import Grid
-from shorthaul.spatial.tree_kernels import sorted_by
 
 Index = npt.NDArray[np.int32]
 #: A tile of the grid: left, top, width, height.

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from shorthaul.core.compiled.random_kernels import Random
 from shorthaul.core.errors import InfeasibleError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
@@ -19,7 +20,6 @@ from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays,
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, fill
 from shorthaul.spatial.layout.fabric_kernels import Messages, Net, rounds, route
 from shorthaul.spatial.model import Fabric, Load, Tree
-from shorthaul.spatial.tree_kernels import sorted_by
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]

@@ -10,10 +10,10 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.tree_kernels import subtree_sizes
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy, farthest
 from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.tree_kernels import subtree_sizes
 
 Index = npt.NDArray[np.int32]
 

@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import unknown_name
-from shorthaul.spatial.layout.order_kernels import Centring, centred_positions
-from shorthaul.spatial.model import Tree
-from shorthaul.spatial.tree_kernels import (
+from shorthaul.graphs.tree_kernels import (
     breadth_first_positions,
     children,
     preorder_positions,
     sorted_by,
     subtree_sizes,
 )
+from shorthaul.spatial.layout.order_kernels import Centring, centred_positions
+from shorthaul.spatial.model import Tree
 
 Index = npt.NDArray[np.int32]
 _AS_STORED = np.empty(0, np.int32)

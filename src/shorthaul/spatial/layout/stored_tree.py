@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.curves import indices
 from shorthaul.spatial.layout.orders import positions
@@ -14,7 +15,6 @@ from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.layout.virtual_tree_kernels import transform
 from shorthaul.spatial.model import Grid, Tree
 from shorthaul.spatial.plan import Layout
-from shorthaul.spatial.tree_kernels import children
 
 Index = npt.NDArray[np.int32]
 

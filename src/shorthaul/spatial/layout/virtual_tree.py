@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.graphs.tree_kernels import children, sorted_by
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.layout.virtual_tree_kernels import transform
 from shorthaul.spatial.model import Tree
-from shorthaul.spatial.tree_kernels import children, sorted_by
 
 Index = npt.NDArray[np.int32]
 

@@ -23,9 +23,9 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import exact_closure
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 import islpy as isl
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, Wavefront, argument, exact_closure
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import results_within, step
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import INTERVAL_COMPOSITIONS, WAVEFRONT_OPERATIONS
 
 

@@ -17,9 +17,9 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, summed_text, ways_back
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import results_within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, positive_sum
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial

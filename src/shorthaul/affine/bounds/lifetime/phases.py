@@ -28,9 +28,9 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.routes import routes
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of, summed_text, ways_back
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited, step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import islpy as isl
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability, names_of
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited, step
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import LONGEST_ROUTE, MOST_PATHS_BACK, ROUTE_OPERATIONS
 
 
@@ -25,7 +25,7 @@ class Route:
     def text(self, flow: DataFlow) -> str:
         """Return the route for people.
 
-        >>> from shorthaul.affine.dependences import flow_dependences
+        >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
         >>> from shorthaul.affine.workloads.cases import kernel
         >>> flow = flow_dependences(kernel("trisolv"))
         >>> Route(("S1", "S1.r0"), isl.UnionMap("{ S1[i, j] -> S0[i] }")).text(flow)

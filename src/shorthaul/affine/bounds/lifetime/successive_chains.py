@@ -22,8 +22,8 @@ from shorthaul.affine.bounds.lifetime.phases import (
     phase_with,
 )
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import within
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.tuning import CHAIN_PAIR_OPERATIONS, MOST_CHAIN_PAIRS
 
 _SET = isl.dim_type.set

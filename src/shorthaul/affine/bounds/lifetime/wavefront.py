@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import islpy as isl
 import sympy
 
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.parametrisation import alive_per_event, disjoint_part, sum_over_events
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial

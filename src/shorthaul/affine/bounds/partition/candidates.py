@@ -25,9 +25,9 @@ from shorthaul.affine.bounds.partition.k_partition import (
 from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card, count_formula, rational
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.notation import set_text

@@ -22,8 +22,8 @@ import sympy
 
 from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import affine_steps
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.counting import card, count_formula, rational
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.proofs.lemmas import SEGMENTS
 from shorthaul.affine.proofs.notation import set_text

@@ -16,8 +16,8 @@ from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, ca
 from shorthaul.affine.bounds.partition.k_partition import Part, partition
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import limited
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace, span
 from shorthaul.affine.tuning import MOST_ARGUMENTS, PARTITION_OPERATIONS
 

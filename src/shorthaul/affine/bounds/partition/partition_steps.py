@@ -10,8 +10,8 @@ import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
 from shorthaul.affine.bounds.partition.k_partition import Partition, as_union, vertices_of
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.integer_sets.counting import rational
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Program
 from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, SEGMENTS, SYMMETRIC, Lemma
 from shorthaul.affine.proofs.notation import set_text

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from shorthaul.affine.dependences import DataFlow, Flow
 from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 
 _IN, _PARAM, _DIV = isl.dim_type.in_, isl.dim_type.param, isl.dim_type.div

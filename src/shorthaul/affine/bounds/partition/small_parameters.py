@@ -16,7 +16,7 @@ from shorthaul.affine.bounds.partition.brascamp_lieb import least_sum
 from shorthaul.affine.bounds.partition.candidates import usable_paths
 from shorthaul.affine.bounds.partition.k_partition import few_values
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
-from shorthaul.affine.dependences import DataFlow
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.subspaces import Subspace
 from shorthaul.affine.tuning import COMPARED_ARGUMENTS, MOST_COMPARED_KERNELS, MOST_SMALL_PARAMETERS, MOST_SMALL_SETS
 
@@ -27,7 +27,7 @@ def small_sets(flow: DataFlow) -> Iterator[tuple[str, ...]]:
     """Yield the least sets of parameters that give exponents of a smaller sum where they are small.
 
     >>> from shorthaul.affine.workloads.cases import kernel
-    >>> from shorthaul.affine.dependences import flow_dependences
+    >>> from shorthaul.affine.integer_sets.dependences import flow_dependences
     >>> [list(small_sets(flow_dependences(kernel(name))))[:1] for name in ("gemm", "convolution")]
     [[], [('Q', 'R')]]
     """

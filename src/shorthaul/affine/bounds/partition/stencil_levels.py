@@ -30,9 +30,9 @@ from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
 from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import affine_steps
-from shorthaul.affine.dependences import DataFlow
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
