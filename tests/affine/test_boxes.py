@@ -82,6 +82,9 @@ def test_any_affine_access(seed: int) -> None:
     upper = upper_bound(program, flow=flow)
     here, loads, exact = replayed(upper, flow, sizes)
     assert loads <= here.value(sizes) or not exact
+    found = bound(program, size=f"n={sizes['n']},S={sizes['S']}", upper=False, effort=1)
+    assert found.bound is not None
+    assert found.bound.value <= loads
 
 
 def test_values_of_another_phase_are_not_one_cell() -> None:

@@ -167,6 +167,11 @@ MOST_ORIGINS = 200
 WIDEST_COMPARED = 12
 #: Pieces of a count that are joined.
 MOST_COUNT_PIECES = 16
+#: Parameters from which on a count for large parameters holds.
+LEAST_LARGE = 64
+#: Pieces of a count that becomes a formula, and sums that it is made of.
+MOST_PRINTED_PIECES = 64
+MOST_CONTRIBUTIONS = 200
 #: Remainders that one count distinguishes.
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.

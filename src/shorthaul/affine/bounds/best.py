@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations as combinations_of
 
+import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
@@ -17,8 +20,7 @@ from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, ca
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
-from shorthaul.affine.integer_sets.counting import Cardinality, card, count_formula, total
-from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
+from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, symbol
 from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
@@ -26,9 +28,11 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Proof, SubBound
-from shorthaul.affine.tuning import FAMILY_SHARE, POOL_SHARE
+from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
+
+_SET = isl.dim_type.set
 
 #: The formulas of a bound, as they are printed.
 FORMULAS = ("formula", "leading", "inputs", "operations", "oi_limit")
@@ -119,7 +123,7 @@ def lower_bound(
             flow = flow_dependences(program) if flow is None else flow
         except OutOfEffortError:
             return AffineBound(program, sympy.Integer(0), sympy.Integer(0), None, _no_proof(), small)
-        counts = (count_formula(card(flow.inputs[name], program.context)) for name in sorted(flow.inputs))
+        counts = (_inputs(flow, name) for name in sorted(flow.inputs))
         inputs = sympy.Add(*until_out_of_effort(counts))
         operations = _operations(program)
     search = search.part(share)
@@ -265,6 +269,39 @@ def _names_are_free(program: Program) -> None:
             )
 
 
+def _inputs(flow: DataFlow, array: str) -> sympy.Expr:
+    """Return a formula for the inputs in ``array``: all, or where that is too long those of some iterations.
+
+    These are the ones where some loops are in their first iteration, as few as make it short.
+    """
+    context, most = flow.program.context, MOST_CONTRIBUTIONS
+    try:
+        return count_formula(card(flow.inputs[array], context, most=most))
+    except LongFormulaError:
+        pass
+    at = {symbol(name): LEAST_LARGE for name in flow.program.parameters}
+    reads = [item.relation.reverse() for item in flow.flows if item.source is None and item.reference.array == array]
+    for fixed in range(1, 1 + max(item.dim(isl.dim_type.in_) for item in reads)):
+        found = []
+        for relation in reads:
+            for loops in combinations_of(range(relation.dim(isl.dim_type.in_)), fixed):
+                with suppress(LongFormulaError):
+                    found.append(count_formula(card(_first(relation, loops).range(), context, most=most)))
+        if found:
+            return max(found, key=lambda item: float(item.subs(at)))
+    return sympy.Integer(0)
+
+
+def _first(relation: isl.Map, loops: Sequence[int]) -> isl.Map:
+    """Return the relation where some dimensions of its domain have the least value that they have anywhere."""
+    kept = relation.domain()
+    for at in loops:
+        line = kept.project_out(_SET, at + 1, kept.dim(_SET) - at - 1).project_out(_SET, 0, at).lexmin()
+        rest = isl.Map.from_domain_and_range(kept, line).equate(isl.dim_type.in_, at, isl.dim_type.out, 0)
+        kept = rest.domain()
+    return relation.intersect_domain(kept)
+
+
 def _operations(program: Program) -> sympy.Expr | None:
     """Return the number of arithmetic operations, None if the search ends before they are counted."""
     terms: list[sympy.Expr] = []
@@ -273,7 +310,7 @@ def _operations(program: Program) -> sympy.Expr | None:
             if statement.operations:
                 count: Cardinality = total(statement.domain, Polynomial.number(statement.operations), program.context)
                 terms.append(count_formula(count))
-    except OutOfEffortError:
+    except (OutOfEffortError, LongFormulaError):
         return None
     return sympy.Add(*terms)
 

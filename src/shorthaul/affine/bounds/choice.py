@@ -12,7 +12,7 @@ import islpy as isl
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union, sub_bound
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition, sets_of
 from shorthaul.affine.effort import limited
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import MOST_FORMULA_PIECES, PARTITION_OPERATIONS
@@ -60,7 +60,10 @@ class Family:
                 worths = [item.at(at) for at in sizes]
             else:
                 values = ({symbol(name): value for name, value in at.items()} for at in sizes)
-                worths = [float(count().value.subs(at)) for at in values]
+                try:
+                    worths = [float(count().value.subs(at)) for at in values]
+                except LongFormulaError:
+                    continue
             yield Fixed(item, tuple(worths), count)
 
 

@@ -140,10 +140,12 @@ def wrong_counts(
     item: Argument, instances: int, sources: int, sizes: Mapping[str, int], capacities: Sequence[int]
 ) -> Iterator[str]:
     """Yield formulas of an argument that are not what is counted, or do not follow."""
-    for name, number in (("instances_count", instances), ("sources_count", sources)):
-        given = value_of(str(item.given[name]), sizes)
-        if not is_same(given, Fraction(number)):
-            yield f"{name} is {float(given):g}, {number} are counted"
+    given = value_of(str(item.given["instances_count"]), sizes)
+    if not is_same(given, Fraction(instances)):
+        yield f"instances_count is {float(given):g}, {instances} are counted"
+    counted = value_of(str(item.given["sources_count"]), sizes)  # more than there are only lower the bound
+    if not is_same(counted, Fraction(sources)) and counted < sources:
+        yield f"sources_count is {float(counted):g}, {sources} are counted"
     few = item.given["few_values"]
     if few is not None:
         for part in item.parts:
@@ -164,5 +166,7 @@ def wrong_counts(
         if not is_same(U, value_of(str(item.given["most_instances"]), here)):
             yield "U does not follow from exponents and weights"
         segments = floor(combined(ast.Div, Fraction(instances), U))
-        if not is_same(events * segments - sources, value_of(str(item.given["value"]), here)):
+        if not is_same(
+            combined(ast.Sub, Fraction(events * segments), counted), value_of(str(item.given["value"]), here)
+        ):
             yield "the value is not T floor(|D|/U) - sources"

@@ -18,11 +18,23 @@ import sympy
 
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, sum_between
-from shorthaul.affine.tuning import COUNT_OPERATIONS, LARGEST_PERIOD, MOST_COUNT_PIECES, WIDEST_COMPARED
+from shorthaul.affine.tuning import (
+    COUNT_OPERATIONS,
+    LARGEST_PERIOD,
+    LEAST_LARGE,
+    MOST_CONTRIBUTIONS,
+    MOST_COUNT_PIECES,
+    MOST_PRINTED_PIECES,
+    WIDEST_COMPARED,
+)
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 
 _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
+
+
+class LongFormulaError(isl.Error):  # type: ignore[misc]
+    """A count has more pieces than a formula that anybody reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,13 @@ class Cardinality:
         return sum((piece.value.at(sizes) for piece in self.pieces if _holds(piece.where, sizes)), Fraction(0))
 
     def expression(self) -> sympy.Expr:
-        """Return the formula: a ``Piecewise`` that is 0 elsewhere, unless one piece holds everywhere."""
+        """Return the formula: a ``Piecewise`` that is 0 elsewhere, unless one piece holds everywhere.
+
+        Raises :class:`LongFormulaError` for too many pieces.
+        """
+        if len(self.pieces) > MOST_PRINTED_PIECES:
+            raise LongFormulaError(f"a count in {len(self.pieces)} pieces")
+        step(len(self.pieces))
         if not self.pieces:
             return sympy.Integer(0)
         if len(self.pieces) == 1 and self.pieces[0].where.plain_is_universe():
@@ -83,8 +101,7 @@ class Cardinality:
 
     def _joined(self) -> tuple[Piece, ...]:
         names = sorted({name for piece in self.pieces for name in piece.where.get_var_names(_PARAM)})
-        limits = " and ".join(f"{name} >= 1" for name in names) or "0 = 0"
-        box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {limits} }}")
+        box = _at_least(names, 1)
         kept = [Piece(piece.where.intersect(box), piece.value) for piece in self.pieces]
         kept = [piece for piece in kept if not piece.where.is_empty()]
         rest = box
@@ -114,24 +131,43 @@ class Cardinality:
         kept = [piece for piece in self.pieces if not piece.where.intersect(context).is_empty()]
         return Cardinality(tuple(Piece(piece.where.gist(context), piece.value) for piece in kept), self.disjoint)
 
-    def large(self, least: int = 64) -> sympy.Expr:
+    def large(self, least: int = LEAST_LARGE) -> sympy.Expr:
         """Return the formula that holds where every parameter is large (from ``least`` on).
 
         Where that still leaves several pieces (``N < M`` and ``N >= M``) the result is a ``Piecewise`` of these.
         """
         kept = []
         for piece in self.pieces:
-            names = piece.where.get_var_names(_PARAM)
-            bounds = " and ".join(f"{name} >= {least}" for name in names)
-            box = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {bounds or '0 = 0'} }}")
+            box = _at_least(piece.where.get_var_names(_PARAM), least)
             if not piece.where.intersect(box).is_empty():
                 kept.append(Piece(piece.where.gist(box), piece.value))
         return Cardinality(tuple(kept), self.disjoint).expression()
 
 
 def count_formula(value: Cardinality) -> sympy.Expr:
-    """Return the count as a formula for all parameter values: 0 where the set is empty."""
+    """Return the count as a formula for all parameter values: 0 where the set is empty.
+
+    Raises :class:`LongFormulaError` for too many pieces.
+    """
     return value.positive().expression()
+
+
+def most_formula(points: isl.Set, context: isl.Set) -> sympy.Expr:
+    """Return a formula for the number of points, or for that of a set around them where theirs is too long.
+
+    >>> most_formula(isl.Set("[N] -> { A[i, j] : 0 <= j < i < N }"), isl.Set("[N] -> { : N >= 1 }"))
+    N**2/2 - N/2
+    """
+    try:
+        return count_formula(card(points, context, most=MOST_CONTRIBUTIONS))
+    except LongFormulaError:
+        return count_formula(card(points.remove_divs(), context, most=MOST_CONTRIBUTIONS))
+
+
+def _at_least(names: Sequence[str], least: int) -> isl.Set:
+    """Return the parameters that are all ``least`` or more."""
+    bounds = " and ".join(f"{name} >= {least}" for name in names) or "0 = 0"
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(names)}] -> {{ : {bounds} }}")
 
 
 def rational(value: Fraction) -> sympy.Rational:
@@ -140,7 +176,7 @@ def rational(value: Fraction) -> sympy.Rational:
 
 
 @public
-def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
+def card(points: isl.Set, context: isl.Set | None = None, most: int | None = None) -> Cardinality:
     """Return the number of points of ``points`` as a function of its parameters.
 
     ``context`` (a parameter set) restricts the parameters that matter.
@@ -151,6 +187,8 @@ def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
         The set, with its parameters.
     context : isl.Set | None
         The parameters that matter, as a parameter set; None: all.
+    most : int | None
+        Sums over pieces of the set after which the count is given up; None: any number.
 
     Returns
     -------
@@ -161,6 +199,8 @@ def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     ------
     ArithmeticError
         If the set is infinite.
+    LongFormulaError
+        If there are more than ``most`` sums.
 
     Examples
     --------
@@ -168,7 +208,7 @@ def card(points: isl.Set, context: isl.Set | None = None) -> Cardinality:
     >>> card(triangle).positive().expression()
     N**2/2 - N/2
     """
-    return total(_without_fixed(points), Polynomial.number(1), context)
+    return total(_without_fixed(points), Polynomial.number(1), context, most)
 
 
 def _without_fixed(points: isl.Set) -> isl.Set:
@@ -184,10 +224,25 @@ def _without_fixed(points: isl.Set) -> isl.Set:
     return points
 
 
-def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -> Cardinality:
+class _Contributions(list[Piece]):
+    """The pieces of a sum; :class:`LongFormulaError` if they become more than ``most``."""
+
+    def __init__(self, most: int | None) -> None:
+        super().__init__()
+        self.most = most
+
+    def append(self, item: Piece) -> None:
+        """Add a piece."""
+        super().append(item)
+        if self.most is not None and len(self) > self.most:
+            raise LongFormulaError(f"a count of more than {self.most} sums")
+
+
+def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None, most: int | None = None) -> Cardinality:
     """Return the sum of ``weight`` (a polynomial in the parameters and the names of the set's dimensions).
 
-    Dimensions are named x0, x1, ... in ``weight``, whatever they are called in the set.
+    Dimensions are named x0, x1, ... in ``weight``, whatever they are called in the set. After ``most`` sums over pieces
+    of the set it raises :class:`LongFormulaError`.
     """
     if context is not None:
         points = points.intersect_params(context)
@@ -197,7 +252,7 @@ def total(points: isl.Set, weight: Polynomial, context: isl.Set | None = None) -
     flat = points.reset_tuple_id()
     for position, name in enumerate(names):
         flat = flat.set_dim_name(_SET, position, name)
-    contributions: list[Piece] = []
+    contributions = _Contributions(most)
     _sum(flat, renamed, names, contributions)
     try:
         with limited(COUNT_OPERATIONS):

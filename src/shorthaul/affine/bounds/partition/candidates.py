@@ -26,8 +26,7 @@ from shorthaul.affine.bounds.partition.partition_certificate import partition_ce
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
-from shorthaul.affine.integer_sets.counting import card, count_formula, rational
-from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.notation import set_text
@@ -210,7 +209,7 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     context = flow.program.context
     domain = [card(part.domain, context) for part in argument.parts]
     size = sympy.Add(*(count_formula(item) for item in domain))
-    sources = sympy.Add(*(count_formula(card(item, context)) for item in sets_of(argument.sources)))
+    sources = sympy.Add(*(most_formula(item, context) for item in sets_of(argument.sources)))
     exponents = argument.exponents
     sigma = exponents.sigma
     ratio = max(1, round(1 / (sigma - 1)))
