@@ -21,6 +21,7 @@ from shorthaul.affine.bounds.partition.merged_statements import merged_statement
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import Polynomial, symbol
 from shorthaul.affine.integer_sets.short_form import Simple, simple_bound

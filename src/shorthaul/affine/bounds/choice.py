@@ -13,6 +13,7 @@ from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, ca
 from shorthaul.affine.bounds.partition.k_partition import Partition, partition, sets_of
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import LongFormulaError
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.proof import SubBound
 from shorthaul.affine.tuning import MOST_FORMULA_PIECES, PARTITION_OPERATIONS

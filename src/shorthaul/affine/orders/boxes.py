@@ -3,7 +3,8 @@
 In an order that keeps all dependences through memory every cell holds one value at a time, so cells are counted, not
 values. A box of edges t touches at most F(t) cells of a group of accesses with one linear part: in every subscript
 the sum of |factor| (t - 1), and 1, and how far their constants are apart. While a box runs, all its cells are held.
-Let p be the innermost loop over boxes on which a group depends: along p boxes overlap or follow each other, so a whole
+All cells between the outermost ones are, used or not, unless no two points of the loops share a cell. Let p be the
+innermost loop over boxes on which a group depends: along p a cell that has left a box does not come back, so a whole
 run of p loads F with t_p as long as the loop, and loops further in load nothing. Cells whose first access in the phase
 is a write are loaded at every visit but the first.
 """
@@ -59,13 +60,20 @@ class Cells:
         return frozenset(at for row in self.factors for at, factor in enumerate(row) if factor)
 
     def count(self, edges: Sequence[FloatArray] | Sequence[int]) -> FloatArray | int:
-        """Return F: the most cells in a box of these edges."""
+        """Return F: the most cells held in a box of these edges."""
         total: FloatArray | int = 1
         for row, spread in zip(self.factors, self.spread, strict=True):
             total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
-        if self.fresh or any(self.spread):
-            return total
-        return np.minimum(total, prod(edges[at] for at in self.loops))
+        return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
+
+    @cached_property
+    def is_injective(self) -> bool:
+        """True if there is one cell for every point of the loops that matter: boxes share none then.
+
+        Otherwise a cell may come back after boxes without it, so all cells between the outermost ones are held.
+        """
+        rank = np.linalg.matrix_rank(np.array(self.factors)) if self.loops else 0
+        return not self.fresh and not any(self.spread) and int(rank) == len(self.loops)
 
 
 @dataclass(frozen=True)

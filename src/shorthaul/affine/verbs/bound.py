@@ -9,6 +9,7 @@ from shorthaul.affine import tuning, views
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import LongFormulaError, card
+from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.sized import at_sizes
@@ -120,7 +121,7 @@ def upper_bound_in_time(
 def upper_document_in_time(
     upper: UpperBound | None, flow: DataFlow | None, lower: Any, sizes: Mapping[str, int] | None
 ) -> UpperDocument | None:
-    """Return the derived order as JSON, None if there is none its formulas are not known in time or too long."""
+    """Return the derived order as JSON, None if there is none, or its formulas are not known in time or too long."""
     try:
         here = None if upper is None or flow is None or sizes is None else at_sizes(upper, flow, sizes)
         return None if upper is None else upper_document(upper, lower, sizes, here)

@@ -27,6 +27,7 @@ from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, project
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
+from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.proofs.notation import set_text
