@@ -80,7 +80,7 @@ def test_exit_statuses() -> None:
     assert invoke("go", "infeasible")[0] == 3
     assert invoke("go", "none")[0] == 4
     assert invoke("go", "defect")[0] == 70
-    assert "node 1 needs 3" in invoke("go", "infeasible")[2]
+    assert "node 1: 3" in invoke("go", "infeasible")[2]
 
 
 def test_infeasible_prints_a_document() -> None:

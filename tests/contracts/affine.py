@@ -62,7 +62,7 @@ CONTRACT = Contract(
         Broken("small", ("bound", "scan.c", "--small", "k"), ("--small", "unknown parameter")),
         Broken("profile", ("bound", "scan.c", "--profile", "bets"), ("--profile", "best")),
         Broken("nothing", ("plan", "seidel-2d", "--size", "TSTEPS=1,N=2,S=16"), ("nothing is executed",)),
-        Broken("fits-not", ("plan", "scan.c", "--size", "n=9,S=2"), ("fast memory", "needs 3"), status=3),
+        Broken("fits-not", ("plan", "scan.c", "--size", "n=9,S=2"), ("fast memory", "3 needed"), status=3),
         Broken("plan-kind", CHECK, ("broken.json", "kind"), plan(kind="shorthaul/cdag")),
         Broken("plan-sizes", CHECK, ("broken.json", "sizes"), plan(sizes={"N": 2})),
         Broken("plan-order", CHECK, ("broken.json", "order[0]"), plan(order=[["S5", 0]])),

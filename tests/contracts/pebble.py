@@ -101,7 +101,7 @@ CONTRACT = Contract(
         Broken(
             "too-small",
             ("plan", "tree.json", "--budget", "14"),
-            ("infeasible at node c", "needs 15, the limit is 14", "operand a needs 7", "at least 15"),
+            ("infeasible at node c", "15 needed, the limit is 14", "operand a: 7", "at least 15"),
             status=3,
         ),
         Broken(

@@ -43,7 +43,7 @@ CONTRACT = Contract(
         Broken("no-curve", ("plan", "tree.nwk", "--curve", "hilbrt"), ("--curve", "did you mean 'hilbert'")),
         Broken("no-grid", ("plan", "tree.nwk", "--grid", "7"), ("--grid", "750x994")),
         Broken("wrong-square", ("plan", "tree.nwk", "--curve", "peano", "--grid", "4x4"), ("power of 3", "gilbert")),
-        Broken("small-grid", ("plan", "tree.nwk", "--grid", "2x2"), ("processors needs 10", "is 4"), status=3),
+        Broken("small-grid", ("plan", "tree.nwk", "--grid", "2x2"), ("processors: 10 needed", "is 4"), status=3),
         Broken("no-folder", ("plan", "tree.nwk", "-o", "nowhere/layout.npz"), ("folder does not exist",)),
         Broken(
             "suffix", ("plan", "tree.nwk", "-o", "x.txt"), ("x.txt", "unknown suffix", ".npz (NumPy archive) or .json")

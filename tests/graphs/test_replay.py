@@ -89,9 +89,9 @@ def test_exact_play_is_the_least_over_all_orders(seed: int) -> None:
 
 def test_a_vertex_that_does_not_fit() -> None:
     operands = [[], [], [0, 1]]
-    with pytest.raises(InfeasibleError, match="fast memory needs 3, the limit is 2"):
+    with pytest.raises(InfeasibleError, match="fast memory: 3 needed, the limit is 2"):
         belady_loads(np.array([2]), *arrays(operands), 2)
-    with pytest.raises(InfeasibleError, match="fast memory needs 3, the limit is 2"):
+    with pytest.raises(InfeasibleError, match="fast memory: 3 needed, the limit is 2"):
         least_loads(operands, 2)
 
 

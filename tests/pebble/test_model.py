@@ -92,8 +92,8 @@ def test_an_operation_that_cannot_fit_names_node_need_and_budget() -> None:
     with pytest.raises(InfeasibleError) as caught:
         require_budget(from_pairs([2, 3, 4], [(0, 2), (1, 2)]), 8)
     assert str(caught.value) == (
-        "infeasible at node 2: fast memory needs 9, the limit is 8\n  operand 0 needs 2\n  operand 1 needs 3\n"
-        "  the result 2 needs 4\n  do:      give a budget of at least 9"
+        "infeasible at node 2: fast memory: 9 needed, the limit is 8\n  operand 0: 2\n  operand 1: 3\n"
+        "  the result 2: 4\n  do:      give a budget of at least 9"
     )
 
 

@@ -282,7 +282,7 @@ def test_errors(tmp_path) -> None:
         ({**machine, "curve": "snake"}, "--curve: cannot be combined"),
         ({**machine, "table": tmp_path / "t.txt"}, ".csv or .npz"),
         ({**machine, "per_processor": 2}, "at least --per-processor 4"),
-        ({**machine, "vertex_bytes": 101}, "memory of a processor in bytes needs 101, the limit is 100"),
+        ({**machine, "vertex_bytes": 101}, "memory of a processor in bytes: 101 needed, the limit is 100"),
         ({**machine, "vertex_bytes": 30}, "at most 25 bytes per vertex"),
         ({**machine, "weights": tmp_path / "w.txt"}, "1 to 2147483647"),
     ):

@@ -158,7 +158,7 @@ class TestRefusals:
         graph.pointwise((graph.tensor(8, 8), graph.tensor(8, 8)), 1)
         with pytest.raises(InfeasibleError) as caught:
             shorthaul.tensor.plan(graph.problem(2, 1))
-        assert str(caught.value).startswith("infeasible at operator 0: fast memory needs 3, the limit is 2")
+        assert str(caught.value).startswith("infeasible at operator 0: fast memory: 3 needed, the limit is 2")
 
     def test_an_option_that_is_not_there(self):
         with pytest.raises(InputError, match="did you mean 'rules'"):

@@ -56,7 +56,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
         from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
         from shorthaul.report.text import print_table
 
-        print_table(FRONT_COLUMNS, front_rows(result.plan.front), file=sys.stdout)
+        print_table(FRONT_COLUMNS, front_rows(result.plan.front, percent=True), file=sys.stdout)
     _finish(result, output)
 
 

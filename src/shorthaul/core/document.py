@@ -94,14 +94,22 @@ def read_text(path: str | Path, *, largest: int = LARGEST_FILE) -> str:
     return decode_text(read_bytes(path, largest=largest), file=path)
 
 
+#: What to do with bytes that are no text, by whether the file is a binary one.
+_CURES = ("save the file as UTF-8", "give a text file: this one is binary, and of a format that is not read here")
+
+
 def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
     """Return ``data`` as UTF-8 text, a byte-order mark dropped; raises :class:`InputError` at the first wrong byte."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        value = f"byte {data[error.start]:#04x}"
+        value, cure = f"byte {data[error.start]:#04x}", _CURES[b"\0" in data[:4096]]
         raise InputError(
-            "is not UTF-8 text", file=file, place=f"offset {error.start}", value=value, cure="save the file as UTF-8"
+            "is not UTF-8 text",
+            file=file,
+            place=f"offset {error.start}",
+            value=value,
+            cure=_CURES[b"\0" in data[:4096]],
         ) from None
 
 
@@ -133,7 +141,8 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         found = text[error.pos : error.pos + 20] or "the end of the file"
-        raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found) from None
+        cure = "give JSON, or a file whose name ends as its format asks for (.xml, .nwk, .dot, ...)"
+        raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found, cure=cure) from None
     except InputError as error:
         if file is None:
             raise

@@ -135,8 +135,8 @@ class InfeasibleError(ShorthaulError):
     """No plan exists, and this is proven: ``resource`` must hold ``demand`` but is limited to ``limit``.
 
     >>> print(InfeasibleError("fast memory", demand=12, limit=10, place="node 7", contributors=[Demand("node 3", 12)]))
-    infeasible at node 7: fast memory needs 12, the limit is 10
-      node 3 needs 12
+    infeasible at node 7: fast memory: 12 needed, the limit is 10
+      node 3: 12
     """
 
     exit_status = 3
@@ -175,8 +175,8 @@ class InfeasibleError(ShorthaulError):
 
     def __str__(self) -> str:
         where = f" at {self.place}" if self.place else ""
-        lines = [f"infeasible{where}: {self.resource} needs {self.demand:g}, the limit is {self.limit:g}"]
-        lines.extend(f"  {item.who} needs {item.amount:g}" for item in self.contributors)
+        lines = [f"infeasible{where}: {self.resource}: {self.demand:g} needed, the limit is {self.limit:g}"]
+        lines.extend(f"  {item.who}: {item.amount:g}" for item in self.contributors)
         if self.cure:
             lines.append(f"  do:      {self.cure}")
         return "\n".join(lines)

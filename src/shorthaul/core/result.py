@@ -160,9 +160,14 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         chosen(self.figures, None, (Bars,), "a timeline")
         save_json(_path(path), trace_document([item for item in self.figures if isinstance(item, Bars)]), indent=None)
 
+    def amounts(self) -> dict[str, float]:
+        """Return the cost by what it is called; of a front, the least of each entry, which no one point need have."""
+        several = len(getattr(self.plan, "front", ())) > 1
+        return {f"least {name}" if several else name: amount for name, amount in (self.cost or {}).items()}
+
     def __repr__(self) -> str:
         parts = [] if self.status is None else [self.status.value]
-        parts += [f"{name} {amount:g}" for name, amount in (self.cost or {}).items()]
+        parts += [f"{name} {amount:g}" for name, amount in self.amounts().items()]
         if self.bound is not None:
             parts.append(f"bound on {self.bound.of} {self.bound.value:g} ({self.bound.method})")
         if self.gap is not None:
@@ -171,8 +176,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
 
     def _repr_html_(self) -> str:
         rows = [("status", "" if self.status is None else self.status.value)]
-        if self.cost is not None:
-            rows += [(name, f"{amount:g}") for name, amount in self.cost.items()]
+        rows += [(name, f"{amount:g}") for name, amount in self.amounts().items()]
         if self.bound is not None:
             rows.append((f"bound on {self.bound.of}", f"{self.bound.value:g} ({self.bound.method})"))
         if self.gap is not None:

@@ -86,7 +86,7 @@ def print_summary(result: Result[Any], *, file: TextIO) -> None:
 
 def _summary(result: Result[Any]) -> list[tuple[str, str]]:
     rows = [] if result.status is None else [("status", result.status.value)]
-    rows += [(name, amount(value)) for name, value in (result.cost or {}).items()]
+    rows += [(name, amount(value)) for name, value in result.amounts().items()]
     if result.bound is not None:
         rows.append((f"bound on {result.bound.of}", f"{amount(result.bound.value)}  ({result.bound.method})"))
     if result.cost is not None and result.bound is not None and result.status != "invalid":

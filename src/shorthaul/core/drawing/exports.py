@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -72,11 +72,15 @@ def csv_text(figure: Figure) -> str:
     r"""Return a figure as CSV, its columns named in the first line.
 
     >>> csv_text(Table("Sizes", ("n", "loads"), ((8, 64), (16, 300.5))))
-    'n,loads\r\n8,64\r\n16,300.5\r\n'
+    'n,loads\n8,64\n16,300.5\n'
     """
-    columns, rows = table(figure)
+    return csv_of(*table(figure))
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as CSV under the names of their columns."""
     text = io.StringIO()
-    writer = csv.writer(text)
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
     return text.getvalue()

@@ -146,6 +146,8 @@ def _expect_journal(path: Path, kind: str, asked: Mapping[str, Any], *, must_exi
         raise InputError("is a journal of another version", file=path, value=found[0].get("version"))
     place, held, wanted = _difference(found[0], json.loads(head.split(b"\t")[1]))
     cure = "give the input and the options that it was made with, or name a new file"
+    if place == "input":  # two sums would say nothing
+        raise InputError("is a journal of another search: of another input", file=path, cure=cure)
     raise InputError(
         "is a journal of another search", file=path, place=place, value=held, allowed=repr(wanted), cure=cure
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from shorthaul.core.document import convert, load_json, save_json, write_text
+from shorthaul.core.document import convert, load_json, save_json
 from shorthaul.core.errors import ABSENT, InputError
 from shorthaul.dataflow.plan import PeriodicSchedule, Point, StoragePlan
 
@@ -55,21 +53,15 @@ def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
 FRONT_COLUMNS = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "cores")
 
 
-def front_rows(front: Sequence[Point]) -> list[tuple[Any, ...]]:
-    """Return a row per point: its number, costs, the bound on its period, the gap, and how many cores it uses."""
+def front_rows(front: Sequence[Point], *, percent: bool = False) -> list[tuple[Any, ...]]:
+    """Return a row per point: its number, costs, the bound on its period, the gap, and how many cores it uses.
+
+    The gap is a number, or with ``percent`` a text as printed.
+    """
+    shown: Callable[[float], object] = (lambda gap: f"{gap:.2%}") if percent else (lambda gap: round(gap, 6))
+    bounds = [None if point.bound is None else point.bound["value"] for point in front]
+    gaps = [None if point.gap is None else shown(point.gap) for point in front]
     return [
-        (
-            number, *point.objectives, None if point.bound is None else point.bound["value"],
-            None if point.gap is None else round(point.gap, 6), len(set(point.binding.values())),
-        )
+        (number, *point.objectives, bounds[number], gaps[number], len(set(point.binding.values())))
         for number, point in enumerate(front)
-    ]  # fmt: skip
-
-
-def save_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table as comma-separated values, whole or not at all; raises :class:`InputError`."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(path, text.getvalue())
+    ]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport
+from shorthaul.core.document import write_text
+from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -15,7 +17,7 @@ from shorthaul.core.verbs import asked, verb
 from shorthaul.dataflow import tuning
 from shorthaul.dataflow.check.periodic import check_schedule, check_storage
 from shorthaul.dataflow.formats.documents import RESULT_KIND
-from shorthaul.dataflow.formats.schedules import save_csv, storage_table
+from shorthaul.dataflow.formats.schedules import storage_table
 from shorthaul.dataflow.graphs.periodic import CriticalCycle, least_period, shown
 from shorthaul.dataflow.graphs.storage import Distribution, StorageFront, buffers_of, merged
 from shorthaul.dataflow.graphs.timing import bounded, timed
@@ -126,7 +128,7 @@ def buffers(
     violations = tuple(violation for report in reports for violation in report.violations)
     plan = StoragePlan(options.unit, members, tuple(map(_storage_point, points)))
     if options.csv is not None:
-        save_csv(options.csv, *storage_table(plan))
+        write_text(options.csv, csv_of(*storage_table(plan)))
     size = f"storage_{options.unit}"
     proof = "the demands: one of their buffers must have more room, or the period is theirs"
     return Result(

@@ -11,7 +11,8 @@ import numpy as np
 
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
-from shorthaul.core.document import save_json
+from shorthaul.core.document import save_json, write_text
+from shorthaul.core.drawing.exports import csv_of
 from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -37,7 +38,7 @@ from shorthaul.dataflow.exploration.nsga2 import (
 from shorthaul.dataflow.formats.documents import (
     RESULT_KIND,
 )
-from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows, save_csv
+from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
 from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -470,7 +471,7 @@ def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, .
         first = PICKS.index(options.pick)
         front = (min(front, key=lambda point: (point.objectives[first], point.objectives)),)
     if options.csv is not None:
-        save_csv(options.csv, FRONT_COLUMNS, front_rows(front))
+        write_text(options.csv, csv_of(FRONT_COLUMNS, front_rows(front)))
     return front
 
 
