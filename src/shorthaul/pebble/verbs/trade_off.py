@@ -245,7 +245,10 @@ def parse_budgets(text: str, place: str) -> list[int]:
     [48, 64, 80, 96]
     """
     error = InputError(
-        "is no list of budgets", place=place, value=text, allowed="integers from 1, as 48,64,96 or 48:160:16"
+        "is no list of budgets",
+        place=place,
+        value=text,
+        allowed=f"up to {_MOST_POINTS:,} integers from 1, as 48,64,96 or 48:160:16",
     )
     parts = text.split(":")
     try:
