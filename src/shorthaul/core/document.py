@@ -103,7 +103,7 @@ def decode_text(data: bytes, *, file: str | Path | None = None) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        value, _cure = f"byte {data[error.start]:#04x}", _CURES[b"\0" in data[:4096]]
+        value = f"byte {data[error.start]:#04x}"
         raise InputError(
             "is not UTF-8 text",
             file=file,
