@@ -172,7 +172,7 @@ def test_layouts_on_many_machines(tmp_path, monkeypatch) -> None:
         assert again.bound.value <= result.cost["energy_hops"]
         others = result.extra["baselines"]
         assert all(row["energy_hops"] >= result.cost["energy_hops"] for row in others)
-    assert 5 < len(refused) < 30
+    assert 0 < len(refused) < 10
     assert all(without_proof == fits for without_proof, fits in refused)
 
 
@@ -274,12 +274,12 @@ def test_errors(tmp_path) -> None:
     (tmp_path / "w.txt").write_text("0\n" * 41)
     machine = {"machine": tmp_path / "m.yaml"}
     for given, said in (
-        ({"per_processor": 2}, "--per-processor: is for machines"),
-        ({"weights": tmp_path / "w.txt"}, "--weights: is for machines"),
+        ({"per_processor": 2}, "per_processor: is for machines"),
+        ({"weights": tmp_path / "w.txt"}, "weights: is for machines"),
         ({"machine": tmp_path / "no.yaml"}, "no such file"),
-        ({**machine, "grid": "4x4"}, "--grid: cannot be combined with --machine"),
-        ({**machine, "create": True}, "--create: cannot be combined"),
-        ({**machine, "curve": "snake"}, "--curve: cannot be combined"),
+        ({**machine, "grid": "4x4"}, "grid: cannot be combined with machine"),
+        ({**machine, "create": True}, "create: cannot be combined"),
+        ({**machine, "curve": "snake"}, "curve: cannot be combined"),
         ({**machine, "table": tmp_path / "t.txt"}, ".csv or .npz"),
         ({**machine, "per_processor": 2}, "at least --per-processor 4"),
         ({**machine, "vertex_bytes": 101}, "memory of a processor in bytes: 101 needed, the limit is 100"),
