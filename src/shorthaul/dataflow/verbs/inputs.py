@@ -8,20 +8,35 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shorthaul.core.cases import Source, Workloads
+from shorthaul.core.errors import InputError
 from shorthaul.core.result import Result
-from shorthaul.core.verbs import Plans
+from shorthaul.core.verbs import Plans, expect
 from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
 from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem
-from shorthaul.dataflow.model import Application, Problem, SdfGraph
+from shorthaul.dataflow.model import Application, Decisions, Problem, SdfGraph
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
 
 Workload: TypeAlias = Problem | Application | Source[Problem] | str | PathLike[str] | Mapping[str, object]
 Graph: TypeAlias = SdfGraph | Problem | Application | Source[SdfGraph] | str | PathLike[str] | Mapping[str, object]
+MappingLike: TypeAlias = Decisions | Point | Plan | Result[Plan] | str | PathLike[str]
 PlanLike: TypeAlias = Plan | Sequence[Point] | Result[Plan] | str | PathLike[str]
+
+
+def decisions_of(given: object, number: int) -> Decisions | None:
+    """Return the mapping that ``given`` is or holds, of point ``number`` of a plan; raises :class:`InputError`."""
+    found = given.plan if isinstance(given, Result) else given
+    if isinstance(found, Plan):
+        if number >= len(found.front):
+            allowed = f"0 to {len(found.front) - 1}"
+            raise InputError("has no such point", place="point", value=number, allowed=allowed)
+        found = found.front[number]
+    if isinstance(found, Point):
+        return Decisions(found.binding, found.xi, found.channel_decision)
+    return expect(found, Decisions, "mapping")
 
 
 def _convert(workload: Any, _options: object) -> Problem | None:

@@ -44,7 +44,6 @@ from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
 from shorthaul.dataflow.model import (
     Application,
-    Decisions,
     Platform,
     Problem,
     check_mapping,
@@ -59,7 +58,7 @@ from shorthaul.dataflow.options import (
     SweepOptions,
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
-from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, PlanLike, Workload
+from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
 from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
@@ -179,12 +178,12 @@ def plan(
     ScheduleOptions,
     APPLICATIONS,
     PLANS,
-    mapping="The mapping, or the path of a mapping or of a plan of which ``point`` is taken.",
+    mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def schedule(
     workload: Workload,
-    mapping: Decisions | str | PathLike[str] | None = None,
+    mapping: MappingLike | None = None,
     *,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[ScheduleKeywords],
@@ -213,7 +212,7 @@ def schedule(
     problem, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, options.point)
+    decisions = mapping_of(problem, decisions_of(mapping, options.point), options.mapping, options.point)
     if decisions is None:
         raise InputError("no mapping is given", place="--mapping", cure="name a mapping document or a plan")
     with naming(options.mapping or (None if source is None else source.name)):
@@ -255,13 +254,13 @@ def schedule(
     APPLICATIONS,
     PLANS,
     searching=None,
-    mapping="The mapping, or the path of a mapping or of a plan of which ``point`` is taken.",
+    mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
 def bound(
     workload: Workload,
     *,
-    mapping: Decisions | str | PathLike[str] | None = None,
+    mapping: MappingLike | None = None,
     platform: Platform | str | PathLike[str] | None = None,
     **keywords: Unpack[BoundKeywords],
 ) -> Result[Plan, BoundExtra]:
@@ -287,7 +286,7 @@ def bound(
     problem, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    decisions = mapping_of(problem, expect(mapping, Decisions, "mapping"), options.mapping, 0)
+    decisions = mapping_of(problem, decisions_of(mapping, 0), options.mapping, 0)
     extra: BoundExtra = {}
     if decisions is None:
         bounds = bounds_on_all(application, machine, options.strategy)
