@@ -91,6 +91,8 @@ def test_loops_in_parallel(tmp_path: Path) -> None:
     found = made("2mm", sizes_of("2mm", 11, 60))["code"]
     assert "PARALLEL\n" in found
     assert_agrees(run(found, tmp_path, "-O1", "-fopenmp"))
+    alone = [str(COMPILER), *WARNINGS, "-DNO_DRIVER", "-fsyntax-only", str(tmp_path / "tiled.c")]
+    assert subprocess.run(alone, capture_output=True, check=False).returncode == 0
 
 
 @needs_compiler

@@ -19,6 +19,12 @@
 #define PARALLEL
 #endif
 
+#ifdef NO_DRIVER
+#define LINKAGE
+#else
+#define LINKAGE static
+#endif
+
 #undef min
 #undef max
 #define min(a, b) ((a) < (b) ? (a) : (b))
@@ -50,9 +56,9 @@ static void @NAME@_original(@SIGNATURE@) {
 
 @STATEMENTS@
 
-/* The same instances in the derived order. */
-void @NAME@_tiled(@TILED@);
-void @NAME@_tiled(@TILED@) {
+/* The same instances in the derived order; beside the driver it is static as the original is, so that both know the sizes. */
+LINKAGE void @NAME@_tiled(@TILED@);
+LINKAGE void @NAME@_tiled(@TILED@) {
 @UNUSED@
 @PRIVATE@
 @BUFFERS@
