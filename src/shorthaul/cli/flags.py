@@ -124,7 +124,7 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
         token = AS_FLAGS.set(True)
         try:
             for name, group in groups.items():
-                fields = {field.name: given.pop(field.name) for field in dataclasses.fields(group)}
+                fields = {field.name: _joined(given.pop(field.name)) for field in dataclasses.fields(group)}
                 arguments[name] = group(**fields)
             function(**arguments)
         except InputError as error:
@@ -151,17 +151,25 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
         choices = field.metadata.get("choices", ())
         text = field.metadata.get("help", "") + (f" One of: {', '.join(choices)}." if choices else "")
         has_default = field.default is not dataclasses.MISSING
-        info = typer.Option(*names, help=text, show_default=has_default and field.default not in {None, False})
         default = field.default if has_default else inspect.Parameter.empty
+        form = field.metadata.get("form")
+        adds_up = form is not None and form.annotation.startswith("Mapping")
+        shown = has_default and field.default not in {None, False}
+        info = typer.Option(*names, help=text, show_default=shown, metavar="<str>" if adds_up else None)
         parameters.append(
             inspect.Parameter(
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default,
-                annotation=Annotated[hints[field.name], info],
+                annotation=Annotated[list[str] | None if adds_up else hints[field.name], info],
             )
         )
     return parameters
+
+
+def _joined(value: Any) -> Any:
+    """Return what a flag that was given several times adds up to."""
+    return ",".join(value) if isinstance(value, list) else value
 
 
 def describe(wrapper: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.architectures import ARCHITECTURES
 from tests.tensor.networks.held_back import HELD_BACK
+from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 
 import shorthaul as surface
@@ -24,7 +26,7 @@ from shorthaul.tensor.check.network_replay import replay_network
 from shorthaul.tensor.networks.bound import bound
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.inner import largest_regions, region_network
-from shorthaul.tensor.networks.machine import Machine, machine_of
+from shorthaul.tensor.networks.machine import Machine, load_machine, machine_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
@@ -114,22 +116,51 @@ def small_networks() -> dict[str, Network]:
 SMALL = small_networks()
 
 
+def prices_agree(network: Network, on: Machine) -> None:
+    """Plan a network: the replay finds nothing wrong, the amounts of the search, and a latency not below the bound."""
+    level, *inner = [(float(level.capacity_bytes or 0), level.double_buffered) for level in on.levels[1:]]
+    tiled = fuse(network, on, Search(), level[0])
+    plan = NetworkPlan(tuple(item.group for item in tiled))
+    replayed = replay_network(network, plan, level[0], double_buffered=level[1])
+    assert not replayed.violations
+    assert not list(replay_inner(network, plan, replayed.groups, inner))
+    for mine, seen in zip(tiled, replayed.groups, strict=True):
+        seconds = {"matrix": 0.0, "vector": 0.0}
+        for number, operations in seen.operations.items():
+            unit = network.operators[number].unit
+            seconds[unit] += operations * on.seconds_per_operation(unit, network.bits(number))
+        found = (seen.loads_bytes, seen.stores_bytes, seconds["matrix"], seconds["vector"])
+        assert (mine.loads, mine.stores, mine.matrix_s, mine.vector_s) == pytest.approx(found)
+        assert mine.peak <= seen.peak_bytes
+    assert sum(item.latency_s for item in tiled) >= bound(network, on).value * (1 - 1e-9)
+
+
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("double", [False, True])
-def test_the_search_prices_what_the_replay_finds(name: str, double: bool) -> None:
-    network = SMALL[name]
-    for capacity in (1500, 4000):
-        try:
-            tiled = fuse(network, machine(capacity, double=double), Search(), capacity)
-        except InfeasibleError:
-            assert capacity < 4000
-            continue
-        plan = NetworkPlan(tuple(item.group for item in tiled))
-        replayed = replay_network(network, plan, capacity, double_buffered=double)
-        assert not replayed.violations
-        for mine, seen in zip(tiled, replayed.groups, strict=True):
-            assert (mine.loads, mine.stores) == pytest.approx((seen.loads_bytes, seen.stores_bytes))
-            assert mine.peak <= seen.peak_bytes
+def test_the_search_prices_what_the_replay_finds(name: str) -> None:
+    prices_agree(SMALL[name], machine(4000, double=name in {"attention", "strides", "mlp"}))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_sizes_are_priced_as_replayed(name: str) -> None:
+    prices_agree(read(ODD[name]()), machine(1000, double=len(name) % 2 == 0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*SMALL, *ODD])
+def test_more_capacities_are_priced_as_replayed(name: str) -> None:
+    network, fitting = SMALL[name] if name in SMALL else read(ODD[name]()), 0
+    for capacity, double in itertools.product((300, 700, 1500, 4000, 50000), (False, True)):
+        with contextlib.suppress(InfeasibleError):
+            prices_agree(network, machine(capacity, double=double))
+            fitting += 1
+    assert fitting >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["phone-npu", "edge-45nm"])
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_public_architectures_are_planned(name: str, on: str) -> None:
+    prices_agree(read(ARCHITECTURES[name](), DIMS.get(name)), load_machine(on))
 
 
 def test_tensors_stay_near_where_there_is_room() -> None:
@@ -289,6 +320,11 @@ def test_what_breaks_a_plan_is_named() -> None:
     assert rules(Group((0,), (Loop(0, 0, 1),), (99,)), *groups[1:]) == {"not-made-here"}
 
 
+def net_of_two() -> Any:
+    net = Net("two symbols")
+    return net.model(net.op("Relu", net.input("b", "c")))
+
+
 def test_a_command_plans_and_checks(tmp_path: Path) -> None:
     net = Net("block")
     (tmp_path / "model.onnx").write_bytes(
@@ -298,6 +334,9 @@ def test_a_command_plans_and_checks(tmp_path: Path) -> None:
     done = shorthaul_json("tensor", "plan", "model.onnx", *common, "-o", "plan.json", "--json", cwd=tmp_path)
     assert set(done["cost"]) == {"latency_s", "traffic_bytes", "peak_bytes", "energy_j"}
     assert done["bound"]["value"] <= done["cost"]["latency_s"]
+    (tmp_path / "two.onnx").write_bytes(net_of_two().SerializeToString())
+    two = ("--machine", "edge-45nm", "--dim", "b=2", "--dim", "c=3")
+    assert shorthaul("tensor", "bound", "two.onnx", *two, cwd=tmp_path).returncode == 0
     again = shorthaul_json("tensor", "check", "model.onnx", "plan.json", *common, "--json", cwd=tmp_path)
     assert again["cost"] == done["cost"]
     unbound = shorthaul("tensor", "plan", "model.onnx", "--machine", "tpu-v1", cwd=tmp_path)

@@ -54,10 +54,11 @@ def hull(one: Span, other: Span) -> Span:
 
 def reached(index: Index, dims: Sequence[Span], size: int) -> Span:
     """Return the positions of an axis that the dimensions reach."""
-    if index.terms == () or (
-        len(index.terms) == 1 and index.terms[0][1] == 1 and (index.offset, index.divisor) == (0, 1)
-    ):
-        return dims[index.terms[0][0]] if index.terms else Span(_ZERO, _ZERO)
+    if not index.terms:
+        return Span(_ZERO, _ZERO)
+    first, factor = index.terms[0]
+    if (len(index.terms), factor, index.offset, index.divisor) == (1, 1, 0, 1) and int(dims[first].high.max()) < size:
+        return dims[first]
     low = high = np.full(1, index.offset, np.int64)
     of: frozenset[Key] = frozenset()
     for dim, factor in index.terms:

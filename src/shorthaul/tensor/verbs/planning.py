@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
 from shorthaul.core.amounts import Bound, gap
 from shorthaul.core.arguments import public
+from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
 from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
@@ -40,7 +41,7 @@ from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
 
 if TYPE_CHECKING:
-    from shorthaul.core.cases import Case, Source
+    from shorthaul.core.cases import Case
     from shorthaul.tensor.verbs.keywords import (
         BoundKeywords,
         CheckKeywords,
@@ -53,7 +54,7 @@ _KIND: Final = "shorthaul/tensor-result"
 
 
 @public
-def case(text: str) -> Source[Problem | Network]:
+def case(text: str) -> Source[Problem]:
     """Return the problem that ``text`` names, a contest file or a built-in case.
 
     Parameters
@@ -63,7 +64,7 @@ def case(text: str) -> Source[Problem | Network]:
 
     Returns
     -------
-    Source[Problem | Network]
+    Source[Problem]
         The problem and where it comes from.
 
     Raises
@@ -76,7 +77,8 @@ def case(text: str) -> Source[Problem | Network]:
     >>> case("mlp-chain:layers=2").workload.graph_outputs
     (6,)
     """
-    return PROBLEMS.source(text)
+    found = PROBLEMS.source(text)
+    return Source(of_the_contest(found.workload), found.name, found.digest)
 
 
 def cases() -> tuple[Case[Problem], ...]:
