@@ -144,7 +144,7 @@ def own_square() -> Any:
 @named
 def flattened_heads() -> Any:
     net = Net("flattened heads")
-    x = net.attention(net.input(2, 5, 6), 2, 5, 6, 3)
-    y = net.reshape(net.op("Relu", x), 10, 6)
+    x = net.linear(net.heads(net.linear(net.input(2, 5, 6), 6, 6), 2, 5, 3, 2), 2, 2)
+    y = net.reshape(net.op("Relu", net.transpose(x, 0, 2, 1, 3)), 10, 6)
     z = net.op("Gemm", net.reshape(y, 4, 15), net.weight(7, 15), transB=1)
     return net.model(cut(net, z, 0, 1, 4, 2), net.op("ReduceMean", y, net.constant([0]), keepdims=0))

