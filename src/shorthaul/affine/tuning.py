@@ -176,6 +176,8 @@ MOST_CONTRIBUTIONS = 200
 LARGEST_PERIOD = 2_000
 #: Branches of a formula with a short form.
 MOST_BRANCHES = 64
+#: Nodes of a formula with a short form; SymPy takes minutes for some of 2000.
+LARGEST_SHORT_FORM = 1_000
 #: Rounds of one search for boxes at given sizes.
 MOST_BOX_ROUNDS = 12
 #: Placements in which boxes are searched, and pairs of phases that are tried as one.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import islpy as isl
 import sympy
@@ -17,6 +18,7 @@ import sympy
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.tuning import (
+    LARGEST_SHORT_FORM,
     MOST_BRANCHES,
     SHORT_FORM_APART,
     SHORT_FORM_BRANCHES,
@@ -50,6 +52,9 @@ def simple_bound(formula: sympy.Expr) -> Simple | None:
     >>> simple_bound(sympy.Piecewise((N**2 - 4, N >= 3), (0, True)) + sympy.Max(0, N * sympy.floor(N / 2) - 5)).text()
     'for N >= 3: 3*N**2/2 - N/2 - 9'
     """
+    nodes = islice(sympy.preorder_traversal(formula), LARGEST_SHORT_FORM + 1)
+    if sum(1 for _ in nodes) > LARGEST_SHORT_FORM:
+        return None
     names = sorted((item for item in formula.free_symbols if item != S), key=str)
     try:
         with limited(SHORT_FORM_OPERATIONS):
