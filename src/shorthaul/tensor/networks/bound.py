@@ -6,6 +6,7 @@ apart, nothing is claimed of what lies behind it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
+from shorthaul.tensor.networks.boxes import blocks
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Expand, Index, Network, Operator, Permute, Regroup, Stride
 
 Positions = list[npt.NDArray[np.bool_]]
+#: Elements of axes that a view regroups, of which those needed are followed one by one.
+_LARGEST_BLOCK = 10**7
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,11 +162,32 @@ def _reached(network: Network, operator: Operator, access: Access, dims: Positio
             case Expand(shape):
                 last = masks[len(masks) - len(shape) :]
                 masks = [np.ones(1, bool) if size == 1 else mask for size, mask in zip(shape, last, strict=True)]
-            case Regroup(_, source):
-                if not all(mask.all() for mask in masks):
+            case Regroup(shape, source):
+                again = _regrouped(masks, shape, source)
+                if again is None:
                     return None
-                masks = [np.ones(size, bool) for size in source]
+                masks = again
     return masks
+
+
+def _regrouped(masks: Positions, shape: Sequence[int], source: Sequence[int]) -> Positions | None:
+    """Return the positions under another shape; None where axes do not tell them apart."""
+    if not all(mask.any() for mask in masks):
+        return [np.zeros(size, bool) for size in source]
+    found = [np.ones(size, bool) for size in source]
+    for ours, theirs in blocks(shape, source):
+        if all(masks[axis].all() for axis in ours):
+            continue
+        if math.prod(shape[axis] for axis in ours) > _LARGEST_BLOCK:
+            return None
+        flat = functools.reduce(np.logical_and.outer, [masks[axis] for axis in ours])
+        points = np.asarray(flat).reshape([source[axis] for axis in theirs])
+        for at, axis in enumerate(theirs):
+            others = tuple(other for other in range(len(theirs)) if other != at)
+            found[axis] = np.asarray(points.any(axis=others), bool).reshape(-1)
+        if math.prod(int(found[axis].sum()) for axis in theirs) != int(points.sum()):
+            return None
+    return found
 
 
 def _along(index: Index, dims: Positions, size: int) -> npt.NDArray[np.bool_]:

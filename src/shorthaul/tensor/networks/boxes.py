@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,9 +101,8 @@ def _strided(span: Span, start: int, by: int, size: int) -> Span:
     return _clipped(low, high, size, span.of)
 
 
-def _regrouped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box:
-    """Return the positions in the source, block by block of axes that hold the same elements."""
-    found: list[Span] = [full(1)] * len(source)
+def blocks(shape: Sequence[int], source: Sequence[int]) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the axes of two shapes that hold the same elements, block by block; axes of one position are left out."""
     views = [axis for axis, size in enumerate(shape) if size != 1]
     wanted = [axis for axis, size in enumerate(source) if size != 1]
     while views and wanted:
@@ -116,6 +115,13 @@ def _regrouped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box:
             else:
                 theirs.append(wanted.pop(0))
                 other *= source[theirs[-1]]
+        yield ours, theirs
+
+
+def _regrouped(box: Box, shape: Sequence[int], source: Sequence[int]) -> Box:
+    """Return the positions in the source of a view under another shape."""
+    found: list[Span] = [full(1)] * len(source)
+    for ours, theirs in blocks(shape, source):
         if len(ours) == len(theirs) == 1:
             found[theirs[0]] = box[ours[0]]
             continue
