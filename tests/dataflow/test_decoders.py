@@ -49,7 +49,7 @@ def test_kernels_do_what_the_slow_twin_does(order: str, compact: bool) -> None:
             assert dict(fast.starts) == slow[2], seed
             assert fast.footprint_bytes == slow[1]
             compared += 1
-    assert compared > 45
+    assert compared > len(samples(60)) * 3 // 4
 
 
 @pytest.mark.parametrize("rule", CAPACITY_RULES)

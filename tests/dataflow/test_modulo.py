@@ -279,7 +279,7 @@ def test_the_same_front_on_one_process_and_several() -> None:
     assert [p.document() for p in sweeps[0].plan.front] == [p.document() for p in sweeps[1].plan.front]
 
 
-@pytest.mark.parametrize("limit", [{"effort": 0.3}, {"time_limit_s": 1, "started": -1e6}])
+@pytest.mark.parametrize("limit", [{"effort": 0.3}, {"time_limit": 1, "started": -1e6}])
 def test_a_limit_ends_a_solve(limit: dict[str, float]) -> None:
     decoder, mappings = sobel_mappings(generators.multicamera, 1)
     search = Search(**limit)
