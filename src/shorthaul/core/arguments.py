@@ -127,7 +127,7 @@ def fit(value: Any, kind: Any, place: str) -> Any:
       allowed: an integer
     """
     origin, inner = get_origin(kind), get_args(kind)
-    if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
+    if kind is not Any and type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
     if origin in {Union, types.UnionType}:
         return _fit_one(value, inner, kind, place)

@@ -72,6 +72,11 @@ def plan_of(moves: Iterable[tuple[int, int]]) -> Plan:
     Plan
         The plan.
 
+    Raises
+    ------
+    InputError
+        If a move is no pair.
+
     Examples
     --------
     >>> len(plan_of([(Move.LOAD, 0), (Move.COMPUTE, 1)]))
