@@ -91,7 +91,7 @@ def test_devices_and_pipes_are_no_files(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = shorthaul("tensor", "plan", name, cwd=tmp_path, timeout=60)
     assert done.returncode == 2
-    assert "is no regular file" in done.stderr
+    assert "is not a regular file" in done.stderr
 
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,18 @@ def test_the_figure_that_is_asked_for(result: Any) -> None:
 
 
 def test_a_result_is_taken_away(result: Any, tmp_path: Path) -> None:
-    frame = pytest.importorskip("pandas") and result.to_dataframe("Subgraphs")
-    assert list(frame.columns) == list(chosen(result.figures, "Subgraphs", TABULAR, "").columns)
+    rows = chosen(result.figures, "Subgraphs", TABULAR, "")
+    if find_spec("pandas") is None:
+        with pytest.raises(InputError, match="need pandas"):
+            result.to_dataframe("Subgraphs")
+    else:
+        frame = result.to_dataframe("Subgraphs")
+        assert (list(frame.columns), len(frame)) == (list(rows.columns), len(rows.rows))
     assert result.figure("Timeline of subgraphs").data
     result.to_csv(tmp_path / "a.csv")
     result.to_dot(tmp_path / "a.dot")
     result.to_perfetto(tmp_path / "a.json")
-    assert len(tmp_path.joinpath("a.csv").read_text().splitlines()) == len(frame) + 1
+    assert len(tmp_path.joinpath("a.csv").read_text().splitlines()) == len(rows.rows) + 1
     network = chosen(result.figures, None, (Network,), "")
     assert read_dot(tmp_path.joinpath("a.dot").read_text()).n == len(network.nodes)
     events = json.loads(tmp_path.joinpath("a.json").read_text())["traceEvents"]

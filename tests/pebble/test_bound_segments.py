@@ -6,7 +6,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -54,7 +53,7 @@ def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     rng = np.random.default_rng(0)
     tight = 0
     for graph in [cdag, turned_round(cdag)] if network.is_reversible else [cdag]:
-        for _ in samples(1500):
+        for _ in range(1500):
             size = int(rng.integers(2, inputs))
             first = int(rng.integers(0, inputs - size + 1))
             words = set(range(first, first + size))  # a row of neighbours, some of them moved anywhere
@@ -76,7 +75,7 @@ def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(text: str) 
     found = [*contractions(case(text).workload, search=Search())]
     assert found
     for one in found:
-        for _ in samples(300):
+        for _ in range(300):
             near = [np.abs(names - rng.integers(names.max() + 1)) <= rng.integers(names.max() + 2) for names in
                     (one.left, one.right, one.sums)]  # fmt: skip
             chosen = np.flatnonzero(near[0] & near[1] & near[2])
@@ -184,7 +183,7 @@ def test_networks_with_two_edges_exchanged_are_none(text: str) -> None:
     for v in cdag.order.tolist():
         depth[v] = max([depth[p] + 1 for p in cdag.parents.neighbours(v).tolist()], default=0)
     refused = 0
-    for _ in samples(150):
+    for _ in range(150):
         first, second = rng.choice(cdag.edges, 2, replace=False).tolist()
         if depth[sources[first]] != depth[sources[second]]:
             continue

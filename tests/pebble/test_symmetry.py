@@ -3,7 +3,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag
-from tests.samples import samples
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -97,7 +96,7 @@ def test_a_turned_state_becomes_the_same_small_one() -> None:
     group = group_of(rows)
     rng = np.random.default_rng(1)
     same = 0
-    for _ in samples(100):
+    for _ in range(100):
         chosen = rng.random((3, cdag.n)) < 0.3
         state = np.array([sum(1 << v for v in np.flatnonzero(part).tolist()) for part in chosen], dtype=np.uint64)
         row = rows[int(rng.integers(len(rows)))]

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.samples import samples
 
 import shorthaul.spatial
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.spatial import Machine, MachineError, Operator
 
-REFUSED = (MachineError, TypeError, AttributeError)
+#: A MachineError is an InputError, as is an argument of another type.
+REFUSED = (InputError, TypeError, AttributeError)
 
 
 def row(n: int = 4, **options: object) -> tuple[Machine, object]:
@@ -109,13 +109,13 @@ def test_errors_name_processor_and_register() -> None:
 def test_what_exists_counts_as_memory() -> None:
     # Many registers, values kept in a list of the host, wide registers, values in a list: all are words.
     for hoard in (
-        lambda m, v: [m.register(0) for _ in samples(40)],
-        lambda m, v: [v[m.all] for _ in samples(40)],
+        lambda m, v: [m.register(0) for _ in range(40)],
+        lambda m, v: [v[m.all] for _ in range(40)],
         lambda m, v: [v + k for k in range(40)],
         lambda m, v: m.register(0, width=40),
         lambda m, v: m.load("table", np.zeros((4, 40))),
-        lambda m, v: [m.all.where(v > 0) for _ in samples(400)],
-        lambda m, v: [m.send(3 - m.all.number, v[m.all]) for _ in samples(40)],
+        lambda m, v: [m.all.where(v > 0) for _ in range(400)],
+        lambda m, v: [m.send(3 - m.all.number, v[m.all]) for _ in range(40)],
         lambda m, v: m.nodes([0, *[1] * 40], "tasks").register(0),
     ):
         machine, value = row(words=32)
@@ -125,7 +125,7 @@ def test_what_exists_counts_as_memory() -> None:
 
 def test_what_is_dropped_is_free_again() -> None:
     machine, value = row(words=8)
-    for turn in samples(100):
+    for turn in range(100):
         held = machine.register(turn)
         held[machine.all] += value[machine.all]
     assert machine.figures()["words_per_processor"] <= 8

@@ -43,8 +43,8 @@ def read_bytes(path: str | Path, *, largest: int = LARGEST_FILE) -> bytes:
     path = Path(path)
     if str(path) in {STANDARD_STREAM, "/dev/stdin"}:
         return _read_standard_input(Path(STANDARD_STREAM), largest)
-    expect_no_output(path)
     try:
+        expect_no_output(path)
         status = path.stat()
         size = status.st_size
         if path.is_dir():

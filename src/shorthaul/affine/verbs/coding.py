@@ -51,7 +51,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     >>> from shorthaul.affine.workloads.cases import case
     >>> result = code(case("gemm").workload, size="NI=1000,NJ=1000,NK=1000,S=4096")
     >>> result.extra["tiles"]
-    {'T1_0': 63, 'T1_1': 63}
+    {'T0_0': 59, 'T0_1': 67}
     """
     program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
     sizes = require_sizes(options.size, program, fast_memory=True)

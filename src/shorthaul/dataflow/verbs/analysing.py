@@ -57,7 +57,7 @@ def throughput(
     >>> pair = (SdfActor("a", {"t": 2}), SdfActor("b", {"t": 3}))
     >>> graph = SdfGraph("pair", pair, (SdfChannel("c", "a", 2, "b", 3, 0, 1), SdfChannel("d", "b", 3, "a", 2, 5, 1)))
     >>> throughput(graph).extra["exact_period"]
-    '12'
+    '10'
     """
     graph, options, search, source = asked(workload, GRAPHS, ThroughputOptions, keywords)
     with naming(source.name or None):
@@ -108,7 +108,7 @@ def buffers(
     >>> pair = (SdfActor("a", {"t": 2}), SdfActor("b", {"t": 3}))
     >>> graph = SdfGraph("pair", pair, (SdfChannel("c", "a", 2, "b", 3, 0, 1),))
     >>> [(point.size, point.period) for point in buffers(graph, serial=True).plan.front]
-    [(4, '12'), (5, '9'), (6, '8'), (7, '6')]
+    [(4, '12'), (5, '10'), (6, '8'), (7, '7'), (8, '6')]
     """
     graph, options, search, source = asked(workload, GRAPHS, BuffersOptions, keywords)
     with naming(source.name or None):

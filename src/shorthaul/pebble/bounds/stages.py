@@ -33,7 +33,7 @@ def milestones(cdag: Cdag, terms: Terms) -> list[int]:
 
     >>> from shorthaul.pebble.model import from_pairs
     >>> milestones(from_pairs([1] * 4, [(0, 1), (1, 2), (0, 3), (1, 3)]), Terms(load=None))
-    [0, 1, 2]
+    [1, 2]
     """
     if terms.in_order:
         return np.flatnonzero(~cdag.given).tolist()
