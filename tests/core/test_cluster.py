@@ -115,7 +115,7 @@ def test_a_wrong_address_is_refused_before_the_search(tmp_path: Path) -> None:
 
 
 def test_control_c_in_a_search_on_processes_of_a_cluster(tmp_path: Path) -> None:
-    search = ["tensor", "plan", "transformer-block", "--cluster", "local", "--workers", "2", "--time-limit", "60"]
+    search = ["tensor", "plan", "transformer-block", "--cluster", "local", "--workers", "2", "--effort", "100000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "shorthaul", *search, "-o", "plan.json"],
         cwd=tmp_path,
