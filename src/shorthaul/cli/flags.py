@@ -58,49 +58,39 @@ class Listing:
     json: bool = option(False, "Print one JSON object.")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SearchFlags(SearchOptions):
+class _Command(SearchOptions):
     """A search whose clock starts with the process, and that shows its progress."""
 
-    def search(self) -> Search:
-        """Return the search."""
-        return self.make(Progress(), process_start())
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TaskSearchFlags(TaskSearchOptions):
-    """A search in tasks, whose clock starts with the process, and that shows its progress."""
+    __slots__ = ()
 
     def search(self) -> Search:
-        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
+        """Return the search; raises :class:`InputError` if it names a cluster that cannot be used."""
         return with_its_cluster(self.make(Progress(), process_start()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlanSearchFlags(PlanSearchOptions):
+class SearchFlags(_Command):
+    """A search in one process."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TaskSearchFlags(_Command, TaskSearchOptions):
+    """A search in tasks."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanSearchFlags(_Command, PlanSearchOptions):
     """A search for a plan, which a journal keeps."""
 
-    def search(self) -> Search:
-        """Return the search."""
-        return self.make(Progress(), process_start())
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TaskPlanSearchFlags(TaskPlanSearchOptions):
+class TaskPlanSearchFlags(_Command, TaskPlanSearchOptions):
     """A search in tasks for a plan, which a journal keeps."""
 
-    def search(self) -> Search:
-        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
-        return with_its_cluster(self.make(Progress(), process_start()))
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SweepSearchFlags(SweepSearchOptions):
+class SweepSearchFlags(_Command, SweepSearchOptions):
     """A sweep in tasks, whose points a journal keeps."""
-
-    def search(self) -> Search:
-        """Return the search; raises :class:`InputError` if its cluster cannot be used."""
-        return with_its_cluster(self.make(Progress(), process_start()))
 
 
 def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
