@@ -361,7 +361,7 @@ class SearchOptions:
     seed: int = option(0, "The seed of every random choice.", least=0)
     memory_limit: str | None = option(
         None,
-        "Most memory of all processes, as in 800M or 4G: the search then ends (default: most of what is free; in Python none).",
+        "Most memory of all processes, as in 800M or 4G; then the search ends (a command: most of what is free).",
     )
 
     def __post_init__(self) -> None:
