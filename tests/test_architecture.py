@@ -61,7 +61,7 @@ FLOORS = {
         bounds caps_hms loading views
         modulo
         exploration
-        execution
+        c_code execution
         verbs
     """,
     "spatial": """

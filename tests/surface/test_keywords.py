@@ -25,7 +25,7 @@ ENGINES: tuple[str, ...] = script.ENGINES
 VERBS = [(engine, name, made) for engine in ENGINES for name, made in script.verbs(engine).items()]
 EXPECTED = {
     "affine": {"bound", "cdag", "check", "code", "plan", "sweep"},
-    "dataflow": {"bound", "buffers", "check", "plan", "run", "schedule", "sweep", "throughput"},
+    "dataflow": {"bound", "buffers", "check", "code", "plan", "run", "schedule", "sweep", "throughput"},
     "pebble": {"bound", "check", "memory", "plan", "run", "sweep"},
     "spatial": {"bound", "check", "lca", "plan", "sweep", "treefix"},
     "tensor": {"bound", "check", "plan", "run", "sweep"},
@@ -54,7 +54,7 @@ def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
 
 
 #: Flags and arguments of the command line that say where answers go, or what the Python surface takes in another form.
-OF_THE_COMMAND = {"c_file", "output", "result", "json", "help", "workload", "tree", "plan_file", "layout"}
+OF_THE_COMMAND = {"c_file", "folder", "output", "result", "json", "help", "workload", "tree", "plan_file", "layout"}
 #: What a C file needs to become a CDAG: on the command line only.
 OF_LOOP_NESTS = {"size", "function"}
 

@@ -22,6 +22,7 @@ from shorthaul.dataflow.options import (
     BoundOptions,
     BuffersOptions,
     CheckOptions,
+    CodeOptions,
     PlanOptions,
     RunOptions,
     ScheduleOptions,
@@ -115,6 +116,37 @@ def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: O
 
     source = _case(workload)
     _finish(execute(source, options=options, search=search.search()), output)
+
+
+@verb(app, "code")
+def code(
+    workload: Input,
+    plan_file: Annotated[Path, typer.Argument(help="A plan, a point, or a result document.", metavar="PLAN")],
+    options: CodeOptions,
+    output: Answer,
+    folder: Annotated[
+        Path, typer.Option("--output", "-o", help="Write the files into this folder.", show_default=False)
+    ],
+) -> None:
+    """Write one point as C: a thread per core, rings of the plan's capacities, functions of yours, a driver."""
+    from shorthaul.cli.output import finish
+    from shorthaul.core.document import write_text
+    from shorthaul.core.errors import InputError
+    from shorthaul.dataflow.verbs.coding import code as write
+
+    source = _case(workload)
+    result = write(source, plan_file, options=options)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"is no folder to write to: {error.strerror}", file=folder, cure="name another") from None
+    yours = folder / result.extra["yours"]
+    kept = yours.exists()
+    for name, text in result.extra["files"].items():
+        if not kept or folder / name != yours:
+            write_text(folder / name, text)
+    print(f"{'kept' if kept else 'write your functions into'} {yours}; make -C {folder} check", file=sys.stderr)
+    finish(result, output)
 
 
 @verb(app, "throughput")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         BoundOptions,
         BuffersOptions,
         CheckOptions,
+        CodeOptions,
         PlanOptions,
         RunOptions,
         ScheduleOptions,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     )
     from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan, StoragePoint
     from shorthaul.dataflow.verbs.analysing import buffers, throughput
+    from shorthaul.dataflow.verbs.coding import code
     from shorthaul.dataflow.verbs.planning import bound, check, plan, schedule, sweep
     from shorthaul.dataflow.verbs.run import run
     from shorthaul.dataflow.workloads.generators import multicamera, platform24, sobel, sobel4
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.graphs.expansion",
     **dict.fromkeys(("buffers", "throughput"), "shorthaul.dataflow.verbs.analysing"),
+    "code": "shorthaul.dataflow.verbs.coding",
     "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
         ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
@@ -76,6 +79,7 @@ _NAMES = {
             "BoundOptions",
             "BuffersOptions",
             "CheckOptions",
+            "CodeOptions",
             "PlanOptions",
             "RunOptions",
             "ScheduleOptions",
@@ -96,6 +100,7 @@ __all__ = [
     "BuffersOptions",
     "Channel",
     "CheckOptions",
+    "CodeOptions",
     "Core",
     "CoreType",
     "Decisions",
@@ -121,6 +126,7 @@ __all__ = [
     "case",
     "cases",
     "check",
+    "code",
     "load_application",
     "load_platform",
     "load_points",

@@ -122,6 +122,17 @@ class CheckOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """Which point becomes C."""
+
+    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    point: int = option(0, "Which point of the plan.", least=0)
+
+    def __post_init__(self) -> None:
+        validate(self)
+
+
+@dataclass(frozen=True, slots=True)
 class SweepOptions:
     """Which explorations are compared."""
 

@@ -201,6 +201,13 @@ class SweepExtra(TypedDict):
     runs: list[ExploredRun]
 
 
+class CodeExtra(TypedDict):
+    """What ``code`` says: the files by name, and the one that is the user's."""
+
+    files: dict[str, str]
+    yours: str
+
+
 class ExecutedPoint(TypedDict):
     """One point executed: frames made, whether all are identical to the direct ones, how full each buffer was."""
 

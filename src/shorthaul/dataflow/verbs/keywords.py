@@ -11,6 +11,7 @@ from shorthaul.dataflow.options import (
     BoundOptions,
     BuffersOptions,
     CheckOptions,
+    CodeOptions,
     PlanOptions,
     RunOptions,
     ScheduleOptions,
@@ -49,6 +50,14 @@ class CheckKeywords(TypedDict, total=False):
 
     search: Search | None
     options: CheckOptions | None
+
+
+class CodeKeywords(TypedDict, total=False):
+    """The keywords of ``code``."""
+
+    point: int
+    search: Search | None
+    options: CodeOptions | None
 
 
 class PlanKeywords(TypedDict, total=False):
