@@ -129,12 +129,10 @@ def cdag(
     ] = None,
 ) -> None:
     """Write the concrete computation DAG at given sizes, as the pebble engine reads it."""
-    from shorthaul.core.document import json_text, promise_output, save_json
-    from shorthaul.core.errors import STANDARD_STREAM
+    from shorthaul.cli.output import text_file
+    from shorthaul.core.document import json_text, save_json
 
-    output = None if output is None or str(output) == STANDARD_STREAM else output
-    if output is not None:
-        promise_output(output)
+    output = text_file(output)
     source = _read(workload, options.function)
     from shorthaul.affine.verbs import planning
 
@@ -157,21 +155,16 @@ def code(
     ] = None,
 ) -> None:
     """Write a derived tiled order as C, beside the program as written and a driver that compares them."""
-    from shorthaul.core.errors import STANDARD_STREAM
+    from shorthaul.cli.output import finish, text_file
 
-    to_file = c_file is not None and str(c_file) != STANDARD_STREAM
-    if c_file is not None and to_file:
-        from shorthaul.core.document import promise_output
-
-        promise_output(c_file)
+    c_file = text_file(c_file)
     source = _read(workload, options.function)
     from shorthaul.affine.verbs.coding import code as write
-    from shorthaul.cli.output import finish
     from shorthaul.core.document import write_bytes
 
     result = write(source, options=options, search=search.search())
     extra = result.extra
-    if c_file is not None and to_file:
+    if c_file is not None:
         write_bytes(c_file, extra["code"].encode())
         at_most = extra["loads_words"]
         told = "" if at_most is None else f", at most {at_most:,.0f} loads by its formula"

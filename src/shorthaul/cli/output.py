@@ -15,8 +15,8 @@ import typer
 
 from shorthaul.cli.flags import Answer, Listing, Output
 from shorthaul.core.cases import Case
-from shorthaul.core.document import json_text, save_json
-from shorthaul.core.errors import InfeasibleError, InputError
+from shorthaul.core.document import json_text, promise_output, save_json
+from shorthaul.core.errors import STANDARD_STREAM, InfeasibleError, InputError
 from shorthaul.core.result import RESULT_VERSION, Result, Status
 
 _EXIT = {Status.OPTIMAL: 0, Status.FEASIBLE: 0, Status.INVALID: 1, Status.INFEASIBLE: 3, Status.TIMEOUT: 4, None: 0}
@@ -76,6 +76,14 @@ def _put(path: Path, write: Callable[[Path], None]) -> Path | None:
                 print(f"  kept in: {made / path.name}", file=sys.stderr)
                 return made / path.name
     return None
+
+
+def text_file(path: Path | None) -> Path | None:
+    """Return the file that the text of a verb goes to, and note that it is to be written; None: standard output."""
+    if path is None or str(path) == STANDARD_STREAM:
+        return None
+    promise_output(path)
+    return path
 
 
 def from_result(path: Path, output: Answer) -> str:

@@ -22,6 +22,7 @@ from shorthaul.cli.verbs import group, verb
 from shorthaul.pebble.options import (
     BoundOptions,
     CheckOptions,
+    CodeOptions,
     MemoryOptions,
     PlanOptions,
     RunOptions,
@@ -167,6 +168,38 @@ def check(
     source = _load(workload, read)
     result = planning.check(source, plan_file, options=options, search=search.search())
     _finish(result, source.workload, output)
+
+
+@verb(app, "code")
+def code(
+    workload: Input,
+    read: LoopNestOptions,
+    options: CodeOptions,
+    search: SearchFlags,
+    output: Answer,
+    file: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the text here, not to the terminal."),
+    ] = None,
+) -> None:
+    """Write a plan as C for a scratchpad with explicit copies, or its order with marks as JSON, CSV or DOT."""
+    from shorthaul.cli.output import finish, text_file
+    from shorthaul.core.document import write_text
+    from shorthaul.pebble.formats.documents import plan_document
+    from shorthaul.pebble.verbs.coding import code as write
+
+    file = text_file(file)
+    source = _load(workload, read)
+    result = write(source, options=options, search=search.search())
+    text = result.extra.get("code")
+    if file is not None and text is not None:
+        write_text(file, text)
+        print(f"{len(text.splitlines()):,} lines of {options.format} -> {file}", file=sys.stderr)
+    elif text is not None and not output.json:
+        sys.stdout.write(text)
+        return
+    made = result.plan
+    finish(result, output, plan_document=None if made is None else plan_document(made, source.workload))
 
 
 @verb(app, "cases")

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from shorthaul.pebble.options import (
         BoundOptions,
         CheckOptions,
+        CodeOptions,
         MemoryOptions,
         PlanOptions,
         RunOptions,
         SweepOptions,
     )
     from shorthaul.pebble.plan import Move, Plan, plan_of
+    from shorthaul.pebble.verbs.coding import code
     from shorthaul.pebble.verbs.planning import bound, case, cases, check, plan, run
     from shorthaul.pebble.verbs.trade_off import memory, sweep
 
@@ -30,11 +32,12 @@ _NAMES = {
     "from_dependencies": "shorthaul.pebble.formats.graphs",
     **dict.fromkeys(("Cdag", "build", "from_pairs"), "shorthaul.pebble.model"),
     **dict.fromkeys(
-        ("BoundOptions", "CheckOptions", "MemoryOptions", "PlanOptions", "RunOptions", "SweepOptions"),
+        ("BoundOptions", "CheckOptions", "CodeOptions", "MemoryOptions", "PlanOptions", "RunOptions", "SweepOptions"),
         "shorthaul.pebble.options",
     ),
     **dict.fromkeys(("Move", "Plan", "plan_of"), "shorthaul.pebble.plan"),
     **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.pebble.verbs.planning"),
+    "code": "shorthaul.pebble.verbs.coding",
     **dict.fromkeys(("memory", "sweep"), "shorthaul.pebble.verbs.trade_off"),
 }
 
@@ -42,6 +45,7 @@ __all__ = [
     "BoundOptions",
     "Cdag",
     "CheckOptions",
+    "CodeOptions",
     "MemoryOptions",
     "Move",
     "Plan",
@@ -53,6 +57,7 @@ __all__ = [
     "case",
     "cases",
     "check",
+    "code",
     "from_dependencies",
     "from_pairs",
     "load_cdag",

@@ -35,6 +35,8 @@ LARGEST_BUDGET = 2**60
 _BUDGET = "The fast memory's capacity, in the unit of the weights"
 #: Prices above this are refused.
 LARGEST_PRICE = 1_000_000
+#: What a plan can be written as, beside its own format.
+FORMATS = ("c", "json", "csv", "dot")
 #: In which orders values may be computed for the first time.
 FREE, GIVEN = "free", "given"
 
@@ -172,6 +174,24 @@ class RunOptions(PricedOptions):
     recompute: bool = option(False, "Allow values to be computed more than once.")
     plan: Path | None = option(None, "Execute this plan instead of making one.")
     data: Path | None = option(None, "Numbers for the inputs, one per line in node order (default: random ones).")
+
+    def __post_init__(self) -> None:
+        PricedOptions.__post_init__(self)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions(PricedOptions):
+    """Which plan is written for other tools, and how."""
+
+    budget: int | None = option(
+        None, f"{_BUDGET} (default: the least for which a plan exists).", least=1, most=LARGEST_BUDGET
+    )
+    method: str = option("auto", "How to plan, without --plan.", choices=METHODS)
+    recompute: bool = option(False, "Allow values to be computed more than once.")
+    plan: Path | None = option(None, "Write this plan instead of making one.")
+    format: str = option(
+        "c", "What to write: C, or the order with what is kept, dropped, offloaded, recomputed.", choices=FORMATS
+    )
 
     def __post_init__(self) -> None:
         PricedOptions.__post_init__(self)

@@ -146,6 +146,15 @@ class RunExtra(BoundExtra):
     run: NotRequired[Execution]
 
 
+class CodeExtra(BoundExtra):
+    """What ``code`` says beside the schedule: the text, and of C what is moved within the fast memory to make room."""
+
+    method: NotRequired[str]
+    operations: NotRequired[int]
+    code: NotRequired[str]
+    moved_within: NotRequired[int]
+
+
 class PointBound(TypedDict):
     """The lower bound of one point of a sweep."""
 

@@ -97,12 +97,13 @@ def dot_text(network: Network) -> str:
       "a" -> "b";
     }
     """
-    nodes = [f'  {_quoted(n.id)} [label={_quoted(n.label)}, pos="{n.x:g},{n.y:g}"];' for n in network.nodes]
-    edges = [f"  {_quoted(source)} -> {_quoted(target)};" for source, target in network.edges]
-    return "\n".join((f"digraph {_quoted(network.title)} {{", *nodes, *edges, "}"))
+    nodes = [f'  {quoted(n.id)} [label={quoted(n.label)}, pos="{n.x:g},{n.y:g}"];' for n in network.nodes]
+    edges = [f"  {quoted(source)} -> {quoted(target)};" for source, target in network.edges]
+    return "\n".join((f"digraph {quoted(network.title)} {{", *nodes, *edges, "}"))
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """Return a name as DOT writes it."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 

@@ -7,7 +7,15 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
-from shorthaul.pebble.options import BoundOptions, CheckOptions, MemoryOptions, PlanOptions, RunOptions, SweepOptions
+from shorthaul.pebble.options import (
+    BoundOptions,
+    CheckOptions,
+    CodeOptions,
+    MemoryOptions,
+    PlanOptions,
+    RunOptions,
+    SweepOptions,
+)
 
 
 class BoundKeywords(TypedDict, total=False):
@@ -40,6 +48,41 @@ class CheckKeywords(TypedDict, total=False):
     memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
+
+
+class CodeKeywords(TypedDict, total=False):
+    """The keywords of ``code``."""
+
+    load_price: str | float
+    store_price: str | float
+    order: Literal["free", "given"]
+    budget: int | None
+    method: Literal[
+        "auto",
+        "dwt",
+        "tree",
+        "tree-cuts",
+        "memory-states",
+        "mvm-tiling",
+        "layer-by-layer",
+        "layer-by-layer-freeing",
+        "belady",
+        "liu",
+        "list-scheduling",
+        "tiles",
+        "beam",
+        "local-search",
+        "composition",
+        "exact",
+    ]
+    recompute: bool
+    format: Literal["c", "json", "csv", "dot"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    memory_limit: str | None
+    search: Search | None
+    options: CodeOptions | None
 
 
 class MemoryKeywords(TypedDict, total=False):

@@ -23,7 +23,7 @@ from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.model import Cdag, require_budget
-from shorthaul.pebble.options import BoundOptions, CheckOptions, PlanOptions, RunOptions, price_of
+from shorthaul.pebble.options import BoundOptions, CheckOptions, CodeOptions, PlanOptions, RunOptions, price_of
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
@@ -326,14 +326,7 @@ def run(
     True
     """
     cdag, options, search, source = asked(workload, CDAGS, RunOptions, keywords)
-    paid = {name: getattr(options, name) for name in ("load_price", "store_price", "order")}
-    made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute, **paid)
-    result: Result[Plan, BoundExtra]
-    if plan is None:
-        result = _plan(source, options=made, search=search)
-    else:
-        rules = CheckOptions(budget=options.budget, recompute=True, **paid)
-        result = check(source, plan, options=rules, search=search)
+    result = planned_or_checked(source, plan, options, search)
     extra = cast("RunExtra", result.extra)
     made_by = provenance("pebble run", options=options, source=source, search=search)
     ran = cast("Result[Plan, RunExtra]", replace(result, provenance=made_by))
@@ -353,6 +346,18 @@ def run(
     }
     figures = (*ran.figures, views.of_execution(done.kernel, done.outputs, done.expected))
     return replace(ran, extra={**extra, "run": document}, figures=figures)
+
+
+def planned_or_checked(
+    source: Source[Cdag], plan: PlanLike | None, options: RunOptions | CodeOptions, search: Search
+) -> Result[Plan, PlanExtra] | Result[Plan, BoundExtra]:
+    """Return the result of a plan made here, or the check of the given one."""
+    paid = {name: getattr(options, name) for name in ("load_price", "store_price", "order")}
+    if plan is None:
+        made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute, **paid)
+        return _plan(source, options=made, search=search)
+    rules = CheckOptions(budget=options.budget, recompute=True, **paid)
+    return check(source, plan, options=rules, search=search)
 
 
 def _numbers(data: object, options: RunOptions, cdag: Cdag, search: Search) -> FloatArray:
