@@ -316,6 +316,27 @@ def test_graphs_that_networkx_writes(how: str, seed: int, tmp_path: Path) -> Non
         }
 
 
+def test_sizes_under_either_name() -> None:
+    import networkx as nx
+
+    graph = nx.DiGraph([("a", "b"), ("b", "c")])
+    graph.nodes["a"].update(size=np.int64(3), compute=2)
+    graph.nodes["b"].update(size=4, weight=4)
+    text = "\n".join(nx.generate_graphml(graph))
+    assert "size" in text
+    for cdag in (
+        from_networkx(graph),
+        load_cdag("g.graphml", text.encode()),
+        read_dot("digraph { a [size=3] b [weight=4, size=9]; a -> b -> c }"),
+    ):
+        assert dict(zip(cdag.ids, cdag.weights.tolist(), strict=True)) == {"a": 3, "b": 4, "c": 1}
+    graph.nodes["b"]["size"] = 5
+    with pytest.raises(InputError, match="has a weight and another size"):
+        from_networkx(graph)
+    with pytest.raises(InputError, match="size of a"):
+        read_dot("digraph { a [size=0]; a -> b }")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -26,7 +26,7 @@ VERBS = [(engine, name, made) for engine in ENGINES for name, made in script.ver
 EXPECTED = {
     "affine": {"bound", "cdag", "check", "code", "plan", "sweep"},
     "dataflow": {"bound", "buffers", "check", "code", "plan", "run", "schedule", "sweep", "throughput"},
-    "pebble": {"bound", "check", "memory", "plan", "run", "sweep"},
+    "pebble": {"bound", "check", "code", "memory", "plan", "run", "sweep"},
     "spatial": {"bound", "check", "lca", "plan", "sweep", "treefix"},
     "tensor": {"bound", "check", "plan", "run", "sweep"},
 }

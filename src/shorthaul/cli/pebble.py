@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shorthaul.bridges.loop_nest import LoopNestOptions
+from shorthaul.bridges.graph_files import GraphOptions
 from shorthaul.cli.flags import (
     Answer,
     Listing,
@@ -47,8 +47,8 @@ Input = Annotated[
 ]
 
 
-def _load(text: str, options: LoopNestOptions) -> Source[Cdag]:
-    from shorthaul.bridges.loop_nest import cdag_source
+def _load(text: str, options: GraphOptions) -> Source[Cdag]:
+    from shorthaul.bridges.graph_files import cdag_source
 
     return cdag_source(text, options)
 
@@ -69,7 +69,7 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
 
 @verb(app, "plan")
 def plan(
-    workload: Input, read: LoopNestOptions, options: PlanOptions, search: TaskPlanSearchFlags, output: Output
+    workload: Input, read: GraphOptions, options: PlanOptions, search: TaskPlanSearchFlags, output: Output
 ) -> None:
     """Plan the loads, stores and computations of a CDAG within a fast memory."""
     from shorthaul.pebble.verbs import planning
@@ -81,7 +81,7 @@ def plan(
 
 @verb(app, "memory")
 def memory(
-    workload: Input, read: LoopNestOptions, options: MemoryOptions, search: TaskSearchFlags, output: Output
+    workload: Input, read: GraphOptions, options: MemoryOptions, search: TaskSearchFlags, output: Output
 ) -> None:
     """Find the smallest fast memory that moves inputs and outputs only, and estimate its SRAM."""
     from shorthaul.pebble.verbs import trade_off
@@ -98,9 +98,7 @@ def memory(
 
 
 @verb(app, "sweep")
-def sweep(
-    workload: Input, read: LoopNestOptions, options: SweepOptions, search: SweepSearchFlags, output: Answer
-) -> None:
+def sweep(workload: Input, read: GraphOptions, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
     """Compare budgets: traffic, its bound, and the layer-by-layer baselines."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import trade_off
@@ -128,7 +126,7 @@ def sweep(
 
 
 @verb(app, "run")
-def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
+def run(workload: Input, read: GraphOptions, options: RunOptions, search: SearchFlags, output: Output) -> None:
     """Execute a plan on numbers through the fast memory and compare with the direct result."""
     from shorthaul.pebble.verbs import planning
 
@@ -141,7 +139,7 @@ def run(workload: Input, read: LoopNestOptions, options: RunOptions, search: Sea
 
 
 @verb(app, "bound")
-def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
+def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the traffic of every schedule within a fast memory from below, with the proof."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.verbs import planning
@@ -157,7 +155,7 @@ def bound(workload: Input, read: LoopNestOptions, options: BoundOptions, search:
 def check(
     workload: Input,
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan: JSON, .npz, or a result document.")],
-    read: LoopNestOptions,
+    read: GraphOptions,
     options: CheckOptions,
     search: SearchFlags,
     output: Output,
@@ -173,7 +171,7 @@ def check(
 @verb(app, "code")
 def code(
     workload: Input,
-    read: LoopNestOptions,
+    read: GraphOptions,
     options: CodeOptions,
     search: SearchFlags,
     output: Answer,

@@ -45,7 +45,7 @@ _NAMES = ("load", "store", "compute", "delete")
 
 
 @public
-def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
+def load_cdag(path: str | Path, data: bytes | None = None, *, work: bool = False) -> Cdag:
     """Return the CDAG that a file holds: a document, a dependency dictionary, HyperDAG, DOT or MatrixMarket.
 
     The content decides: JSON starts with a brace (or the file has its suffix), DOT with ``digraph`` (or the suffix
@@ -57,6 +57,8 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
         The file.
     data : bytes | None
         Its content, if it was read already.
+    work : bool, default False
+        Of HyperDAG text: computing a vertex costs what the file says its work is.
 
     Returns
     -------
@@ -92,7 +94,7 @@ def load_cdag(path: str | Path, data: bytes | None = None) -> Cdag:
             return read_dot(text, file=path)
         if start.startswith("%%matrixmarket matrix") and path.suffix != ".hdag" and not _is_hyperdag(text):
             return read_matrix_market(text, file=path)
-        return read_hyperdag(text, file=path)
+        return read_hyperdag(text, file=path, work=work)
     except InputError as error:
         raise error.in_file(path) from None
 

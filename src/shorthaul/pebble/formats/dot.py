@@ -44,7 +44,7 @@ class _Graph:
 
 
 def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
-    """Return the CDAG of a DOT digraph; the attribute ``weight`` of a node is its size, 1 where it has none.
+    """Return the CDAG of a DOT digraph; a node's attribute ``weight``, or ``size``, is its size, else it is 1.
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node that nothing leads to and that has
     ``input=false`` is computed from nothing. Edges from and to subgraphs stand for all pairs; ``node [...]`` gives the
@@ -59,7 +59,10 @@ def read_dot(text: str, *, file: str | Path | None = None) -> Cdag:
     graph = _Reader(_tokens(text, file), file).graph()
     number = {name: at for at, name in enumerate(graph.nodes)}
     starts, stops = [number[a] for a, _ in graph.edges], [number[b] for _, b in graph.edges]
-    weights = [_number("weight", "1", name, graph, file) for name in graph.nodes]
+    weights = [
+        _number("size" if "size" in found and "weight" not in found else "weight", "1", name, graph, file)
+        for name, found in graph.nodes.items()
+    ]
     compute = [_number("compute", "0", name, graph, file) for name in graph.nodes]
     given = {number[name]: _is_input(name, graph, file) for name, found in graph.nodes.items() if "input" in found}
     return build(
@@ -78,7 +81,7 @@ def _number(key: str, least: str, name: str, graph: _Graph, file: str | Path | N
     size = graph.nodes[name].get(key, least)
     if not re.fullmatch(r"\d{1,18}", size) or int(size) < int(least):
         place = f"line {graph.lines[name]}: {key} of {name}"
-        what = "must be a positive integer" if key == "weight" else "must be an integer from 0"
+        what = "must be an integer from 0" if key == "compute" else "must be a positive integer"
         raise InputError(what, file=file, place=place, value=size, allowed=f"integers from {least}")
     return int(size)
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.model import BoolArray, Cdag, NodeId, build
+from shorthaul.pebble.model import BoolArray, Cdag, build
 
 IntArray = npt.NDArray[np.int64]
 
@@ -18,12 +18,13 @@ IntArray = npt.NDArray[np.int64]
 MOST_ENTRIES = 4_000_000
 
 
-def read_hyperdag(text: str, *, file: str | Path | None = None) -> Cdag:
+def read_hyperdag(text: str, *, file: str | Path | None = None, work: bool = False) -> Cdag:
     r"""Return the CDAG of a HyperDAG file: each hyperedge goes from its first pin to its other pins.
 
     The weight of a node is the last number on the line of its hyperedge (1 where there is none, and for outputs).
-    Vertices without any pin are dropped; the others keep their number as their id. Raises :class:`InputError` with the
-    line of whatever is wrong.
+    With ``work`` the first number on the line of a vertex is what computing it costs (0 where there is none). Vertices
+    without any pin are dropped; the others keep their number as their id. Raises :class:`InputError` with the line of
+    whatever is wrong.
 
     >>> read_hyperdag("1 2 2\n0 3\n0 1\n1 1\n0 0\n0 1\n").weights.tolist()
     [3, 1]
@@ -54,11 +55,17 @@ def read_hyperdag(text: str, *, file: str | Path | None = None) -> Cdag:
         seen.add(numbers[0])
         if len(numbers) > 1:
             sizes[numbers[0]] = _size(numbers[-1], line, file)
-    return _from_pins(lines[1 + hyperedges + vertices :], sizes, vertices, file)
+    costs = np.zeros(vertices, dtype=np.int64)
+    for line in lines[1 + hyperedges : 1 + hyperedges + vertices] if work else ():
+        numbers = _integers(line, file)
+        _in_range(numbers[0], vertices, "vertex", line, file)
+        if len(numbers) > 1:
+            costs[numbers[0]] = cost_from(numbers[1], f"line {line[0]}")
+    return _from_pins(lines[1 + hyperedges + vertices :], sizes, costs, file)
 
 
-def _from_pins(lines: Sequence[tuple[int, str]], sizes: IntArray, vertices: int, file: str | Path | None) -> Cdag:
-    source = [-1] * len(sizes)
+def _from_pins(lines: Sequence[tuple[int, str]], sizes: IntArray, costs: IntArray, file: str | Path | None) -> Cdag:
+    source, vertices = [-1] * len(sizes), len(costs)
     weights = np.ones(vertices, dtype=np.int64)
     starts: list[int] = []
     stops: list[int] = []
@@ -81,19 +88,14 @@ def _from_pins(lines: Sequence[tuple[int, str]], sizes: IntArray, vertices: int,
         else:
             starts.append(source[hyperedge])
             stops.append(vertex)
-    return _without_isolated(weights, starts, stops, range(vertices), file)
-
-
-def _without_isolated(
-    weights: IntArray, starts: Sequence[int], stops: Sequence[int], ids: Sequence[NodeId], file: str | Path | None
-) -> Cdag:
-    used = np.zeros(len(weights), dtype=bool)
+    used = np.zeros(vertices, dtype=bool)
     start, stop = np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64)
     used[start] = True
     used[stop] = True
     number = np.cumsum(used) - 1
-    kept = None if isinstance(ids, range) and used.all() else [ids[i] for i in np.flatnonzero(used).tolist()]
-    return build(weights[used], number[start], number[stop], ids=kept, name="" if file is None else str(file))
+    ids = None if used.all() else np.flatnonzero(used).tolist()
+    name = "" if file is None else str(file)
+    return build(weights[used], number[start], number[stop], compute=costs[used], ids=ids, name=name)
 
 
 def _integers(line: tuple[int, str], file: str | Path | None) -> list[int]:
@@ -138,7 +140,7 @@ def cost_from(value: Any, place: str) -> int:
 
 
 def from_networkx(graph: Any) -> Cdag:
-    """Return the CDAG of a ``networkx.DiGraph``; the attribute ``weight`` of a node is its size, 1 where it has none.
+    """Return the CDAG of a ``networkx.DiGraph``; a node's attribute ``weight``, or ``size``, is its size, else it is 1.
 
     The attribute ``compute`` is what computing it costs, 0 where it has none. A node without predecessors whose
     attribute ``input`` is False is computed from nothing. Raises :class:`InputError` for an undirected graph, for
@@ -149,12 +151,24 @@ def from_networkx(graph: Any) -> Cdag:
     dependencies: dict[Any, list[Any]] = {node: [] for node in graph.nodes}
     for start, stop in graph.edges():
         dependencies[stop].append(start)
-    weights, compute = _attribute(graph, "weight", 1), _attribute(graph, "compute", 0)
+    weights, compute = _sizes(graph), _attribute(graph, "compute", 0)
     constants = {node for node, item in graph.nodes(data=True) if not item.get("input", True)}
     return _from_lists(dependencies, weights, compute, constants, str(graph.name))
 
 
-def _attribute(graph: Any, key: str, default: int) -> dict[Any, Any]:
+def _sizes(graph: Any) -> dict[Any, Any]:
+    """Return the attribute ``weight`` of all nodes, or ``size``."""
+    weights, sizes = _attribute(graph, "weight", None), _attribute(graph, "size", None)
+    for node, size in sizes.items():
+        if weights[node] is None:
+            weights[node] = 1 if size is None else size
+        elif size is not None and size != weights[node]:
+            cure = "leave one of the two attributes out"
+            raise InputError("has a weight and another size", place=f"node {node}", value=size, cure=cure)
+    return weights
+
+
+def _attribute(graph: Any, key: str, default: int | None) -> dict[Any, Any]:
     """Return an attribute of all nodes; scalars of NumPy as numbers of Python."""
     values = {node: data.get(key, default) for node, data in graph.nodes.items()}
     return {node: value.item() if hasattr(value, "item") else value for node, value in values.items()}

@@ -99,17 +99,17 @@ class _Memory:
 
     def __init__(self, sizes: list[int], size: int) -> None:
         self.size, self.moved = size, 0
-        self._sizes = sizes
+        self.sizes = sizes
         self._taken: list[tuple[int, int]] = []  # (where, node), ascending
         self.at: dict[int, int] = {}
 
     def put(self, node: int) -> list[tuple[int, int, int]]:
         """Find room for a value; return what is moved for that: (to, from, units)."""
         moves: list[tuple[int, int, int]] = []
-        where = self._hole(self._sizes[node])
+        where = self._hole(self.sizes[node])
         if where is None:
             moves = self._compact()
-            where = self._hole(self._sizes[node])
+            where = self._hole(self.sizes[node])
             assert where is not None  # the plan fits
         self.at[node] = where
         insort(self._taken, (where, node))
@@ -124,28 +124,27 @@ class _Memory:
         for where, node in self._taken:
             if where - end >= size:
                 return end
-            end = where + self._sizes[node]
+            end = where + self.sizes[node]
         return end if self.size - end >= size else None
 
     def _compact(self) -> list[tuple[int, int, int]]:
         moves, end, taken = [], 0, []
         for where, node in self._taken:
             if where != end:
-                moves.append((end, where, self._sizes[node]))
-                self.moved += self._sizes[node]
+                moves.append((end, where, self.sizes[node]))
+                self.moved += self.sizes[node]
             self.at[node] = end
             taken.append((end, node))
-            end += self._sizes[node]
+            end += self.sizes[node]
         self._taken = taken
         return moves
 
 
 def _moves(cdag: Cdag, plan: Plan, memory: _Memory, slow: dict[int, tuple[str, int]]) -> Iterator[str]:
     """Yield a line of C for each move."""
-    starts, parents, sizes = cdag.parents.starts.tolist(), cdag.parents.targets.tolist(), cdag.weights.tolist()
-    unit = math.gcd(*sizes)
+    starts, parents = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
     for kind, node in plan:
-        units, remark = sizes[node] // unit, f"  /* {_comment(str(cdag.id_of(node)))} */"
+        units, remark = memory.sizes[node], f"  /* {_comment(str(cdag.id_of(node)))} */"
         if kind is Move.DELETE:
             memory.drop(node)
             continue
@@ -159,9 +158,9 @@ def _moves(cdag: Cdag, plan: Plan, memory: _Memory, slow: dict[int, tuple[str, i
             yield f"    PERFORM({node}, fast + {at}{listed});{remark}"
         else:
             array, place = slow[node]
-            ends = (f"fast + {at}", f"{array} + {place}")
-            to, origin = ends if kind is Move.LOAD else ends[::-1]
-            yield f"    memcpy({to}, {origin}, {units} * sizeof(value));{remark}"
+            near, far = f"fast + {at}", f"{array} + {place}"
+            ends = f"{near}, {far}" if kind is Move.LOAD else f"{far}, {near}"
+            yield f"    memcpy({ends}, {units} * sizeof(value));{remark}"
 
 
 def _listing(cdag: Cdag, sizes: list[int], slow: dict[int, tuple[str, int]]) -> Iterator[str]:

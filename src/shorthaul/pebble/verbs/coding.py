@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from shorthaul.pebble.verbs.keywords import CodeKeywords
 
 
-@verb(CodeOptions, CDAGS, PLANS, plan="The plan to write, a result that holds one, or the path of a file; None: make one.")
-def code(
-    workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CodeKeywords]
-) -> Result[Plan, CodeExtra]:
+@verb(
+    CodeOptions, CDAGS, PLANS, plan="The plan to write, a result that holds one, or the path of a file; None: make one."
+)
+def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CodeKeywords]) -> Result[Plan, CodeExtra]:
     """Write a plan as C for a scratchpad with explicit copies, or its order with marks as JSON, CSV or DOT.
 
     ``extra["code"]`` is the text. The C file calls ``compute(node, result, operands)``, which is the user's; compiled
@@ -52,7 +52,7 @@ def code(
     extra = cast("CodeExtra", result.extra)
     made_by = provenance("pebble code", options=options, source=source, search=search)
     written = cast("Result[Plan, CodeExtra]", replace(result, provenance=made_by))
-    if written.status is Status.INVALID or written.plan is None:
+    if written.status is Status.INVALID or written.plan is None or written.cost is None:
         return written
     seen = terms_of(cdag, options).played(cdag)
     room = int(written.cost["peak"]) if options.budget is None else options.budget

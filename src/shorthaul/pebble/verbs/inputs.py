@@ -53,8 +53,8 @@ CDAGS = Workloads(
     CASES,
     lambda path, data, options: load_cdag(path, data),  # noqa: ARG005
     "a Cdag, a built-in case, the path of a CDAG, HyperDAG, DOT, MatrixMarket, GraphML, GML or edge-list file, such "
-    "text, a mapping from nodes to what they are computed from, a networkx.DiGraph (the node attribute 'weight' is the "
-    "size), or a SciPy sparse matrix L (the solution of L x = b, L the lower triangle)",
+    "text, a mapping from nodes to what they are computed from, a networkx.DiGraph (the node attribute 'weight', or "
+    "'size', is its size), or a SciPy sparse matrix L (the solution of L x = b, L the lower triangle)",
     _convert,
 )
 PLANS: Plans[Plan, Cdag] = Plans(Plan, load_plan, plan_document, save_plan)

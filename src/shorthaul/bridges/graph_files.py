@@ -1,0 +1,87 @@
+"""Files as workloads of the pebble engine: C loop nests at given sizes, ONNX models, and whatever the engine reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shorthaul.core.cases import Source
+from shorthaul.core.document import digest, read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.options import SIZES, option
+
+if TYPE_CHECKING:
+    from shorthaul.pebble.model import Cdag
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """How a file becomes a computation DAG."""
+
+    size: str | None = option(None, "Of a C file: values of its parameters, as in N=8,M=6.")
+    dim: str | None = option(None, "Of an ONNX model: sizes of symbolic dimensions, as in batch=8.", form=SIZES)
+    function: str | None = option(None, "Of a C file: the function to read, where several have a '#pragma scop'.")
+    work: bool = option(False, "Of a HyperDAG file: computing a vertex costs what the file says its work is.")
+
+
+def cdag_source(text: str, options: GraphOptions | None = None) -> Source[Cdag]:
+    """Return the CDAG that ``text`` names: a C file at the sizes in ``options``, a model, or what the engine reads.
+
+    Nodes of a C file weigh the bytes of their array elements, those of a model the bytes of their tensors. Raises
+    :class:`InputError` that names file, place, value and cure; also for options that do not apply to the file.
+
+    >>> cdag_source("dwt:n=8,d=3,word=1").workload.n
+    22
+    """
+    options = GraphOptions() if options is None else options
+    suffix = Path(text).suffix.lower()
+    flags = (
+        ("--size", options.size, (".c",), "C files"),
+        ("--dim", options.dim, (".onnx",), "ONNX models"),
+        ("--function", options.function, (".c",), "C files"),
+        ("--work", options.work or None, ("", ".txt", ".hdag"), "HyperDAG files"),
+    )
+    for flag, value, suffixes, what in flags:
+        if value is not None and suffix not in suffixes:
+            shown = flag if value is True else f"{flag} {value}"
+            raise InputError("does not apply", place=flag, value=f"{text} {shown}", allowed=f"for {what} only")
+    if suffix == ".c":
+        return _loop_nest(text, options)
+    if suffix == ".onnx":
+        return _model(text, options)
+    if options.work:
+        from shorthaul.pebble.formats.documents import load_cdag
+
+        data = read_bytes(text)
+        return Source(load_cdag(text, data, work=True), f"{text} --work", digest(data + b" --work"))
+    from shorthaul.pebble.verbs.planning import case
+
+    return case(text)
+
+
+def _loop_nest(text: str, options: GraphOptions) -> Source[Cdag]:
+    from shorthaul.affine.verbs import planning
+    from shorthaul.affine.workloads.cases import case
+    from shorthaul.pebble.formats.documents import cdag_from_document
+
+    source = case(text, options.function)
+    document = planning.cdag(source.workload, size=options.size, function=options.function)
+    name = text if options.size is None else f"{text} --size {options.size}"
+    identity = f"{source.digest} {options.function or ''} {options.size or ''}"
+    return Source(cdag_from_document(document, name=source.workload.name), name, digest(identity))
+
+
+def _model(text: str, options: GraphOptions) -> Source[Cdag]:
+    from shorthaul.bridges.network_graph import cdag_of_network
+    from shorthaul.tensor.networks.onnx_network import network_from_onnx
+    from shorthaul.tensor.options import MachineOptions
+
+    path, sizes = Path(text), MachineOptions(dim=options.dim).sizes()
+    data = read_bytes(path)
+    try:
+        cdag = cdag_of_network(network_from_onnx(data, sizes, file=path))
+    except InputError as error:
+        raise error.in_file(path) from None
+    name = text if options.dim is None else f"{text} --dim {options.dim}"
+    return Source(cdag, name, digest(data + (options.dim or "").encode()))
