@@ -56,7 +56,7 @@ def test_help_shows_every_keyword(engine: str, name: str, made: Verb) -> None:
 #: Flags and arguments of the command line that say where answers go, or what the Python surface takes in another form.
 OF_THE_COMMAND = {"c_file", "folder", "output", "result", "json", "help", "workload", "tree", "plan_file", "layout"}
 #: What a C file needs to become a CDAG: on the command line only.
-OF_LOOP_NESTS = {"size", "function"}
+OF_FILES = {"size", "function", "dim", "work"}
 
 
 @pytest.mark.parametrize(("engine", "name", "made"), VERBS, ids=[f"{engine} {name}" for engine, name, _ in VERBS])
@@ -65,7 +65,7 @@ def test_keywords_are_the_flags(engine: str, name: str, made: Verb) -> None:
     words = {word.name for word in made.keywords()} - {"search", "options"}
     flags = {parameter.name for parameter in command.params} - (OF_THE_COMMAND - words)
     if engine == "pebble":
-        flags -= OF_LOOP_NESTS
+        flags -= OF_FILES
     own = {parameter.name for parameter in made.explicit} - {"workload", "operator", "plan"}
     assert words | own == flags - {"plan"}
 
