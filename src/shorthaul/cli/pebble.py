@@ -175,7 +175,7 @@ def code(
     options: CodeOptions,
     search: SearchFlags,
     output: Answer,
-    file: Annotated[
+    c_file: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the text here, not to the terminal."),
     ] = None,
@@ -186,13 +186,13 @@ def code(
     from shorthaul.pebble.formats.documents import plan_document
     from shorthaul.pebble.verbs.coding import code as write
 
-    file = text_file(file)
+    c_file = text_file(c_file)
     source = _load(workload, read)
     result = write(source, options=options, search=search.search())
     text = result.extra.get("code")
-    if file is not None and text is not None:
-        write_text(file, text)
-        print(f"{len(text.splitlines()):,} lines of {options.format} -> {file}", file=sys.stderr)
+    if c_file is not None and text is not None:
+        write_text(c_file, text)
+        print(f"{len(text.splitlines()):,} lines of {options.format} -> {c_file}", file=sys.stderr)
     elif text is not None and not output.json:
         sys.stdout.write(text)
         return
