@@ -30,7 +30,7 @@ BODIES = {
     "return": ("a[0] = 1; return;", "line 3 column 11", "return", "end the region"),
     "switch": ("switch (n) { case 1: a[0] = 1; }", "line 3 column 1", "switch"),
     "condition on data": ("for (int i = 0; i < n; i++) if (a[i] > s) a[i] = s;", "line 3 column 33", "depends on data", "ternary"),
-    "pointer": ("for (int i = 0; i < n; i++) *(p + i) = 0;", "line 3", "pointer arithmetic", "a[i]"),
+    "pointer": ("for (int i = 0; i < n; i++) *(p - i) = 0;", "line 3", "pointer arithmetic", "a[i]"),
     "pointer read": ("for (int i = 0; i < n; i++) a[i] = *p;", "line 3", "pointer arithmetic"),
     "address": ("a[0] = &b[0];", "line 3", "pointer arithmetic"),
     "structure": ("a[0] = q.x;", "line 3", "structure", "plain arrays"),
@@ -51,7 +51,7 @@ BODIES = {
     "syntax later": ("for (int i = 0; i < n; i++)\n  a[i] = = 0;", "line 4", "syntax error"),
     "pointer into an array": ("double *q = a + n; *q = 0;", "line 3 column 21", "*q", "pointer arithmetic"),
     "array of structures": ("for (int i = 0; i < n; i++) cells[i].v = 0;", "line 3 column 29", "cells[i].v", "plain arrays"),
-    "not equal": ("for (int i = 0; i != n; i++) a[i] = 0;", "line 3 column 1", "never ends", "in place of !="),
+    "not equal": ("for (int i = n; i != 0; i++) a[i] = 0;", "line 3 column 1", "never ends", "in place of !="),
     "subscript missing": ("a[0] = 1; b[0] = 1; g[0] = 2;", "line 3", "g[0]", "declared with 2 and used with 1", "as it is declared"),
     "subscript too many": ("for (int i = 0; i < n; i++) a[i][1] = 0;", "line 3 column 29", "declared with 1 and used with 2"),
     "not declared": ("for (int i = 0; i < n; i++) a[i] = zz[i];", "line 3 column 36", "zz is not declared", "zz[i]", "declare it"),
@@ -76,8 +76,8 @@ BODIES = {
     "no start": ("int i = 0; for (; i < n; i++) a[i] = 0;", "line 3 column 12", "set the iterator"),
     "backwards": ("for (int i = n; i < 0; i--) a[i] = 0;", "line 3", "towards its limit"),
     "division by zero": ("for (int i = 0; i < n; i++) a[i / 0] = 0;", "line 3 column 31", "positive constant"),
-    "remainder of a parameter": ("for (int i = 0; i < n; i++) a[i % n] = 0;", "line 3 column 31", "positive constant"),
-    "bits": ("for (int i = 0; i < n; i++) a[i & 7] = 0;", "line 3 column 31", "the operator &"),
+    "remainder of a parameter": ("for (int i = 0; i < n; i++) a[9 * i % n] = 0;", "line 3 column 31", "positive constant"),
+    "bits": ("for (int i = 0; i < n; i++) a[i & 6] = 0;", "line 3 column 31", "the operator &"),
     "truth as subscript": ("for (int i = 0; i < n; i++) a[i < 3] = 0;", "line 3 column 31", "the operator <"),
     "counter in a subscript": ("int k = 0; for (int i = 0; i < n; i++) a[k++] = 0;", "line 3 column 42", "changes a variable"),
     "iterator counted on": ("for (int i = 0; i < n; i++) { a[i] = 0; i++; }", "line 3 column 41", "loop's header only"),
@@ -94,11 +94,12 @@ BODIES = {
     "subscript at the extent": ("for (int i = 0; i < n; i++) a[i] = g[n][i];", "line 3 column 38", "n leaves the declared extent n"),
     "loop past a constant extent": ("double w[10]; for (int i = 0; i <= 10; i++) w[i] = 1;", "line 3 column 47", "i leaves the declared extent 10"),
     "flattened out of its wide row": ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[4 * n * i + 5 * j] = 0;", "line 3", "row of 4 * n"),
-    "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j < 9; j++) a[i * n + j] = 0;", "line 3", "row of n"),
+    "flattened out of its row": ("for (int i = 0; i < n; i++) for (int j = 0; j <= n; j++) a[i * n + j] = 0;", "line 3", "row of n"),
 }  # fmt: skip
 
 FILES = {
-    "no pragma": ("void f(int n) { for (int i = 0; i < n; i++) ; }", ["no '#pragma scop'", "before the loop nest"]),
+    "no loops": ("void f(int n) { }", ["no loops", "around the loop nest"]),
+    "two without pragma": ("void f(int n) { for (;;) ; }\nvoid g(int n) { for (;;) ; }\n", ["several functions have loops", "f, g", "--function"]),
     "no function": ("int x;\n", ["no function"]),
     "empty": ("", ["no function"]),
     "pragma outside": ("#pragma scop\nint x;\n#pragma endscop\n", ["outside every function"]),
@@ -147,7 +148,7 @@ def test_unknown_function() -> None:
     text = FRAME % "a[0] = 1;" + "void other(int n) { }\n"
     with pytest.raises(InputError, match="unknown function"):
         program_from_text(text, function="g")
-    with pytest.raises(InputError, match="the function other has no '#pragma scop'"):
+    with pytest.raises(InputError, match="the function other is empty"):
         program_from_text(text, function="other")
     assert program_from_text(text, function="f").name == "f"
 

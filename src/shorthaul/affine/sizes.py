@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+import islpy as isl
+
 from shorthaul.affine.model import Program
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -65,7 +67,32 @@ def require_sizes(
             place="--size",
             cure=f"give all of them, as in --size {example}",
         )
+    _require_context(result, program)
     return result
+
+
+def _require_context(sizes: Mapping[str, int], program: Program) -> None:
+    """Raise :class:`InputError` for sizes at which the C file is another program: rows shorter than their content."""
+    where = program.context
+    for name in program.parameters:
+        at = where.find_dim_by_name(isl.dim_type.param, name)
+        if name in sizes and at >= 0:
+            where = where.fix_val(isl.dim_type.param, at, isl.Val(str(sizes[name])))
+    if where.is_empty():
+        raise InputError(
+            "the sizes do not fit together",
+            place="--size",
+            value=sizes_text({name: sizes[name] for name in program.parameters if name in sizes}),
+            allowed=assumption(program),
+            cure="rows of a[i*n + k] have room for every k, and loops with != meet their end: correct the sizes",
+        )
+
+
+def assumption(program: Program) -> str:
+    """Return what the sizes of ``program`` have to fulfil beside being at least 1, "" if nothing."""
+    if program.context.plain_is_universe():
+        return ""
+    return str(program.context).partition(":")[2].strip(" }")
 
 
 def _example(name: str) -> int:

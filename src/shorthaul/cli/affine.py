@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 app = group("Data-movement lower bounds for C loop nests, with their proof.")
 
 Input = Annotated[
-    str, typer.Argument(metavar="INPUT", help="A C file with '#pragma scop', or a built-in kernel such as gemm.")
+    str,
+    typer.Argument(metavar="INPUT", help="A C file with loops, a built-in kernel such as gemm, or a sum 'ij,jk->ik'."),
 ]
 
 

@@ -109,16 +109,16 @@ TEXT = Path("<text>")
 
 
 def _is_text(text: str) -> bool:
-    """Return whether ``text`` is a workload itself, no name: no case or usual path has a line break or a brace."""
-    return "\n" in text or "{" in text or text.lstrip()[:1] in {"(", "<"}
+    """Return whether ``text`` is a workload itself, no name: no case or usual path has a line break, brace or arrow."""
+    return "\n" in text or "{" in text or "->" in text or text.lstrip()[:1] in {"(", "<"}
 
 
 def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T]) -> Source[T]:
     """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
-    Text with a line break or a brace, or that begins with ``(`` or ``<``, is read as the content of a file if it is
-    no file's name. ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is none of
-    them, with the nearest case or file, and for every wrong parameter.
+    Text with a line break, a brace or an arrow, or that begins with ``(`` or ``<``, is read as the content of a file
+    if it is no file's name. ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is
+    none of them, with the nearest case or file, and for every wrong parameter.
     """
     if not text.strip():
         raise InputError(

@@ -3,7 +3,8 @@
 A subscript is a polynomial in the parameters with affine functions of the iterators as coefficients. Where its
 monomials form a chain 1 | m1 | m2 ..., the coefficients are the subscripts of an array with extents m1, m2/m1, ...
 (times a number that all coefficients of a monomial are multiples of), provided every inner one stays inside its
-extent, which isl proves for all parameters.
+extent. Where isl cannot prove that for all parameters, as for the row length ``lda`` of a part of a matrix, the program
+is one for those parameters only where it holds.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ Monomial = tuple[str, ...]
 Polynomial = dict[Monomial, isl.PwAff]
 
 
-def subscripts_of(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+def subscripts_of(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
     """Return the subscripts of every access to one array, by the access's ``id``.
 
     Raises :class:`InputError` if one is not affine and cannot be taken apart either.
     """
-    if not any(_has_product(subscript, names) for access, names, _ in uses for subscript in access.subscripts):
-        return {id(access): _plain(access, names) for access, names, _ in uses}
+    if not any(_has_product(subscript, names) for access, names in uses for subscript in access.subscripts):
+        return {id(access): _plain(access, names) for access, names in uses}
     try:
         return _taken_apart(uses)
     except InputError as error:
         try:  # a macro's number may still make it affine
-            return {id(access): _plain(access, names) for access, names, _ in uses}
+            return {id(access): _plain(access, names) for access, names in uses}
         except InputError:
             raise error from None
 
@@ -53,14 +54,14 @@ def _has_product(node: Any, names: Names) -> bool:
     return any(_has_product(child, names) for _, child in node.children())
 
 
-def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tuple[isl.PwAff, ...]]:
+def _taken_apart(uses: Sequence[tuple[Access, Names]]) -> dict[int, tuple[isl.PwAff, ...]]:
     polynomials = {}
-    for access, names, _ in uses:
+    for access, names in uses:
         if len(access.subscripts) != 1:
             raise not_affine(access.node, names, "two unknowns are multiplied")
         polynomials[id(access)] = _polynomial(access.subscripts[0], names)
     monomials = sorted({m for polynomial in polynomials.values() for m in polynomial} | {()}, key=lambda m: (len(m), m))
-    access, names, _ = uses[0]
+    access, names = uses[0]
     extents = []
     for smaller, larger in pairwise(monomials):
         rest = _divided(larger, smaller)
@@ -69,7 +70,7 @@ def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tup
         extents.append(rest[0])
     steps = _steps([[item[monomial] for item in polynomials.values() if monomial in item] for monomial in monomials])
     result = {}
-    for access, names, _ in uses:
+    for access, names in uses:
         polynomial = polynomials[id(access)]
         values = [
             polynomial.get(monomial, integer(0)).scale_down_val(isl.Val(step))
@@ -77,8 +78,11 @@ def _taken_apart(uses: Sequence[tuple[Access, Names, isl.Set]]) -> dict[int, tup
         ]
         for value, extent, (below, above) in zip(values, extents, pairwise(steps), strict=False):
             size = affine(c_ast.ID(extent, access.node.coord), names).scale_val(isl.Val(above // below))
-            inside = value.ge_set(integer(0)).intersect(value.lt_set(size))
-            if not access.params.is_subset(inside):
+            beyond = access.params.intersect(value.ge_set(size))
+            # a row as long as a parameter that the loops do not know: long enough, or no row
+            if not access.params.is_subset(value.ge_set(integer(0))) or not (
+                beyond.is_empty() or names.assume_none(beyond, extent)
+            ):
                 row = extent if above == below else f"{above // below} * {extent}"
                 raise not_affine(access.node, names, f"the subscript may leave its row of {row}")
         result[id(access)] = tuple(reversed(values))

@@ -7,7 +7,7 @@ and an expression is a ``PwAff`` without dimensions. In the end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -34,6 +34,37 @@ class Names:
     written: frozenset[str]
     data: frozenset[str]
     parameters: dict[str, None] = field(default_factory=dict)  #: in the order of first use
+    reached: isl.Set | None = None  #: the iterations at which expressions are evaluated, where that is known
+    assumed: list[isl.Set] = field(default_factory=list)  #: what has to hold for the parameters
+
+    def assume_none(self, unwanted: isl.Set, free: str | None = None) -> bool:
+        """Note that parameters let no iteration be ``unwanted``; False, and nothing noted, if that leaves none.
+
+        Also False if it keeps the parameter ``free`` from being as large as one likes.
+        """
+        names = [value.get_dim_name(isl.dim_type.param, 0) for value in self.iterators.values()]
+        allowed = without_iterators(unwanted, names).complement()
+        reached = allowed if self.reached is None else self.reached.intersect(allowed)
+        for name in self.parameters:
+            if reached.find_dim_by_name(isl.dim_type.param, name) >= 0:
+                reached = reached.intersect(variable(name).ge_set(integer(1)))
+        if reached.is_empty() or (free is not None and _has_end(reached, free)):
+            return False
+        self.assumed.append(allowed)
+        return True
+
+
+def _has_end(params: isl.Set, name: str) -> bool:
+    return not bound_set(params, [name], "").project_out_all_params().dim_max_val(0).is_infty()
+
+
+def without_iterators(points: isl.Set, iterators: Iterable[str]) -> isl.Set:
+    """Return the parameters for which ``points`` has an iteration."""
+    for name in iterators:
+        at = points.find_dim_by_name(isl.dim_type.param, name)
+        if at >= 0:
+            points = points.project_out(isl.dim_type.param, at, 1)
+    return points
 
 
 def c_text(node: Any) -> str:
@@ -140,6 +171,8 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
         )
     if node.op in {"/", "%", "<<", ">>"}:
         divisor = constant(node.right, names.integers)
+        if divisor is None and node.op in {"/", "%"}:
+            return _by_unknown(node, names)
         if divisor is None or divisor <= 0:
             cure = "divide by a positive integer, written as a number or an integer macro"
             raise not_affine(node, names, "the right side has to be a positive constant", cure)
@@ -151,7 +184,52 @@ def _binary(node: Any, names: Names) -> isl.PwAff:
         if node.op == ">>":
             return left.scale_down_val(isl.Val(2**divisor)).floor()
         return left.tdiv_q(integer(divisor)) if node.op == "/" else left.tdiv_r(integer(divisor))
+    if node.op in {"&", "^"}:
+        return _bits(node, names)
     raise not_affine(node, names, f"the operator {node.op} is not")
+
+
+def _bits(node: Any, names: Names) -> isl.PwAff:
+    """Return ``x & (2^k - 1)``, a remainder, or ``x ^ 1``, the neighbour in a pair."""
+    for side, other in ((node.right, node.left), (node.left, node.right)):
+        mask = constant(side, names.integers)
+        if mask is None or mask <= 0 or mask & (mask + 1):
+            continue
+        value = affine(other, names)
+        rest = value.mod_val(isl.Val(str(mask + 1)))
+        if node.op == "&":
+            return rest
+        if mask == 1:
+            return value.add(integer(1)).sub(rest.scale_val(isl.Val(2)))
+    raise not_affine(node, names, f"the operator {node.op} is not", "x & 1, x & 3, x & 7 ... and x ^ 1 are understood")
+
+
+#: The quotients that a division by a parameter may have.
+_QUOTIENTS: Final = range(-2, 4)
+
+
+def _by_unknown(node: Any, names: Names, *, floors: bool = False) -> isl.PwAff:
+    """Return ``a / n`` or ``a % n`` where few quotients are possible, as in ``(i + 1) % n`` for i < n."""
+    left, divisor = affine(node.left, names), affine(node.right, names)
+    covered = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ : 1 = 0 }")
+    result: isl.PwAff | None = None
+    for quotient in _QUOTIENTS:
+        first = divisor.scale_val(isl.Val(quotient))
+        if floors or quotient >= 0:
+            where = left.ge_set(first).intersect(left.lt_set(first.add(divisor)))
+        else:  # C rounds towards zero
+            where = left.le_set(first).intersect(left.gt_set(first.sub(divisor)))
+        if not floors and quotient == 0:
+            where = left.gt_set(divisor.neg()).intersect(left.lt_set(divisor))
+        value = integer(quotient) if node.op == "/" else left.sub(first)
+        piece = value.intersect_params(where)
+        result = piece if result is None else result.union_add(piece)
+        covered = covered.union(where)
+    if result is None or names.reached is None or not names.reached.is_subset(covered):
+        few = "the right side has to be a positive constant, unless the quotient is one of few"
+        cure = f"make the divisor a number, as in '#define {c_text(node.right)} 32' above the function"
+        raise not_affine(node, names, few, cure)
+    return result.intersect_params(names.reached).coalesce()
 
 
 _FLOORS = {"floord": "floor", "ceild": "ceil", "floor_div": "floor", "ceil_div": "ceil"}

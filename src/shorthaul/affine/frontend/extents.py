@@ -10,10 +10,8 @@ import islpy as isl
 from pycparser import c_ast
 
 from shorthaul.affine.frontend.accesses import Access
-from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer
+from shorthaul.affine.frontend.expressions import Names, affine, c_text, integer, without_iterators
 from shorthaul.core.errors import InputError
-
-_PARAM = isl.dim_type.param
 
 
 def refuse_outside(
@@ -30,7 +28,7 @@ def refuse_outside(
         declared = declared.type
     if len(extents) != len(subscripts):
         return
-    made = _without(access.params, iterators)
+    made = without_iterators(access.params, iterators)
     for extent, value, written in zip(extents, subscripts, access.subscripts, strict=True):
         if extent is None:
             continue
@@ -40,7 +38,7 @@ def refuse_outside(
             continue
         outside = value.lt_set(integer(0)).union(value.ge_set(size)).intersect(access.params)
         always = access.params.is_subset(outside)
-        if always or (size.is_cst() and made.is_subset(_without(outside, iterators))):
+        if always or (size.is_cst() and made.is_subset(without_iterators(outside, iterators))):
             raise InputError(
                 f"the subscript {c_text(written)} leaves the declared extent {c_text(extent)}",
                 place=str(names.place(written)),
@@ -48,12 +46,3 @@ def refuse_outside(
                 allowed=f"0 up to {c_text(extent)} - 1",
                 cure="correct the subscript, or declare the array larger",
             )
-
-
-def _without(points: isl.Set, iterators: Collection[str]) -> isl.Set:
-    """Return the parameters for which ``points`` has an iteration."""
-    for name in iterators:
-        at = points.find_dim_by_name(_PARAM, name)
-        if at >= 0:
-            points = points.project_out(_PARAM, at, 1)
-    return points

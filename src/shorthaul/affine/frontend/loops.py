@@ -46,9 +46,12 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     if node.cond is None:
         cure = "write the limit: for (i = start; i < end; i++)"
         raise InputError("the loop has no condition", place=str(names.place(node)), value=_header(node), cure=cure)
-    holds = condition(node.cond, known)
+    end = _ordered(node.cond, name, step)
+    holds = condition(end, known)
     result = reached.intersect(holds)
-    if not _is_plain(node.cond, name, step):
+    if end is not node.cond and not names.assume_none(params.intersect(_passed(end, first, names))):
+        raise _never_ends(node, names)
+    if not _is_plain(end, name, step):
         result = result.subtract(_from_failure_on(reached.subtract(holds), internal, step))
     _require_end(result, internal, node, names)
     return Iterator(name, internal), 1 if step > 0 else -1, result.coalesce()
@@ -147,6 +150,22 @@ def _is_plain(node: Any, name: str, step: int) -> bool:
     return _is_name(left, name) and not _mentions(right, name) and op in ({"<", "<="} if step > 0 else {">", ">="})
 
 
+def _ordered(node: Any, name: str, step: int) -> Any:
+    """Return ``i != end`` of a loop that meets its end as ``i < end``, or ``i > end`` for a step of -1."""
+    if not isinstance(node, c_ast.BinaryOp) or node.op != "!=" or abs(step) != 1:
+        return node
+    left, right = (node.right, node.left) if _is_name(node.right, name) else (node.left, node.right)
+    if not _is_name(left, name) or _mentions(right, name):
+        return node
+    return c_ast.BinaryOp("<" if step > 0 else ">", left, right, node.coord)
+
+
+def _passed(end: Any, first: isl.PwAff, names: Names) -> isl.Set:
+    """Return where the loop starts beyond its end."""
+    limit = affine(end.right, names)
+    return first.gt_set(limit) if end.op == "<" else first.lt_set(limit)
+
+
 def _from_failure_on(failed: isl.Set, name: str, step: int) -> isl.Set:
     """Return the iterations at which the loop has ended: those at or after one where the condition fails."""
     if failed.is_empty():
@@ -169,11 +188,15 @@ def _is_bounded(points: isl.Set) -> bool:
 
 def _require_end(result: isl.Set, name: str, node: Any, names: Names) -> None:
     if not _is_bounded(bound_set(result, [name], "")):
-        raise InputError(
-            "the loop never ends",
-            place=str(names.place(node)),
-            value=_header(node),
-            cure="write < or > in place of !=, which may never be met"
-            if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
-            else "let the iterator run towards its limit",
-        )
+        raise _never_ends(node, names)
+
+
+def _never_ends(node: Any, names: Names) -> InputError:
+    return InputError(
+        "the loop never ends",
+        place=str(names.place(node)),
+        value=_header(node),
+        cure="write < or > in place of !=, which may never be met"
+        if isinstance(node.cond, c_ast.BinaryOp) and node.cond.op == "!="
+        else "let the iterator run towards its limit",
+    )

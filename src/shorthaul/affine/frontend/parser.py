@@ -11,6 +11,7 @@ from typing import Any
 from pycparser import c_ast, c_parser
 
 from shorthaul.affine.frontend.preprocess import Preprocessed, preprocess
+from shorthaul.affine.frontend.structures import Structures, flattened, structures_in
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError, unknown_name
 
@@ -22,7 +23,7 @@ _TYPES = (
 _DROPPED = re.compile(
     r"\b(static|inline|__inline__|__inline|restrict|__restrict__|__restrict|register|extern|const|volatile|_Noreturn)\b"
 )
-_CURE_MISSING = "put '#pragma scop' before the loop nest and '#pragma endscop' after it, inside one function"
+_CURE_MISSING = "write a function around the loop nest, or mark its loops by '#pragma scop' and '#pragma endscop'"
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,19 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
     chunks = list(_top_level(done))
     chosen = _chosen(chunks, function, done)
     declarations: dict[str, Any] = {}
+    structures: Structures = {}
     typedefs: list[str] = []
     meanings: dict[str, list[str]] = {}
     for chunk in chunks:
         if chunk.is_function or chunk.start >= chosen.start:
             continue
         parsed = _try_parse(chunk.text, typedefs)
+        structures_in(parsed or (), structures)
         if parsed is not None and chunk.text.lstrip().startswith("typedef"):
             typedefs.append(chunk.text.replace("\n", " ").strip())
             _resolve(parsed, meanings)
-            meanings.update({item.name: _words(item) for item in parsed if isinstance(item, c_ast.Typedef)})
+            defined = (item for item in parsed if isinstance(item, c_ast.Typedef) and item.name not in structures)
+            meanings.update({item.name: _words(item) for item in defined})
         elif parsed is not None:
             _resolve(parsed, meanings)
             declarations.update({item.name: item.type for item in parsed if isinstance(item, c_ast.Decl) and item.name})
@@ -72,7 +76,9 @@ def parse(text: str, *, function: str | None = None, file: Path | None = None) -
         for parameter in definition.decl.type.args.params:
             if getattr(parameter, "name", None):
                 declarations[parameter.name] = parameter.type
-    body, constants = _region(definition.body, declarations, chosen.name)
+    find = _region if "#pragma scop" in chosen.text else _whole
+    body, constants = find(definition.body, declarations, chosen.name)
+    body = tuple(flattened(c_ast.Compound(list(body)), declarations, structures).block_items)
     return Region(chosen.name, body, declarations, constants, done)
 
 
@@ -124,22 +130,20 @@ def _chosen(chunks: list[_Chunk], function: str | None, done: Preprocessed) -> _
     if function is not None:
         if function not in functions:
             raise unknown_name("function", function, functions, place="--function")
-        chunk = functions[function]
-        if "#pragma scop" not in chunk.text:
-            raise InputError(
-                f"the function {function} has no '#pragma scop'", place=f"line {chunk.first + 1}", cure=_CURE_MISSING
-            )
-        return chunk
+        return functions[function]
     marked = [chunk for chunk in functions.values() if "#pragma scop" in chunk.text]
     if not marked:
         if any("#pragma scop" in line for line in done.lines):
             raise InputError("'#pragma scop' stands outside every function", cure=_CURE_MISSING)
         if not functions:
             raise InputError("has no function", allowed="C with a function around the loop nest", cure=_CURE_MISSING)
-        raise InputError("has no '#pragma scop'", allowed="C with a marked region", cure=_CURE_MISSING)
+        marked = [chunk for chunk in functions.values() if re.search(r"\bfor\s*\(", chunk.text)]
+        if not marked:
+            raise InputError("has no loops", allowed="C with a function around a loop nest", cure=_CURE_MISSING)
     if len(marked) > 1:
+        what = "a '#pragma scop'" if "#pragma scop" in marked[0].text else "loops"
         names = ", ".join(chunk.name for chunk in marked)
-        raise InputError("several functions have a '#pragma scop'", value=names, cure="choose one with --function")
+        raise InputError(f"several functions have {what}", value=names, cure="choose one with --function")
     return marked[0]
 
 
@@ -217,6 +221,16 @@ def _region(body: Any, declarations: dict[str, Any], function: str) -> tuple[tup
     if found is None:
         raise InputError(f"'#pragma scop' in {function} is not in front of a statement", cure=_CURE_MISSING)
     return found, constants
+
+
+def _whole(body: Any, _declarations: dict[str, Any], function: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return all statements of a function without pragmas, but a return at its end."""
+    items = list(body.block_items or [])
+    if items and isinstance(items[-1], c_ast.Return):
+        items.pop()
+    if not items:
+        raise InputError(f"the function {function} is empty", place=f"line {body.coord.line}", cure=_CURE_MISSING)
+    return tuple(items), {}
 
 
 def _search(block: Any, declarations: dict[str, Any], constants: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -15,6 +15,7 @@ from shorthaul.affine.frontend.accesses import Access, count_operations, data_re
 from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
+from shorthaul.affine.frontend.einsum import einsum_loops, is_einsum
 from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c_text, condition, integer, variable
 from shorthaul.affine.frontend.extents import refuse_outside
 from shorthaul.affine.frontend.loops import iterations
@@ -47,12 +48,12 @@ def load(path: Path, data: bytes, function: str | None = None) -> Program:
 
 @public
 def program_from_text(text: str, *, function: str | None = None, file: Path | None = None) -> Program:
-    """Return the program of the ``#pragma scop`` region in the C source ``text``.
+    """Return the program in the source ``text``: loops in C, or a sum of products such as ``"bqd,bkd->bqk"``.
 
     Parameters
     ----------
     text : str
-        C source with one ``#pragma scop`` region.
+        C source with one ``#pragma scop`` region or one function with loops, or such a sum.
     function : str | None
         The function that is meant, if the source has several.
     file : Path | None
@@ -79,7 +80,8 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
     [n] -> { S0[i] : 0 <= i < n }
     """
     try:
-        return _Builder(parse(text, function=function, file=file)).build(text)
+        source = einsum_loops(text) if is_einsum(text) else text
+        return _Builder(parse(source, function=function, file=file)).build(source)
     except RecursionError:
         raise InputError("is nested too deeply", allowed="a few hundred levels") from None
 
@@ -123,6 +125,7 @@ class _Builder:
         self.constants: Mapping[str, Any] = {**given, **self.symbols.constants}
         self.parameters: dict[str, None] = {}
         self.drafts: list[_Draft] = []
+        self.assumed: list[isl.Set] = []
         self.source = ""
 
     def names(self, scope: _Scope) -> Names:
@@ -135,6 +138,8 @@ class _Builder:
             written=self.symbols.written,
             data=self.symbols.data,
             parameters=self.parameters,
+            reached=scope.params,
+            assumed=self.assumed,
         )
 
     def build(self, text: str) -> Program:
@@ -151,7 +156,7 @@ class _Builder:
         elements = self.elements()
         # a parameter of an inner nest must not bear the name of an iterator of another one
         parameters = tuple(self.parameters)
-        context = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{', '.join(parameters)}] -> {{ : }}")
+        context = self.context(parameters)
         length = max(len(draft.scope.time) for draft in self.drafts)
         statements = tuple(
             self.statement(number, draft, elements, length, context.get_space())
@@ -163,6 +168,16 @@ class _Builder:
         arrays = self.arrays(elements)
         code = code_text(self.region, self.symbols, parameters, tuple(arrays))
         return Program(self.region.function, parameters, context, statements, arrays, defaults, text, code)
+
+    def context(self, parameters: Sequence[str]) -> isl.Set:
+        """Return the parameter values, all at least 1, for which the region is this program."""
+        given = ", ".join(parameters)
+        result = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{given}] -> {{ : }}")
+        positive = " and ".join(f"{name} >= 1" for name in parameters) or "true"
+        usual = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"[{given}] -> {{ : {positive} }}")
+        for where in self.assumed:
+            result = result.intersect(where)
+        return result.gist(usual).coalesce()
 
     # -- the walk
 
@@ -193,7 +208,7 @@ class _Builder:
 
     def declaration(self, node: Any, scope: _Scope, position: int) -> tuple[_Scope, int]:
         """An initialised local is an assignment; an integer that is never assigned again is a name for its value."""
-        if node.init is None:
+        if node.init is None or node.name in self.symbols.loops:  # a loop sets its iterator itself
             return scope, position
         if node.name in self.symbols.data or node.name in self.symbols.written:
             target = c_ast.ID(node.name, node.coord)
@@ -302,14 +317,14 @@ class _Builder:
 
     def elements(self) -> dict[int, tuple[isl.PwAff, ...]]:
         """Return the subscripts of every access (by ``id``), flattened ones taken apart."""
-        by_array: dict[str, list[tuple[Access, Names, isl.Set]]] = {}
+        by_array: dict[str, list[tuple[Access, Names]]] = {}
         for draft, access in self.accesses():
-            by_array.setdefault(access.array, []).append((access, self.names(draft.scope), draft.scope.params))
+            by_array.setdefault(access.array, []).append((access, self.names(draft.scope)))
         result: dict[int, tuple[isl.PwAff, ...]] = {}
         for array, uses in by_array.items():
-            counts = {len(access.subscripts) for access, _, _ in uses}
+            counts = {len(access.subscripts) for access, _ in uses}
             if len(counts) > 1:
-                worst = next(access for access, _, _ in uses if len(access.subscripts) != max(counts))
+                worst = next(access for access, _ in uses if len(access.subscripts) != max(counts))
                 raise InputError(
                     f"{array} is used with {' and '.join(map(str, sorted(counts)))} subscripts",
                     place=self.place(worst.node),

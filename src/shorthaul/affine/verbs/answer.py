@@ -49,6 +49,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     else:
         names = ",".join(f"{name}=..." for name in [*extra["program"]["parameters"], "S"])
         yield _line("value", f"--size {names} gives a number")
+    if details["assumes"]:
+        yield _line("assumes", f"{details['assumes']}: what the file needs to be this program")
     yield _line("formula", _formula(details))
     yield _line("leading", f"{shorten(details['leading'])}   ({LEADING_HOLDS_FOR})")
     yield _line("rests on", _named(details["rests_on"]))

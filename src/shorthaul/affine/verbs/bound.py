@@ -21,7 +21,7 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.sizes import parse_sizes, require_sizes
+from shorthaul.affine.sizes import assumption, parse_sizes, require_sizes
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.core.amounts import Bound
 from shorthaul.core.provenance import provenance
@@ -163,6 +163,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "oi_limit": str(found.oi_limit),
         "rests_on": rests_on(found, sizes),
         "model": MODEL,
+        "assumes": assumption(program),
         "steps": found.proof.document(),
         "certificate": found.proof.certificate(),
         "latex": found.latex(),
