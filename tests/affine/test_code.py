@@ -182,7 +182,7 @@ def test_the_command(tmp_path: Path) -> None:
 
 
 def test_extents_that_are_needed() -> None:
-    source = """void f(int n, int m, double s[], double a[n][m]) {
+    source = """void f(int n, int m, double *s, double a[n][m]) {
 #pragma scop
       for (int i = 0; i < n; i++) {
         s[0] = 0;

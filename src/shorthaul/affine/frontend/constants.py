@@ -8,6 +8,15 @@ from typing import Any
 
 from pycparser import c_ast, c_parser
 
+#: Divisions that round up or down, as functions of dividend and divisor.
+ROUNDED = {
+    "floord": "floor",
+    "floor_div": "floor",
+    "floor_mod": "mod",
+    "ceild": "ceil",
+    "ceil_div": "ceil",
+}
+
 _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -98,6 +107,8 @@ def numbers_in_control(nodes: Iterable[Any], macros: Mapping[str, int]) -> dict[
         elif isinstance(node, c_ast.ArrayRef):
             waiting += [(node.name, "data"), (node.subscript, "subscript")]
         else:
+            if isinstance(node, c_ast.FuncCall) and where != "data" and node.args is not None:
+                numbers = node.args.exprs[1:] if getattr(node.name, "name", "") in ROUNDED else []
             if isinstance(node, c_ast.BinaryOp) and where != "data":
                 divides = node.op in {"/", "%", "<<", ">>"}
                 numbers = [node.right] if divides else []

@@ -14,7 +14,7 @@ from typing import Any, Final
 import islpy as isl
 from pycparser import c_ast, c_generator
 
-from shorthaul.affine.frontend.constants import constant
+from shorthaul.affine.frontend.constants import ROUNDED, constant
 from shorthaul.affine.model import Place
 from shorthaul.core.errors import InputError
 
@@ -232,7 +232,7 @@ def _by_unknown(node: Any, names: Names, *, floors: bool = False) -> isl.PwAff:
     return result.intersect_params(names.reached).coalesce()
 
 
-_FLOORS = {"floord": "floor", "ceild": "ceil", "floor_div": "floor", "ceil_div": "ceil"}
+_ROUNDED_DOWN = {"floord": "/", "floor_div": "/", "floor_mod": "%"}
 _EXTREMES = {name: name.lower().removeprefix("i") for name in ("min", "max", "MIN", "MAX", "imin", "imax")}
 
 
@@ -242,11 +242,16 @@ def _call(node: Any, names: Names) -> isl.PwAff:
     if name in _EXTREMES and len(arguments) == 2:
         left, right = (affine(argument, names) for argument in arguments)
         return left.min(right) if _EXTREMES[name] == "min" else left.max(right)
-    if name in _FLOORS and len(arguments) == 2:
+    if name in ROUNDED and len(arguments) == 2:
         divisor = constant(arguments[1], names.integers)
+        if divisor is None and name in _ROUNDED_DOWN:
+            return _by_unknown(c_ast.BinaryOp(_ROUNDED_DOWN[name], *arguments, node.coord), names, floors=True)
         if divisor is not None and divisor > 0:
-            quotient = affine(arguments[0], names).scale_down_val(isl.Val(str(divisor)))
-            return quotient.floor() if _FLOORS[name] == "floor" else quotient.ceil()
+            value = affine(arguments[0], names)
+            quotient = value.scale_down_val(isl.Val(str(divisor)))
+            if ROUNDED[name] == "mod":
+                return value.mod_val(isl.Val(str(divisor)))
+            return quotient.floor() if ROUNDED[name] == "floor" else quotient.ceil()
     raise not_affine(node, names, "it calls a function", "min, max, floord and ceild are understood")
 
 

@@ -20,6 +20,7 @@ from shorthaul.affine.frontend.expressions import Names, bound_map, bound_set, c
 from shorthaul.affine.frontend.extents import refuse_outside
 from shorthaul.affine.frontend.loops import iterations
 from shorthaul.affine.frontend.parser import Region, parse
+from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.redundant_loops import independent, without
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.model import Array, Program, Reference, Statement
@@ -48,12 +49,13 @@ def load(path: Path, data: bytes, function: str | None = None) -> Program:
 
 @public
 def program_from_text(text: str, *, function: str | None = None, file: Path | None = None) -> Program:
-    """Return the program in the source ``text``: loops in C, or a sum of products such as ``"bqd,bkd->bqk"``.
+    """Return the program in the source ``text``: loops in C or Python, or a sum of products such as ``"bqd,bkd->bqk"``.
 
     Parameters
     ----------
     text : str
-        C source with one ``#pragma scop`` region or one function with loops, or such a sum.
+        C source with one ``#pragma scop`` region or one function with loops, a Python function with loops on NumPy
+        arrays, or such a sum.
     function : str | None
         The function that is meant, if the source has several.
     file : Path | None
@@ -80,6 +82,8 @@ def program_from_text(text: str, *, function: str | None = None, file: Path | No
     [n] -> { S0[i] : 0 <= i < n }
     """
     try:
+        if is_python(text, "" if file is None else file.suffix):
+            return _Builder(python_region(text, function=function)).build(text)
         source = einsum_loops(text) if is_einsum(text) else text
         return _Builder(parse(source, function=function, file=file)).build(source)
     except RecursionError:
@@ -166,6 +170,7 @@ class _Builder:
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
         arrays = self.arrays(elements)
+        self.complete_extents(statements)
         code = code_text(self.region, self.symbols, parameters, tuple(arrays))
         return Program(self.region.function, parameters, context, statements, arrays, defaults, text, code)
 
@@ -411,6 +416,15 @@ class _Builder:
             implied=implied,
         )
 
+    def complete_extents(self, statements: Sequence[Statement]) -> None:
+        """Declare extents that the source does not give: as far as an array is accessed."""
+        for name, declared in self.symbols.declared.items():
+            axis, kind = 0, declared
+            while isinstance(kind, c_ast.ArrayDecl):
+                if kind.dim is None:
+                    kind.dim = _reach(statements, name, axis)
+                axis, kind = axis + 1, kind.type
+
     def arrays(self, elements: dict[int, tuple[isl.PwAff, ...]]) -> dict[str, Array]:
         """Return every array and scalar that is accessed."""
         result: dict[str, Array] = {}
@@ -419,6 +433,18 @@ class _Builder:
             dimensions = len(elements[id(access)])
             result[access.array] = Array(access.array, dimensions, extents(declared), element_bytes(declared))
         return dict(sorted(result.items()))
+
+
+def _reach(statements: Sequence[Statement], array: str, axis: int) -> Any:
+    """Return one more than the largest subscript of an axis, in C."""
+    uses = [item for statement in statements for item in (*statement.reads, statement.write) if item.array == array]
+    if not uses:
+        return c_ast.Constant("int", "1")
+    elements = uses[0].relation.range()
+    for item in uses[1:]:
+        elements = elements.union(item.relation.range())
+    most = elements.dim_max(axis).add_constant_val(isl.Val(1)).coalesce()
+    return c_ast.ID(isl.AstBuild.from_context(most.domain()).expr_from_pw_aff(most).to_C_str())
 
 
 def _named(item: Any, names: Sequence[str], kind: isl.dim_type) -> Any:

@@ -28,6 +28,6 @@ PROGRAMS = Workloads(
     Program,
     CASES,
     _load,
-    "a Program, a built-in kernel, the path of a C file with loops, such C as text, or a sum of products: 'ij,jk->ik'",
+    "a Program, a built-in kernel, the path of a C or Python file with loops, its text, or a sum of products: 'ij,jk->ik'",
 )
 PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)

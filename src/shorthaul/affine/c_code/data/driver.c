@@ -31,6 +31,8 @@
 #define max(a, b) ((a) > (b) ? (a) : (b))
 #define floord(n, d) (((n) < 0) ? -((-(n) + (d) - 1) / (d)) : (n) / (d))
 
+#define floor_mod(n, d) ((n) - floord(n, d) * (d))
+
 /* The first multiple of a tile's size from a value on. */
 static inline long first_origin(long least, long tile) { return floord(least + tile - 1, tile) * tile; }
 

@@ -1,0 +1,173 @@
+"""Pieces of Python's syntax that the translation asks for, and pieces of C's that it makes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pycparser import c_ast
+
+from shorthaul.core.errors import InputError
+
+#: What makes arrays: True if their elements are 0.
+NEW = {"zeros": True, "empty": False}
+_CURE = "write loops over range, conditions on iterators and sizes, and assignments to elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Coord:
+    """A place in the file, as nodes of C have it."""
+
+    line: int
+    column: int
+
+
+def coord_of(node: Any) -> Coord:
+    """Return the place of ``node``, as nodes of C have it."""
+    return Coord(node.lineno, node.col_offset + 1)
+
+
+def fail(node: Any, problem: str, cure: str = _CURE) -> NoReturn:
+    """Raise the error that ``node`` is what ``problem`` says."""
+    place = f"line {node.lineno} column {node.col_offset + 1}"
+    raise InputError(problem, place=place, value=ast.unparse(node)[:80], cure=cure)
+
+
+# -- pieces of Python
+
+
+def names_in(node: ast.AST) -> Iterator[ast.Name]:
+    """Return all names inside ``node``."""
+    return (item for item in ast.walk(node) if isinstance(item, ast.Name))
+
+
+def assigned_names(node: ast.AST) -> list[str]:
+    """Return the plain names that a statement assigns."""
+    if isinstance(node, ast.Assign):
+        found = [item for target in node.targets for item in getattr(target, "elts", [target])]
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        found = [node.target]
+    else:
+        return []
+    return [item.id for item in found if isinstance(item, ast.Name)]
+
+
+def base_of(node: ast.expr) -> tuple[ast.expr, list[ast.expr]]:
+    """Return what is subscripted, and its subscripts: A[i][j] and A[i, j] alike."""
+    subscripts: list[ast.expr] = []
+    while isinstance(node, ast.Subscript):
+        inner = node.slice
+        subscripts[:0] = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+        node = node.value
+    return node, subscripts
+
+
+def shape_of(node: ast.expr) -> tuple[str, int | None] | None:
+    """Return the array and the axis of ``A.shape[0]`` or ``len(A)``; the axis is None for ``A.shape``."""
+    if isinstance(node, ast.Call) and called_name(node) == "len" and len(node.args) == 1:
+        return (node.args[0].id, 0) if isinstance(node.args[0], ast.Name) else None
+    axis = None
+    if isinstance(node, ast.Subscript):
+        axis = number_of(node.slice)
+        if axis is None or axis < 0:
+            return None
+        node = node.value
+    if isinstance(node, ast.Attribute) and node.attr == "shape" and isinstance(node.value, ast.Name):
+        return node.value.id, axis
+    return None
+
+
+def new_extents(node: ast.expr) -> list[ast.expr] | None:
+    """Return the extents of ``np.zeros((n, m))`` or ``np.empty(n)``."""
+    if not isinstance(node, ast.Call) or called_name(node) not in NEW or len(node.args) != 1:
+        return None
+    shape = node.args[0]
+    return list(shape.elts) if isinstance(shape, ast.Tuple | ast.List) else [shape]
+
+
+def called_name(node: ast.Call) -> str:
+    """Return the name of a function, of a module or not."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr if isinstance(node.func.value, ast.Name) else ""
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
+def number_of(node: ast.expr) -> int | None:
+    """Return the integer that ``node`` is, None if it is no such constant."""
+    try:
+        value = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if type(value) is int else None
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Return whether a statement is a comment in quotes."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+# -- pieces of C
+
+
+def scalar_type(name: str, kind: str) -> Any:
+    """Return the type of a number."""
+    return c_ast.TypeDecl(name, [], None, c_ast.IdentifierType([kind]))
+
+
+def array_type(name: str, extents: Sequence[Any]) -> Any:
+    """Return the type of an array of numbers; an extent of None is not known."""
+    kind = scalar_type(name, "double")
+    for extent in reversed(extents):
+        kind = c_ast.ArrayDecl(kind, extent, [])
+    return kind
+
+
+def declaration_of(name: str, kind: Any, value: Any = None, coord: Any = None) -> Any:
+    """Return a declaration."""
+    return c_ast.Decl(name, [], [], [], [], kind, value, None, coord)
+
+
+def loop_of(name: str, start: Any, end: Any, step: int, body: Any, at: Any) -> Any:
+    """Return a loop from ``start`` up or down to ``end``."""
+    first = c_ast.DeclList([declaration_of(name, scalar_type(name, "int"), start, at)], at)
+    condition = c_ast.BinaryOp("<" if step > 0 else ">", c_ast.ID(name, at), end, at)
+    following = c_ast.Assignment("+=", c_ast.ID(name, at), c_ast.Constant("int", str(step), at), at)
+    return c_ast.For(first, condition, following, body, at)
+
+
+def call_of(name: str, values: Sequence[Any], at: Any) -> Any:
+    """Return a call."""
+    return c_ast.FuncCall(c_ast.ID(name, at), c_ast.ExprList(list(values), at), at)
+
+
+def joined(values: Sequence[Any], operator: str, at: Any) -> Any:
+    """Return ``values`` joined by ``operator``."""
+    result = values[0]
+    for item in values[1:]:
+        result = c_ast.BinaryOp(operator, result, item, at)
+    return result
+
+
+def minus(node: Any, amount: int) -> Any:
+    """Return ``node`` less a number."""
+    if amount == 0:
+        return node
+    if amount < 0:
+        return c_ast.BinaryOp("+", node, c_ast.Constant("int", str(-amount), node.coord), node.coord)
+    return c_ast.BinaryOp("-", node, c_ast.Constant("int", str(amount), node.coord), node.coord)
+
+
+def plus(left: Any, right: Any) -> Any:
+    """Return a sum, without a zero in front."""
+    if isinstance(left, c_ast.Constant) and left.value == "0":
+        return right
+    return c_ast.BinaryOp("+", left, right, right.coord)
+
+
+def difference(left: Any, right: Any) -> Any:
+    """Return a difference, without a zero at its end."""
+    if isinstance(right, c_ast.Constant) and right.value == "0":
+        return left
+    return c_ast.BinaryOp("-", left, right, left.coord)

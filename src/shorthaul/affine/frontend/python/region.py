@@ -1,0 +1,488 @@
+"""Loops of a Python function on NumPy arrays as a region in C; the file is parsed and never run.
+
+``for i in range(n)`` becomes a loop of C, ``A[i, k]`` an element, ``n, m = A.shape`` the names of extents, a slice
+``A[1:-1] = ...`` a loop over it. Places of nodes are those of the Python file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pycparser import c_ast
+
+from shorthaul.affine.frontend.parser import Region
+from shorthaul.affine.frontend.preprocess import Preprocessed
+from shorthaul.affine.frontend.python.pieces import (
+    NEW,
+    array_type,
+    assigned_names,
+    base_of,
+    call_of,
+    called_name,
+    coord_of,
+    declaration_of,
+    difference,
+    fail,
+    is_text,
+    joined,
+    loop_of,
+    minus,
+    names_in,
+    new_extents,
+    number_of,
+    plus,
+    scalar_type,
+    shape_of,
+)
+from shorthaul.core.errors import InputError, unknown_name
+
+_KEYWORDS = {
+    *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
+    *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
+    *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+}
+_MATHS = {"abs": "fabs", "absolute": "fabs", "maximum": "fmax", "minimum": "fmin", "power": "pow", "float": ""}
+_NUMBERS = {"float", "int", "np.float64", "np.float32"}
+_EXTREMES = {"min": "fmin", "max": "fmax"}
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+_COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+def is_python(text: str, suffix: str) -> bool:
+    r"""Return whether ``text`` is Python: by the end of its file's name, or as it defines a function.
+
+    >>> is_python("def f(A):\n  A[0] = 1\n", ""), is_python("void f(int def) {}", ".c")
+    (True, False)
+    """
+    return suffix == ".py" or (suffix == "" and re.search(r"^def\s+\w+\s*\(", text, re.MULTILINE) is not None)
+
+
+def python_region(text: str, *, function: str | None = None) -> Region:
+    """Return the region of ``function`` (of the only one that has loops, if None) in the Python source ``text``.
+
+    Raises :class:`InputError` with line and column for wrong syntax and for what is no loop nest on arrays.
+    """
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        line, column = getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1
+        told = getattr(error, "msg", None) or str(error)
+        cure = "correct it: 'python FILE' shows the same error"
+        raise InputError(f"is not Python: {told}", place=f"line {line} column {column}", cure=cure) from None
+    chosen = _chosen(tree, function)
+    return _Translator(tree, chosen).region(text)
+
+
+def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
+    known = {item.name: item for item in tree.body if isinstance(item, ast.FunctionDef)}
+    if function is not None:
+        if function not in known:
+            raise unknown_name("function", function, known, place="--function")
+        return known[function]
+    found = [item for item in known.values() if any(isinstance(node, ast.For | ast.Slice) for node in ast.walk(item))]
+    if not found:
+        raise InputError("has no function with loops", cure="write a function around the loop nest")
+    if len(found) > 1:
+        names = ", ".join(item.name for item in found)
+        raise InputError("several functions have loops", value=names, cure="choose one with --function")
+    return found[0]
+
+
+class _Translator:
+    """Translates one function."""
+
+    def __init__(self, tree: ast.Module, function: ast.FunctionDef) -> None:
+        self.function = function
+        self.arguments = [item.arg for item in (*function.args.posonlyargs, *function.args.args)]
+        self.globals = {
+            target.id: item.value.value
+            for item in tree.body
+            if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant) and type(item.value.value) is int
+            for target in item.targets
+            if isinstance(target, ast.Name)
+        }
+        self.axes: dict[str, int] = {}  #: array -> number of its axes
+        self.extents: dict[tuple[str, int], Any] = {}  #: (array, axis) -> its extent in C
+        self.sizes: dict[str, None] = {}  #: names of extents
+        self.made: dict[str, None] = {}  #: arrays made in the function
+        self.indices: set[str] = set()
+        self.assigned: dict[str, int] = {}
+        self.alike: dict[tuple[str, int], list[tuple[tuple[str, int], int]]] = {}  #: how much longer other axes are
+        self.whole: dict[str, ast.Name] = {}  #: arguments without subscripts beside slices
+        self._survey()
+
+    def region(self, text: str) -> Region:
+        """Return the whole function."""
+        items = self.block(self.function.body, outermost=True)
+        scalars = [name for name in self.assigned if name not in self.axes and name not in {*self.indices, *self.sizes}]
+        local = [declaration_of(name, scalar_type(name, "double")) for name in scalars if name not in self.arguments]
+        arrays = {
+            name: array_type(name, [self.extents.get((name, at)) for at in range(self.axes[name])])
+            for name in self.axes
+        }
+        integers = [name for name in self.arguments if name in self.indices]
+        declarations = {name: scalar_type(name, "int") for name in dict.fromkeys([*self.sizes, *integers])}
+        for name in (*self.arguments, *self.made):
+            if name not in declarations:
+                declarations[name] = arrays.get(name) or scalar_type(name, "double")
+        if not items:
+            fail(self.function, "the function has no loops")
+        lines = tuple(text.splitlines())
+        return Region(self.function.name, (*local, *items), declarations, {}, Preprocessed(lines, self.globals, ()))
+
+    # -- what names are
+
+    def _survey(self) -> None:
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Subscript):
+                self._subscripted(node)
+            elif isinstance(node, ast.For):
+                self.indices |= {inner.id for part in (node.target, node.iter) for inner in names_in(part)}
+            elif isinstance(node, ast.Assign):
+                self._defined(node)
+            for target in assigned_names(node):
+                self.assigned[target] = self.assigned.get(target, 0) + 1
+        for node in ast.walk(self.function):
+            if isinstance(node, ast.Assign | ast.AugAssign):
+                self._aligned(node)
+        self._require_numbers()
+        self.indices -= {"range", "reversed", "len", "min", "max", *self.axes}
+        for name in (*self.arguments, *self.assigned):
+            if name in _KEYWORDS:
+                fail(self.function, f"{name} is a word of C", "rename it")
+
+    def _require_numbers(self) -> None:
+        """Raise for arguments that may be whole arrays or numbers."""
+        given = (*self.function.args.posonlyargs, *self.function.args.args)
+        numbers = {
+            item.arg for item in given if item.annotation is not None and ast.unparse(item.annotation) in _NUMBERS
+        }
+        for name, node in self.whole.items():
+            if name not in {*self.axes, *self.indices, *numbers}:
+                cure = f"write {name}[:] for an array, '{name}: float' in the function's head for a number"
+                fail(node, f"{name} may be an array or a number", cure)
+
+    def _subscripted(self, node: ast.Subscript) -> None:
+        base, subscripts = base_of(node)
+        for item in subscripts:
+            self.indices |= {inner.id for inner in names_in(item)}
+        if isinstance(base, ast.Name):
+            self.axes[base.id] = max(self.axes.get(base.id, 0), len(subscripts))
+
+    def _defined(self, node: ast.Assign) -> None:
+        """Note the names of extents, and arrays that are made."""
+        value, target = node.value, node.targets[0]
+        shape = shape_of(value)
+        if shape is not None:
+            array, axis = shape
+            names = target.elts if isinstance(target, ast.Tuple) else [target]
+            if axis is None and isinstance(target, ast.Name):
+                fail(node, "a shape is given one name", "name every extent: n, m = A.shape")
+            for at, item in enumerate(names):
+                if not isinstance(item, ast.Name):
+                    fail(node, "an extent has no name", "name every extent: n, m = A.shape")
+                place = (array, at if axis is None else axis)
+                if item.id in self.arguments:
+                    fail(node, f"{item.id} is an argument and an extent", "give the extent another name")
+                self.sizes[item.id] = None
+                self.indices.add(item.id)
+                self.extents.setdefault(place, c_ast.ID(item.id, coord_of(item)))
+            if axis is None:
+                self.axes[array] = max(self.axes.get(array, 0), len(names))
+        elif new_extents(value) is not None and isinstance(target, ast.Name):
+            shapes = new_extents(value) or []
+            self.made[target.id] = None
+            self.axes[target.id] = len(shapes)
+            self.indices |= {inner.id for item in shapes for inner in names_in(item)}
+
+    def extent(self, array: str, axis: int, node: Any) -> Any:
+        """Return the extent of an array in C: as the function names it, or a parameter ``A_0`` of its own.
+
+        Slices of one statement are equally long, so one extent tells another.
+        """
+        reached = {(array, axis): 0}
+        waiting = [(array, axis)]
+        while waiting and not any(place in self.extents for place in reached):
+            here = waiting.pop(0)
+            for there, more in self.alike.get(here, []):
+                if there not in reached:
+                    reached[there] = reached[here] + more
+                    waiting.append(there)
+        known = next((place for place in reached if place in self.extents), None)
+        if known is None:
+            name = f"{array}_{axis}"
+            self.sizes[name] = None
+            self.extents[array, axis] = c_ast.ID(name, coord_of(node))
+        elif known != (array, axis):
+            self.extents[array, axis] = minus(self.extents[known], reached[known])
+        return self.extents[array, axis]
+
+    def _aligned(self, node: ast.Assign | ast.AugAssign) -> None:
+        """Note how much longer an axis is than another one, from the slices of one statement."""
+        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+        own = self._ends(target)
+        inner = {id(item.value) for item in ast.walk(node.value) if isinstance(item, ast.Subscript)}
+        for item in ast.walk(node.value) if own else ():
+            if isinstance(item, ast.Name) and id(item) not in inner and item.id in self.arguments:
+                self.whole[item.id] = item
+            for (here, a), (there, b) in zip(
+                reversed(own), reversed(self._ends(item) if isinstance(item, ast.expr) else []), strict=False
+            ):
+                if a is not None and b is not None:
+                    self.alike.setdefault(here, []).append((there, b - a))
+                    self.alike.setdefault(there, []).append((here, a - b))
+
+    def _ends(self, node: ast.expr) -> list[tuple[tuple[str, int], int | None]]:
+        """Return for every sliced axis how much shorter than the axis its slice is; None if not by a number."""
+        base, subscripts = base_of(node)
+        if not isinstance(base, ast.Name) or base.id not in self.axes:
+            return []
+        result: list[tuple[tuple[str, int], int | None]] = []
+        for axis in range(self.axes[base.id]):
+            item = subscripts[axis] if axis < len(subscripts) else ast.Slice()
+            if isinstance(item, ast.Slice):
+                lower = 0 if item.lower is None else number_of(item.lower)
+                upper = 0 if item.upper is None else number_of(item.upper)
+                plain = lower is not None and lower >= 0 and upper is not None and (upper < 0 or item.upper is None)
+                result.append(
+                    ((base.id, axis), lower - upper if plain and lower is not None and upper is not None else None)
+                )
+        return result
+
+    # -- statements
+
+    def block(self, items: Sequence[ast.stmt], *, outermost: bool = False) -> list[Any]:
+        """Return statements in C."""
+        result: list[Any] = []
+        for item in items:
+            if isinstance(item, ast.Return):
+                if not outermost or item is not items[-1]:
+                    fail(item, "return is not static control", "let the function return at its end only")
+            elif isinstance(item, ast.For):
+                result.append(self.loop(item))
+            elif isinstance(item, ast.If):
+                other = c_ast.Compound(self.block(item.orelse)) if item.orelse else None
+                then = c_ast.Compound(self.block(item.body))
+                result.append(c_ast.If(self.value(item.test, index=True), then, other, coord_of(item)))
+            elif isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign):
+                result += self.assignment(item)
+            elif isinstance(item, ast.While | ast.Break | ast.Continue | ast.With | ast.Try):
+                fail(item, "is not static control")
+            elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
+                fail(item, "is no loop, condition or assignment")
+        return result
+
+    def loop(self, node: ast.For) -> Any:
+        """Return a loop over a range."""
+        call, backwards = node.iter, False
+        if isinstance(call, ast.Call) and called_name(call) == "reversed" and len(call.args) == 1:
+            call, backwards = call.args[0], True
+        if not isinstance(call, ast.Call) or called_name(call) != "range" or not 1 <= len(call.args) <= 3:
+            fail(node.iter, "is no range", "loop over range(start, end, step), reversed or not")
+        if not isinstance(node.target, ast.Name) or node.orelse:
+            fail(node, "is no plain loop", "give the loop one iterator and no else")
+        name, at = node.target.id, coord_of(node)
+        values = [self.value(item, index=True) for item in call.args]
+        start, end = (c_ast.Constant("int", "0", at), values[0]) if len(values) == 1 else values[:2]
+        step = 1 if len(values) < 3 else number_of(call.args[2])
+        if step in (None, 0) or (backwards and step != 1):
+            fail(call, "the loop's step is not understood", "step by an integer other than 0, reversed only by 1")
+        assert step is not None
+        if backwards:
+            start, end, step = minus(end, 1), minus(start, 1), -1
+        body = c_ast.Compound(self.block(node.body), at)
+        return loop_of(name, start, end, step, body, at)
+
+    def assignment(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign) -> list[Any]:
+        """Return an assignment, with the loops of its slices; nothing for names of extents."""
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return []
+        assert node.value is not None
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if shape_of(node.value) is not None:
+            return []
+        shapes = new_extents(node.value)
+        if shapes is not None and isinstance(targets[0], ast.Name):
+            return self.new_array(targets[0], node.value, shapes)
+        operator = "="
+        if isinstance(node, ast.AugAssign):
+            found = _OPERATORS.get(type(node.op))
+            operator = f"{found}=" if found else fail(node, "the operator is not understood", "write it out")
+        target = targets[0]
+        if len(targets) > 1 or not isinstance(target, ast.Name | ast.Subscript):
+            fail(node, "several values are assigned at once", "write one assignment per line")
+        if isinstance(target, ast.Name) and target.id in self.indices:
+            if self.assigned[target.id] > 1 or operator != "=":
+                fail(
+                    node, f"the integer {target.id} is assigned several times", "use iterators and sizes in subscripts"
+                )
+            value = self.value(node.value, index=True)
+            return [declaration_of(target.id, scalar_type(target.id, "int"), value, coord_of(node))]
+        axes = self.sliced(target)
+        if axes:
+            self.refuse_overlap(node, target)
+        loops = [f"at_{number}" for number in range(len(axes))]
+        left, right = self.value(target, loops=loops), self.value(node.value, loops=loops)
+        result: Any = c_ast.Assignment(operator, left, right, coord_of(node))
+        for name, (first, end) in reversed(list(zip(loops, axes, strict=True))):
+            result = loop_of(
+                name, c_ast.Constant("int", "0", coord_of(node)), difference(end, first), 1, result, coord_of(node)
+            )
+        return [result]
+
+    def sliced(self, node: ast.expr) -> list[tuple[Any, Any]]:
+        """Return first index and end of every axis that the array expression ``node`` keeps."""
+        base, subscripts = base_of(node)
+        if not isinstance(base, ast.Name) or base.id not in self.axes:
+            return []
+        missing = range(len(subscripts), self.axes[base.id])
+        found = [
+            self.slice_of(item, base.id, axis) for axis, item in enumerate(subscripts) if isinstance(item, ast.Slice)
+        ]
+        return [*found, *(self.slice_of(None, base.id, axis, base) for axis in missing)]
+
+    def slice_of(self, node: ast.Slice | None, array: str, axis: int, place: Any = None) -> tuple[Any, Any]:
+        """Return first index and end of a slice."""
+        place = node or place
+        if node is not None and node.step is not None and number_of(node.step) != 1:
+            fail(node.step, "slices in steps are not understood", "write the loop over range(first, end, step)")
+        lower, upper = (node.lower, node.upper) if node is not None else (None, None)
+        first = c_ast.Constant("int", "0", coord_of(place)) if lower is None else self.index(lower, array, axis)
+        return first, self.extent(array, axis, place) if upper is None else self.index(upper, array, axis)
+
+    def refuse_overlap(self, node: ast.Assign | ast.AugAssign | ast.AnnAssign, target: ast.expr) -> None:
+        """Raise where a slice is read and written: NumPy reads all of it first, a loop does not."""
+        base, own = base_of(target)
+        assert isinstance(base, ast.Name)
+        assert node.value is not None
+        inner = {id(base_of(item)[0]) for item in ast.walk(node.value) if isinstance(item, ast.Subscript)}
+        for item in ast.walk(node.value):
+            other, subscripts = base_of(item) if isinstance(item, ast.Subscript) else (item, [])
+            if not isinstance(other, ast.Name) or other.id != base.id or (item is other and id(item) in inner):
+                continue
+            if [ast.unparse(one) for one in subscripts] != [ast.unparse(one) for one in own]:
+                cure = "write the loops, or assign to another array"
+                fail(node, f"{base.id} is read and written by slices that differ", cure)
+
+    def new_array(self, target: ast.Name, call: ast.expr, shapes: Sequence[ast.expr]) -> list[Any]:
+        """Return the zeros of a new array."""
+        at = coord_of(target)
+        for axis, item in enumerate(shapes):
+            self.extents.setdefault((target.id, axis), self.value(item, index=True))
+        assert isinstance(call, ast.Call)
+        if not NEW[called_name(call)]:
+            return []
+        names = [f"at_{axis}" for axis in range(len(shapes))]
+        element: Any = c_ast.ID(target.id, at)
+        for name in names:
+            element = c_ast.ArrayRef(element, c_ast.ID(name, at), at)
+        result: Any = c_ast.Assignment("=", element, c_ast.Constant("double", "0.0", at), at)
+        for axis in reversed(range(len(shapes))):
+            zero = c_ast.Constant("int", "0", at)
+            result = loop_of(names[axis], zero, self.extents[target.id, axis], 1, result, at)
+        return [result]
+
+    # -- expressions
+
+    def index(self, node: ast.expr, array: str, axis: int) -> Any:
+        """Return a subscript: counted from the end where it is a number below 0."""
+        number = number_of(node)
+        if number is None or number >= 0:
+            return self.value(node, index=True)
+        return minus(self.extent(array, axis, node), -number)
+
+    def element(self, node: ast.expr, loops: Sequence[str]) -> Any:
+        """Return an element of an array; slices go along the last of ``loops``."""
+        base, subscripts = base_of(node)
+        if not isinstance(base, ast.Name):
+            fail(node, "is no element of a named array")
+        made: Any = c_ast.ID(base.id, coord_of(node))
+        axes = [*subscripts, *[None] * (self.axes[base.id] - len(subscripts))]
+        count = sum(item is None or isinstance(item, ast.Slice) for item in axes)
+        if count > len(loops):
+            fail(node, f"has {count} slices where {len(loops)} are assigned to", "subscript it in full")
+        rest = list(loops[len(loops) - count :])
+        for axis, item in enumerate(axes):
+            if item is None or isinstance(item, ast.Slice):
+                first, _ = self.slice_of(item, base.id, axis, node)
+                at: Any = plus(first, c_ast.ID(rest.pop(0), coord_of(node)))
+            else:
+                at = self.index(item, base.id, axis)
+            made = c_ast.ArrayRef(made, at, coord_of(node))
+        return made
+
+    def value(self, node: ast.expr, *, index: bool = False, loops: Sequence[str] = ()) -> Any:
+        """Return an expression in C; ``index``: an integer that subscripts, limits or conditions use."""
+        at = coord_of(node)
+
+        def inner(item: ast.expr) -> Any:
+            return self.value(item, index=index, loops=loops)
+
+        shape = shape_of(node)
+        if shape is not None and shape[1] is not None:
+            return self.extent(shape[0], shape[1], node)
+        if isinstance(node, ast.Subscript) or (isinstance(node, ast.Name) and node.id in self.axes):
+            return self.element(node, loops)
+        if isinstance(node, ast.Name):
+            self.require_known(node)
+            return c_ast.ID(node.id, at)
+        if isinstance(node, ast.Constant) and type(node.value) in {int, float}:
+            return c_ast.Constant("int" if type(node.value) is int else "double", repr(node.value), at)
+        if isinstance(node, ast.BinOp):
+            return self.operation(node, inner, index=index)
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Invert):
+            sign = "!" if isinstance(node.op, ast.Not) else "-" if isinstance(node.op, ast.USub) else "+"
+            return c_ast.UnaryOp(sign, inner(node.operand), at)
+        if isinstance(node, ast.BoolOp):
+            return joined([inner(item) for item in node.values], "&&" if isinstance(node.op, ast.And) else "||", at)
+        if isinstance(node, ast.Compare) and all(type(op) in _COMPARED for op in node.ops):
+            values = [inner(item) for item in (node.left, *node.comparators)]
+            pairs = zip(node.ops, values, values[1:], strict=False)
+            return joined([c_ast.BinaryOp(_COMPARED[type(op)], a, b, at) for op, a, b in pairs], "&&", at)
+        if isinstance(node, ast.IfExp):
+            return c_ast.TernaryOp(self.value(node.test, index=True), inner(node.body), inner(node.orelse), at)
+        if isinstance(node, ast.Call):
+            return self.call(node, [inner(item) for item in node.args], index=index)
+        if isinstance(node, ast.Attribute) and node.attr in {"pi", "e"}:
+            return c_ast.Constant("double", "3.141592653589793" if node.attr == "pi" else "2.718281828459045", at)
+        return fail(node, "is not understood", "use numbers, elements, + - * / ** and mathematical functions")
+
+    def operation(self, node: ast.BinOp, inner: Any, *, index: bool) -> Any:
+        """Return a binary operation; quotients of integers round down, as in Python."""
+        left, right, at = inner(node.left), inner(node.right), coord_of(node)
+        if index and isinstance(node.op, ast.FloorDiv | ast.Mod):
+            name = "floord" if isinstance(node.op, ast.FloorDiv) else "floor_mod"
+            return call_of(name, [left, right], at)
+        if index and isinstance(node.op, ast.Div):
+            fail(node, "is no integer", "divide integers by //")
+        if index and isinstance(node.op, ast.BitAnd | ast.BitXor):
+            return c_ast.BinaryOp("&" if isinstance(node.op, ast.BitAnd) else "^", left, right, at)
+        if isinstance(node.op, ast.Pow) and not index:
+            return call_of("pow", [left, right], at)
+        if type(node.op) not in _OPERATORS:
+            fail(node, "the operator is not understood", "use + - * / and **, in subscripts + - * // and %")
+        return c_ast.BinaryOp(_OPERATORS[type(node.op)], left, right, at)
+
+    def call(self, node: ast.Call, values: list[Any], *, index: bool) -> Any:
+        """Return a call of a mathematical function."""
+        name, at = called_name(node), coord_of(node)
+        if node.keywords or not name or not values:
+            fail(node, "the call is not understood", "write out what the function does")
+        if name in _EXTREMES:
+            chosen = name if index else _EXTREMES[name]
+            result = values[0]
+            for item in values[1:]:
+                result = call_of(chosen, [result, item], at)
+            return result
+        mapped = re.sub(r"^arc", "a", _MATHS.get(name, name))
+        return call_of(mapped, values, at) if mapped else values[0]
+
+    def require_known(self, node: ast.Name) -> None:
+        """Raise for a name that nothing defines."""
+        known = {*self.arguments, *self.assigned, *self.globals, *self.sizes}
+        if node.id not in known:
+            place = f"line {node.lineno} column {node.col_offset + 1}"
+            raise unknown_name("name", node.id, known, place=place)
