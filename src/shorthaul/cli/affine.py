@@ -29,7 +29,7 @@ app = group("Data-movement lower bounds for C loop nests, with their proof.")
 
 Input = Annotated[
     str,
-    typer.Argument(metavar="INPUT", help="A C or Python file with loops, a built-in kernel such as gemm, or a sum 'ij,jk->ik'."),
+    typer.Argument(metavar="INPUT", help="A C or Python file with loops, a kernel such as gemm, or a sum 'ij,jk->ik'."),
 ]
 
 

@@ -28,6 +28,6 @@ PROGRAMS = Workloads(
     Program,
     CASES,
     _load,
-    "a Program, a built-in kernel, the path of a C or Python file with loops, its text, or a sum of products: 'ij,jk->ik'",
+    "a Program, a built-in kernel, a C or Python file with loops or its text, a sum such as 'ij,jk->ik'",
 )
 PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)
