@@ -24,9 +24,6 @@ Input = Annotated[
         metavar="INPUT", help="An ONNX model, a problem file (the contest's JSON), or a case such as transformer-block."
     ),
 ]
-PlanFile = Annotated[
-    Path, typer.Argument(metavar="PLAN", help="A plan file (the contest's JSON), or a result document with one.")
-]
 
 
 @verb(app, "plan")
@@ -78,17 +75,27 @@ def check(
 
 
 @verb(app, "run")
-def run(workload: Input, plan_file: PlanFile, options: RunOptions, search: SearchFlags, output: Output) -> None:
-    """Execute a plan on random arrays and compare its outputs with the direct evaluation of the graph."""
+def run(
+    workload: Input,
+    options: RunOptions,
+    search: SearchFlags,
+    output: Output,
+    plan_file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[PLAN]", help="A plan file, or a result document with one; without it one is made."),
+    ] = None,
+) -> None:
+    """Execute a plan on arrays, an ONNX model on its weights, and compare the outputs with a direct evaluation."""
     from shorthaul.report.text import print_table
     from shorthaul.tensor.verbs import planning
 
     result = planning.run(workload, plan_file, options=options, search=search.search())
     done = result.extra["run"]
     if done is not None:
-        columns = ("loads", "stores", "peak", "largest_error")
-        rows = [[done["loads"], done["stores"], done["peak"], done["largest_error"]]]
-        print_table(columns, rows, file=sys.stderr if output.json else sys.stdout, title="executed")
+        told = {name: value for name, value in done.items() if name != "outputs"}
+        print_table(
+            tuple(told), [list(told.values())], file=sys.stderr if output.json else sys.stdout, title="executed"
+        )
     _finish(result, output)
 
 

@@ -35,8 +35,8 @@ class MachineOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RunOptions:
-    """Options of ``run``."""
+class RuleOptions(MachineOptions):
+    """Options of ``bound``."""
 
     rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
 
@@ -45,13 +45,12 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleOptions(MachineOptions):
-    """Options of ``bound``."""
+class RunOptions(RuleOptions):
+    """Options of ``run``."""
 
-    rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
-
-    def __post_init__(self) -> None:
-        validate(self)
+    inputs: str | None = option(
+        None, "ONNX: a .npz with an array per input, or a .npy; random ones otherwise.", form=FILE_OR_NAME
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,10 +66,21 @@ class Execution(TypedDict):
     outputs: list[int]
 
 
+class NetworkExecution(TypedDict):
+    """An execution of a network: bytes moved, and the largest error relative to what ``compared_with`` computed."""
+
+    loads_bytes: float
+    stores_bytes: float
+    largest_error: float
+    compared_with: str
+    random_weights: int
+    outputs: list[str]
+
+
 class RunExtra(PlanExtra):
     """What ``run`` says beside the schedule; ``run`` is None where the plan broke a rule and was not executed."""
 
-    run: Execution | None
+    run: Execution | NetworkExecution | None
 
 
 class SweepPoint(TypedDict):

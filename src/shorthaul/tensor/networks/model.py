@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 
@@ -113,6 +115,14 @@ class Operator:
         return tuple(dim for dim in range(len(self.dims)) if dim not in kept)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The model that a network was made of, as a file or its bytes, and the sizes given to symbolic dimensions."""
+
+    model: Path | bytes
+    dims: Mapping[str, int]
+
+
 @dataclass(frozen=True)
 class Network:
     """Operators in an order in which they can be executed, and the tensors between them."""
@@ -121,6 +131,7 @@ class Network:
     tensors: tuple[Tensor, ...]
     operators: tuple[Operator, ...]
     remarks: tuple[str, ...] = ()
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def producer(self) -> dict[int, int]:

@@ -48,13 +48,18 @@ def _is_part(outer: Stride, inner: Stride) -> bool:
 
 @dataclass(slots=True)
 class Builder:
-    """The network as far as it is made; ``parts`` says where each tensor of the graph is stored."""
+    """The network as far as it is made; ``parts`` says where a tensor is stored, ``nodes`` what made it."""
 
     graph: Graph
     tensors: list[Tensor] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
     parts: dict[str, Parts] = field(default_factory=dict)
     unknown: dict[str, list[str]] = field(default_factory=dict)
+    used: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.used = {*self.graph.outputs, *(name for node in self.graph.nodes for name in node.inputs)}
 
     def shape(self, name: str) -> Shape:
         """Return the shape of a tensor of the graph."""
@@ -109,7 +114,13 @@ class Builder:
         whole: Sequence[Index] = (),
         inner: Shape | None = None,
     ) -> None:
-        """Add an operator that writes the first output of ``node``; ``inner`` is the shape in which it writes it."""
+        """Add an operator that writes the first output of ``node``; ``inner`` is the shape in which it writes it.
+
+        A node of which somebody needs further outputs as well, as statistics or masks, is a barrier.
+        """
+        if any(extra in self.used for extra in node.outputs[1:]):
+            self.barrier(node, work=work * math.prod(dims.sizes), unit=unit, known=True)
+            return
         name = node.outputs[0]
         shape = self.shape(name)
         made = self.store(name, shape if inner is None else inner, "made", self.graph.bits.get(name, 32))
@@ -119,28 +130,21 @@ class Builder:
         writes = (Access(made, tuple(axes), self.tensors[made].shape),)
         made_of = (tuple(dims.sizes), tuple(dims.names), distinct, writes, work, unit, uncut)
         self.operators.append(Operator(node.name, node.kind, *made_of))
-        for extra in node.outputs[1:]:
-            if extra and 0 not in self.shape(extra):  # statistics and masks: written once, read by few
-                self._write_beside(node, extra)
-
-    def _write_beside(self, node: Node, name: str) -> None:
-        """Store a further output, by an operator that only writes it after the main one."""
-        number = self.store(name, self.shape(name), "made", self.graph.bits.get(name, 32))
-        self.parts[name] = [(number, ())]
-        source = self.parts[node.outputs[0]][0][0]
-        reads = (self._all_of(source),)
-        self.operators.append(
-            Operator(
-                f"{node.name}:{name}", node.kind, (), (), reads, (self._all_of(number),), 0.0, "vector", barrier=True
-            )
-        )
+        self.nodes.append(node)
 
     def _all_of(self, number: int) -> Access:
         """Return the access of a barrier, whose axes nobody follows."""
         shape = self.tensors[number].shape
         return Access(number, tuple(Index() for _ in shape), shape)
 
-    def barrier(self, node: Node, *, work: float | None = None, known: bool = False) -> None:
+    def barrier(
+        self,
+        node: Node,
+        *,
+        work: float | None = None,
+        unit: Literal["matrix", "vector"] = "vector",
+        known: bool = False,
+    ) -> None:
         """Add an operator of which only the traffic is known; one that is not ``known`` is listed."""
         numbers = {number: None for name in node.inputs if name for number, _ in self.stored(name)}
         reads = tuple(self._all_of(number) for number in numbers if self.tensors[number].elements)
@@ -151,11 +155,11 @@ class Builder:
             self.parts[name] = [(number, ())]
             writes.append(self._all_of(number))
         elements = float(sum(self.tensors[access.tensor].elements for access in writes))
-        unit: Literal["matrix", "vector"] = "vector" if work is None else "matrix"
         amount = elements if work is None else work
         if not known:
             self.unknown.setdefault(node.kind, []).append(node.name)
         self.operators.append(Operator(node.name, node.kind, (), (), reads, tuple(writes), amount, unit, barrier=True))
+        self.nodes.append(node)
 
     def mark_outputs(self) -> None:
         """Mark the stored tensors that the graph's outputs lie in."""

@@ -21,7 +21,7 @@ _MOST_ELEMENTS: Final = 2**16
 _LARGEST_KEPT_BYTES: Final = 2**16
 _MOST_ROUNDS: Final = 64
 #: Operators that ONNX defines by others, and that this reader knows through those only.
-_INLINED: Final = ("Attention", "RotaryEmbedding", "MeanVarianceNormalization", "AffineGrid", "CausalConvWithState")
+_INLINED: Final = ("Attention", "RotaryEmbedding", "AffineGrid", "CausalConvWithState")
 #: Bits of an element by the number of its ONNX type.
 _BITS: Final = {
     1: 32, 2: 8, 3: 8, 4: 16, 5: 16, 6: 32, 7: 64, 8: 64, 9: 8, 10: 16, 11: 64, 12: 32, 13: 64, 14: 64, 15: 128,
@@ -38,6 +38,7 @@ class Node:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: Mapping[str, Any]
+    proto: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -53,6 +54,7 @@ class Graph:
     constants: set[str]
     values: dict[str, Array]
     remarks: list[str] = field(default_factory=list)
+    opsets: dict[str, int] = field(default_factory=dict)
 
 
 def graph_from_onnx(data: bytes, dims: Mapping[str, int]) -> Graph:
@@ -170,8 +172,9 @@ class _Reader:
         nodes = [_node(self.onnx, node, number) for number, node in enumerate(graph.node)]
         inputs = [value.name for value in graph.input if value.name not in constants]
         outputs = [value.name for value in graph.output]
-        shapes = self.shapes
-        return Graph(graph.name or "graph", nodes, inputs, outputs, shapes, bits, constants, self.values, self.remarks)
+        known = (self.shapes, bits, constants, self.values, self.remarks)
+        opsets = {item.domain: item.version for item in self.model.opset_import}
+        return Graph(graph.name or "graph", nodes, inputs, outputs, *known, opsets)
 
     def _infer(self) -> None:
         inference = self.onnx.shape_inference
@@ -291,7 +294,7 @@ def _node(onnx: Any, node: Any, number: int) -> Node:
     attributes = {item.name: _plain(onnx.helper.get_attribute_value(item)) for item in node.attribute}
     domain = "" if node.domain in {"", "ai.onnx"} else f"{node.domain}."
     name = node.name or f"{node.op_type}_{number}"
-    return Node(name, domain + node.op_type, tuple(node.input), tuple(node.output), attributes)
+    return Node(name, domain + node.op_type, tuple(node.input), tuple(node.output), attributes, node)
 
 
 def _plain(value: Any) -> Any:

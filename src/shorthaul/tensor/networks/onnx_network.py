@@ -5,14 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.networks.model import Expand, Network, Permute, Regroup, Stride
+from shorthaul.tensor.networks.model import Expand, Network, Origin, Permute, Regroup, Stride
 from shorthaul.tensor.networks.onnx_builder import Builder, chained
-from shorthaul.tensor.networks.onnx_graph import Node, graph_from_onnx
+from shorthaul.tensor.networks.onnx_graph import Graph, Node, graph_from_onnx
 from shorthaul.tensor.networks.onnx_operators import TRANSLATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A network beside the graph that it was made of: ``nodes`` has the node of every operator."""
+
+    network: Network
+    graph: Graph
+    nodes: tuple[Node, ...]
 
 
 def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None) -> Network:
@@ -21,8 +31,14 @@ def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, fil
     Operators that are not known are barriers, listed in the remarks: they read their inputs and write their outputs
     once. Raises :class:`InputError` for what is no model, and for dimensions without a size.
     """
+    return translated(data, dims, file=file).network
+
+
+def translated(data: bytes, dims: Mapping[str, int] | None = None, *, file: Path | None = None) -> Translation:
+    """Return the network of an ONNX model with the graph it was made of; see :func:`network_from_onnx`."""
+    sizes = {} if dims is None else dict(dims)
     try:
-        graph = graph_from_onnx(data, {} if dims is None else dims)
+        graph = graph_from_onnx(data, sizes)
         builder = Builder(graph)
         for node in graph.nodes:
             try:
@@ -39,7 +55,9 @@ def network_from_onnx(data: bytes, dims: Mapping[str, int] | None = None, *, fil
         f"{kind} is not known ({_some(names)}): its traffic counts, and nothing is fused with it"
         for kind, names in builder.unknown.items()
     ]
-    return Network(graph.name, tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
+    made = (tuple(builder.tensors), tuple(builder.operators), (*graph.remarks, *remarks))
+    origin = Origin(data if file is None else file, sizes)
+    return Translation(Network(graph.name, *made, origin), graph, tuple(builder.nodes))
 
 
 def _some(names: list[str]) -> str:
@@ -65,6 +83,8 @@ def _same(builder: Builder, node: Node) -> bool:
     source, target = node.inputs[0], node.outputs[0]
     bits = builder.graph.bits
     if node.kind in {"Cast", "CastLike"} and bits.get(source, 32) != bits.get(target, 32):
+        return False
+    if node.kind == "DequantizeLinear" and not all(builder.is_constant(name) for name in node.inputs[1:] if name):
         return False
     builder.view(target, source)
     return True

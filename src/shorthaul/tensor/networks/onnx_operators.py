@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Final
 
-from shorthaul.tensor.networks.model import Index, Permute, Regroup
+from shorthaul.tensor.networks.model import Access, Index, Permute, Regroup
 from shorthaul.tensor.networks.onnx_builder import Builder, Dims
 from shorthaul.tensor.networks.onnx_graph import Node, Shape
 
@@ -16,7 +17,8 @@ Translate = Callable[[Builder, Node], bool]
 _POINTWISE: Final = (
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BatchNormalization", "BiasGelu",
     "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu",
-    "Clip", "Cos", "Cosh", "Div", "DynamicQuantizeLinear", "Elu", "Equal", "Erf", "Exp", "FastGelu", "Floor",
+    "Clip", "Cos", "Cosh", "DequantizeLinear", "Div", "DynamicQuantizeLinear", "Elu", "Equal", "Erf", "Exp", "FastGelu",
+    "Floor",
     "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "IsInf", "IsNaN", "LeakyRelu", "Less",
     "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow",
     "QLinearAdd", "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QuantizeLinear", "QuickGelu",
@@ -43,7 +45,7 @@ def pointwise(builder: Builder, node: Node) -> bool:
     """Every output element from the elements of the inputs at its place, broadcast."""
     dims, axes = _output_dims(builder, node)
     rank, reads = len(axes), []
-    channels = node.kind in {"BatchNormalization", "QuantizeLinear"}
+    channels = node.kind in {"BatchNormalization", "QuantizeLinear", "DequantizeLinear"}
     for number, name in enumerate(node.inputs):
         if channels and number and len(builder.shape(name)) == 1 and rank > 1:  # one number per channel
             reads += builder.reads(name, [axes[int(node.attributes.get("axis", 1)) % rank]])
@@ -69,9 +71,19 @@ def matmul(builder: Builder, node: Node) -> bool:
     k = dims.add("k", first[-1])
     reads = builder.reads(left, [*_batched(first[:-2], batch), *([m] if m else []), k])
     reads += builder.reads(right, [*_batched(second[:-2], batch), k, *([n] if n else [])])
+    reads += _scalars(builder, node, at)
     axes = [*batch, *(index for index in (m, n) if index is not None)]
     builder.add(node, dims, reads, axes, work=2.0, unit="matrix")
     return True
+
+
+def _scalars(builder: Builder, node: Node, operands: Sequence[int]) -> list[Access]:
+    """Return the accesses to scales and zeros that other operators make."""
+    found: list[Access] = []
+    for number, name in enumerate(node.inputs):
+        if number not in operands and math.prod(builder.shape(name)) == 1:
+            found += builder.reads(name, [Index()] * len(builder.shape(name)))
+    return found
 
 
 def _batched(shape: Shape, batch: Sequence[Index]) -> list[Index]:
@@ -149,8 +161,15 @@ def convolution(builder: Builder, node: Node) -> bool:
     groups, rank = int(node.attributes.get("group", 1)), len(shape) - 2
     is_transposed = node.kind == "ConvTranspose"
     strides, dilations, pads = _windows(node, shape[2:], kernel[2:], rank)
-    if is_transposed and str(node.attributes.get("auto_pad", "NOTSET")).startswith("SAME"):
-        pads = [0] * rank
+    if is_transposed and (
+        node.attributes.get("output_shape") or str(node.attributes.get("auto_pad", "")).startswith("SAME")
+    ):
+        upper = str(node.attributes.get("auto_pad", "")) == "SAME_UPPER"
+        more = node.attributes.get("output_padding") or (0,) * rank
+        for axis in range(rank):
+            reach = dilations[axis] * (kernel[2 + axis] - 1) + 1
+            total = strides[axis] * (shape[2 + axis] - 1) + more[axis] + reach - output[2 + axis]
+            pads[axis] = total // 2 if upper else total - total // 2
     dims = Dims()
     n, g = dims.add("n", output[0]), dims.add("g", groups)
     m = dims.add("m", output[1] // groups)
@@ -170,6 +189,7 @@ def convolution(builder: Builder, node: Node) -> bool:
     filters = (groups, kernel[0] // groups, *kernel[1:])
     order = [g, c, m] if is_transposed else [g, m, c]
     reads += builder.reads(weights, [*order, *taps], Regroup(filters, kernel))
+    reads += _scalars(builder, node, at)
     if len(node.inputs) > at[2] and node.inputs[at[2]]:
         reads += builder.reads(node.inputs[at[2]], [g, m], Regroup((groups, output[1] // groups), (output[1],)))
     written = (output[0], groups, output[1] // groups, *output[2:]) if groups > 1 else output
@@ -221,7 +241,9 @@ def reduction(builder: Builder, node: Node) -> bool:
     index = [dims.add("abcdefgh"[axis % 8], size) for axis, size in enumerate(shape)]
     keeps = bool(node.attributes.get("keepdims", 1))
     axes = [Index() if axis in reduced else index[axis] for axis in range(len(shape)) if keeps or axis not in reduced]
-    builder.add(node, dims, builder.reads(node.inputs[0], index), axes)
+    # The place of an extreme is not found in parts: they would have to carry the extreme along.
+    uncut = [index[axis] for axis in reduced] if node.kind.startswith("Arg") else []
+    builder.add(node, dims, builder.reads(node.inputs[0], index), axes, whole=uncut)
     return True
 
 
@@ -240,7 +262,12 @@ def rows(builder: Builder, node: Node) -> bool:
             reads += builder.reads(name, [axes[1]])
         elif name and (number > 0) and len(builder.shape(name)) <= len(axes) and node.kind != "CumSum":
             reads += builder.broadcast(name, axes)
-    uncut = axes[axis:] if from_here or node.kind == "CumSum" else [axes[axis]]
+    uncut = axes[axis:] if from_here else [axes[axis]]
+    if node.kind == "CumSum":  # along an axis that an input names
+        along = builder.graph.values.get(node.inputs[1])
+        uncut = axes if along is None else [axes[int(along.ravel()[0]) % len(shape)]]
+    elif node.kind == "MeanVarianceNormalization":
+        uncut = [axes[int(at) % len(shape)] for at in node.attributes.get("axes", (0, 2, 3))]
     builder.add(node, dims, reads, axes, work=_PASSES.get(node.kind, 4.0), whole=uncut)
     return True
 
@@ -271,7 +298,7 @@ def local_response(builder: Builder, node: Node) -> bool:
     size = int(node.attributes.get("size", 1))
     tap = dims.add("w", size)
     around = Index((*axes[1].terms, *tap.terms), -((size - 1) // 2))
-    builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes)
+    builder.add(node, dims, builder.reads(node.inputs[0], [axes[0], around, *axes[2:]]), axes, whole=[tap])
     return True
 
 
@@ -280,19 +307,51 @@ def resize(builder: Builder, node: Node) -> bool:
     shape, output = builder.shape(node.inputs[0]), builder.shape(node.outputs[0])
     if len(shape) != len(output):
         return False
+    if node.attributes.get("antialias", 0) or node.attributes.get("axes"):
+        return False
+    default = "asymmetric" if node.kind == "Upsample" else "half_pixel"
+    where = str(node.attributes.get("coordinate_transformation_mode", default))
     dims, axes = _output_dims(builder, node)
-    near = {"nearest": 1, "linear": 2, "cubic": 4}.get(str(node.attributes.get("mode", "nearest")), 2)
-    reached = []
+    mode = str(node.attributes.get("mode", "nearest"))
+    near = {"nearest": 1, "cubic": 4}.get(mode, 2)
+    how = str(node.attributes.get("nearest_mode", "floor" if node.kind == "Upsample" else "round_prefer_floor"))
+    reached, taps = [], []
     for axis, (size, wanted) in enumerate(zip(shape, output, strict=True)):
         if size == wanted:
             reached.append(axes[axis])
             continue
-        tap = dims.add("w", near)
-        terms = (*((d, 2 * size) for d, _ in axes[axis].terms), *((d, 2 * wanted) for d, _ in tap.terms))
-        offset = size if near == 1 else size - wanted * (1 if near == 2 else 3)
-        reached.append(Index(terms, offset, 2 * wanted))
-    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes)
+        # The place in the source is (slope * x + offset) / divisor, rounded down, and as many further ones as are near.
+        scale = _scale(builder, node, axis, size, wanted)
+        slope, offset, divisor = 2 * scale.denominator, scale.denominator - scale.numerator, 2 * scale.numerator
+        if where == "align_corners" and wanted > 1:
+            slope, offset, divisor = 2 * (size - 1), 0, 2 * (wanted - 1)
+        elif where == "asymmetric":
+            offset = 0
+        elif wanted == 1 and where in {"align_corners", "pytorch_half_pixel"}:
+            slope, offset = 0, 0
+        elif where not in {"half_pixel", "pytorch_half_pixel"}:
+            return False
+        if mode == "nearest":
+            offset += {"floor": 0, "ceil": divisor - 1, "round_prefer_floor": divisor // 2 - 1}.get(how, divisor // 2)
+        first, last = offset // divisor, (slope * (wanted - 1) + offset) // divisor
+        # What lies beyond the border is the place at the border: as many more places as reach it are read.
+        before = 1 if near == 4 else max(0, last - size + 1) if near == 1 else 0
+        tap = dims.add("w", near if near > 1 else 1 + before + max(0, -first))
+        taps.append(tap)
+        terms = (*((d, slope) for d, _ in axes[axis].terms), *((d, divisor) for d, _ in tap.terms))
+        reached.append(Index(terms, offset - before * divisor, divisor))
+    builder.add(node, dims, builder.reads(node.inputs[0], reached), axes, whole=taps)
     return True
+
+
+def _scale(builder: Builder, node: Node, axis: int, size: int, wanted: int) -> Fraction:
+    """Return how many places of the output lie on one of the source."""
+    given = node.attributes.get("scales")
+    if given is None:
+        number = 1 if node.kind == "Upsample" else 2
+        found = builder.graph.values.get(node.inputs[number]) if len(node.inputs) > number else None
+        given = None if found is None or not found.size else found.ravel().tolist()
+    return Fraction(wanted, size) if given is None else Fraction(float(given[axis]))
 
 
 def pad(builder: Builder, node: Node) -> bool:
@@ -305,7 +364,9 @@ def pad(builder: Builder, node: Node) -> bool:
         return False
     dims, axes = _output_dims(builder, node)
     shifted = [Index(axis.terms, -int(front)) for axis, front in zip(axes, given[: len(shape)], strict=True)]
-    builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes)
+    mirrors = str(node.attributes.get("mode", "constant")) != "constant"
+    uncut = [axis for at, axis in enumerate(axes) if mirrors and (given[at] or given[at + len(shape)])]
+    builder.add(node, dims, builder.reads(node.inputs[0], shifted), axes, whole=uncut)
     return True
 
 
@@ -334,7 +395,7 @@ def recurrent(builder: Builder, node: Node) -> bool:
     sequence = builder.shape(node.inputs[0])
     steps = sequence[0] * sequence[1] if len(sequence) == 3 else 1
     weights = sum(math.prod(builder.shape(name)) for name in node.inputs[1:3])
-    builder.barrier(node, work=2.0 * steps * weights, known=True)
+    builder.barrier(node, work=2.0 * steps * weights, unit="matrix", known=True)
     return True
 
 
@@ -367,6 +428,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys(_REDUCTIONS, reduction),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"), rows),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), rows),
+    "MeanVarianceNormalization": rows,
     **dict.fromkeys(("SimplifiedLayerNormalization", "SkipLayerNormalization"), rows),
     "GroupNormalization": group_normalisation,
     "LRN": local_response,

@@ -61,7 +61,10 @@ class PlanKeywords(TypedDict, total=False):
 class RunKeywords(TypedDict, total=False):
     """The keywords of ``run``."""
 
+    machine: str | PathLike[str] | None
+    dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
+    inputs: str | PathLike[str] | None
     effort: float | None
     time_limit: float | None
     seed: int

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
-from shorthaul.core.check import CheckReport
+from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.figure import Figure, Line, Series, Table
 from shorthaul.core.machines.schema import LevelSection
@@ -22,11 +23,13 @@ from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.machine import Machine, load_machine
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.plan import NetworkPlan
-from shorthaul.tensor.options import MachineOptions
+from shorthaul.tensor.options import MachineOptions, RunOptions
 
 _KIND: Final = "shorthaul/tensor-result"
 #: The share of the time left that is kept for the check and the tables.
 _SHARE_OF_THE_CHECK: Final = 0.25
+#: How far an output may be from what others compute in double precision, relative to its largest number.
+TOLERANCE: Final = 1e-6
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
@@ -60,6 +63,44 @@ def check_network(
     if not isinstance(plan, NetworkPlan):
         raise InputError("is no plan of a network", place="plan", value=plan, allowed="what 'tensor plan' makes of it")
     return _result("check", network, machine, plan, _replayed(network, plan, machine), options, search, source)
+
+
+def run_network(
+    network: Network, plan: object, options: RunOptions, search: Search, source: Source[Any]
+) -> Result[Any, Any]:
+    """Return what executing ``plan`` tile by tile moves and computes, beside what a replay finds of it."""
+    checked = check_network(network, plan, options, search, source)
+    assert isinstance(plan, NetworkPlan)
+    assert checked.check is not None
+    extra: dict[str, Any] = {**checked.extra, "run": None}
+    replayed = _replayed(network, plan, _machine(options))
+    if replayed.violations:
+        return replace(checked, extra=extra)
+    from shorthaul.tensor.execution.verdict import execute
+
+    with search:
+        outcome = execute(network, plan, options.inputs, search)
+    for number, (seen, done) in enumerate(zip(replayed.groups, outcome.moved, strict=True)):
+        counted, told = (done.loads_bytes, done.stores_bytes), (seen.loads_bytes, seen.stores_bytes)
+        if not all(math.isclose(a, b, rel_tol=1e-9, abs_tol=0.5) for a, b in zip(counted, told, strict=True)):
+            raise DefectError(f"group {number} moves {counted} bytes when executed, {told} when replayed")
+    extra["run"] = {
+        "loads_bytes": sum(done.loads_bytes for done in outcome.moved),
+        "stores_bytes": sum(done.stores_bytes for done in outcome.moved),
+        "largest_error": max(outcome.errors.values(), default=0.0),
+        "compared_with": outcome.compared_with,
+        "random_weights": outcome.random_weights,
+        "outputs": list(outcome.outputs),
+    }
+    wrong = [
+        Violation("output-differs", f"output {name}", f"differs from {outcome.compared_with}", error, TOLERANCE)
+        for name, error in outcome.errors.items()
+        if not error <= TOLERANCE
+    ]
+    report = replace(checked.check, violations=(*checked.check.violations, *wrong))
+    status = Status.INVALID if wrong else checked.status
+    told_by = replace(checked.provenance, command="tensor run") if checked.provenance is not None else None
+    return replace(checked, status=status, check=report, extra=extra, provenance=told_by)
 
 
 def bound_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:

@@ -36,6 +36,7 @@ from shorthaul.tensor.verbs.networks import (
     plan_network,
     refuse_without,
     report_of,
+    run_network,
 )
 from shorthaul.tensor.views import figures
 from shorthaul.tensor.workloads.cases import CASES
@@ -296,11 +297,12 @@ def _result(
 
 
 @verb(RunOptions, PROBLEMS, PLANS)
-def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> Result[Plan, RunExtra]:
-    """Return the result of executing ``plan`` on random arrays, each graph output compared with a direct evaluation.
+def run(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[RunKeywords]) -> Result[Plan, RunExtra]:
+    """Return the result of executing ``plan`` on arrays, each graph output compared with a direct evaluation.
 
     The document's ``run`` holds elements loaded and stored, the peak of fast memory and the largest relative error;
-    null for a plan that breaks a rule, which is not executed.
+    null for a plan that breaks a rule, which is not executed. Without ``plan`` one is made first. A network is executed
+    on the weights of its model and on ``inputs``, in double precision, and compared with onnxruntime or onnx.
 
     Returns
     -------
@@ -323,7 +325,13 @@ def run(workload: Workload, plan: PlanLike, **keywords: Unpack[RunKeywords]) -> 
     from shorthaul.tensor.run import execute
 
     problem, options, search, source = asked(workload, PROBLEMS, RunOptions, keywords)
-    problem = of_the_contest(problem)
+    if plan is None:
+        fields = {name: getattr(options, name) for name in ("machine", "dim", "rules")}
+        planned = globals()["plan"]
+        plan = planned(problem, options=PlanOptions(**fields), search=search).plan
+    if isinstance(problem, Network):
+        return run_network(problem, plan, options, search, source)
+    refuse_without(problem, options)
     assert isinstance(plan, Plan)
     rules = RULES[options.rules]
     replayed = replay(problem, plan, rules)

@@ -1,0 +1,1 @@
+"""Plans of networks executed on a model's weights and inputs."""

@@ -1,0 +1,285 @@
+"""A model's numbers in double precision: its weights, inputs for it, and what an evaluator makes of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnx.reference
+import onnx.version_converter
+from onnx import TensorProto, numpy_helper
+from onnx.reference.op_run import OpRun
+
+from shorthaul.core.document import read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
+from shorthaul.tensor.networks.onnx_graph import Graph, Node
+
+Array = npt.NDArray[Any]
+
+_FLOATS: Final = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE}
+#: Operators whose integer input names rows of a table, and which input that is.
+_TABLES: Final = {"Gather": (1, 0), "GatherElements": (1, 0), "GatherND": (1, 0)}
+
+
+class Erf(OpRun):  # type: ignore[misc]
+    """The error function in double precision: that of the reference rounds to single."""
+
+    op_domain = ""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        from scipy.special import erf
+
+        return (np.asarray(erf(x), x.dtype),)
+
+
+class LRN(OpRun):  # type: ignore[misc]
+    """Normalisation over neighbouring channels: the reference passes over as many channels as there are samples."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, alpha: float, beta: float, bias: float, size: int) -> tuple[Array]:
+        before = (size - 1) // 2
+        margins = [(0, 0)] * x.ndim
+        margins[1] = (before, size - 1 - before)
+        windows = np.lib.stride_tricks.sliding_window_view(np.pad(x * x, margins), size, axis=1)
+        return (np.asarray(x / (bias + alpha / size * windows.sum(-1)) ** beta),)
+
+
+class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
+    """Numbers less their mean, over their deviation: the reference has constants of single precision in it."""
+
+    op_domain = ""
+
+    def _run(self, x: Array, axes: Any = None) -> tuple[Array]:
+        along = (0, 2, 3) if axes is None else tuple(axes)
+        x = x - x.mean(along, keepdims=True)
+        return (np.asarray(x / (np.sqrt((x * x).mean(along, keepdims=True)) + 1e-9)),)
+
+
+#: What the reference does not do, or not precisely.
+_OWN: Final = [Erf, LRN, MeanVarianceNormalization]
+
+
+def doubled(model: Any) -> Any:
+    """Return a copy of a model whose floating numbers all are of double precision."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for owner in (copy.graph, *copy.functions):
+        _double_nodes(owner.node)
+    _double_graph(copy.graph)
+    return copy
+
+
+def _double_graph(graph: Any) -> None:
+    for tensor in graph.initializer:
+        _double_tensor(tensor)
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in _FLOATS:
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+
+
+def _double_tensor(tensor: Any) -> None:
+    if tensor.data_type in _FLOATS - {TensorProto.DOUBLE}:
+        tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
+
+
+def double_node(node: Any) -> Any:
+    """Return a copy of a node that makes double precision where it made less."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    _double_nodes([copy])
+    return copy
+
+
+def _double_nodes(nodes: Any) -> None:
+    for node in nodes:
+        for item in node.attribute:
+            if item.name in {"to", "dtype"} and item.i in _FLOATS:
+                item.i = TensorProto.DOUBLE
+            elif node.op_type == "Constant" and item.name in {"value_float", "value_floats"}:
+                numbers = np.array(item.f if item.name == "value_float" else list(item.floats), np.float64)
+                item.CopyFrom(onnx.helper.make_attribute("value", numpy_helper.from_array(numbers)))
+            elif item.type == onnx.AttributeProto.TENSOR:
+                _double_tensor(item.t)
+            elif item.type == onnx.AttributeProto.GRAPH:
+                _double_nodes(item.g.node)
+                _double_graph(item.g)
+        if node.op_type == "ConstantOfShape" and not node.attribute:
+            node.attribute.append(onnx.helper.make_attribute("value", numpy_helper.from_array(np.zeros(1))))
+
+
+def fill(model: Any, folder: Path | None, seed: int) -> int:
+    """Read the weights that lie beside a model and make random ones for those that are missing; return how many."""
+    generator, missing = np.random.default_rng(seed), 0
+    for tensor in model.graph.initializer:
+        if tensor.data_location == TensorProto.EXTERNAL and folder is not None:
+            try:
+                onnx.external_data_helper.load_external_data_for_tensor(tensor, str(folder))
+                tensor.data_location = TensorProto.DEFAULT
+            except (OSError, ValueError, onnx.checker.ValidationError):
+                tensor.ClearField("external_data")
+        if _is_empty(tensor):
+            shape, name, kind = tuple(tensor.dims), tensor.name, tensor.data_type
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(kind)
+            tensor.CopyFrom(numpy_helper.from_array(random_array(generator, shape, dtype, 127), name))
+            missing += 1
+    return missing
+
+
+def _is_empty(tensor: Any) -> bool:
+    fields = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+    return math.prod(tensor.dims) > 0 and not any(len(getattr(tensor, name)) for name in fields)
+
+
+def random_array(generator: np.random.Generator, shape: tuple[int, ...], dtype: Any, most: int) -> Array:
+    """Return random numbers: products of them stay near 1; vectors are positive, as variances have to be."""
+    if np.dtype(dtype) == np.bool_:
+        return generator.random(shape) < 0.5
+    if np.issubdtype(dtype, np.integer):
+        limits = np.iinfo(dtype)
+        return generator.integers(max(limits.min, 0), min(int(limits.max), most) + 1, shape).astype(dtype)
+    if len(shape) == 1:
+        return generator.uniform(0.5, 1.5, shape).astype(dtype)
+    inward = math.prod(shape[1:]) if len(shape) > 2 else shape[0] if shape else 1
+    return (generator.standard_normal(shape) / math.sqrt(max(inward, 1))).astype(dtype)
+
+
+def inputs_of(graph: Graph, model: Any, given: str | Path | None, seed: int) -> dict[str, Array]:
+    """Return the inputs of a model: those in a file, random ones otherwise; raises :class:`InputError`."""
+    dtypes = {
+        value.name: np.dtype(onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type or 1))
+        for value in model.graph.input
+        if value.name in graph.inputs
+    }
+    if given is not None:
+        return {name: _double(array) for name, array in _read(Path(given), graph, dtypes).items()}
+    generator = np.random.default_rng((seed, 1))
+    rows = dict(_rows_named(graph))
+    result = {}
+    for name, dtype in dtypes.items():
+        shape = graph.shapes.get(name, ())
+        is_quantised = dtype.itemsize == 1 and dtype.kind in "iu"
+        most = rows.get(name, 128 if is_quantised else 2) - 1
+        array = random_array(generator, shape, dtype, most) if dtype.kind in "iub" else generator.standard_normal(shape)
+        result[name] = array
+    return result
+
+
+def _read(path: Path, graph: Graph, dtypes: Mapping[str, Any]) -> dict[str, Array]:
+    """Return the inputs in a file: ``.npz`` by their names, or ``.npy`` where there is one; as of their types."""
+    kinds = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
+    columns = {name: Column(kinds.get(dtype.kind, "f"), graph.shapes.get(name, ())) for name, dtype in dtypes.items()}
+    data = read_bytes(path)
+    try:
+        if is_archive(data):
+            arrays = read_archive(data, columns)
+        elif len(columns) == 1:
+            ((name, column),) = columns.items()
+            arrays = {name: read_array(data, column, place=name)}
+        else:
+            raise InputError("is no archive", allowed=f"a file .npz with {', '.join(columns)}")
+    except InputError as error:
+        raise error.in_file(path) from None
+    return {
+        name: array.astype(np.float64 if dtypes[name].kind == "f" else dtypes[name]) for name, array in arrays.items()
+    }
+
+
+def _rows_named(graph: Graph) -> Iterator[tuple[str, int]]:
+    """Yield the integer inputs that name rows of a table, and how many rows there are."""
+    source = {name: node.inputs[0] for node in graph.nodes for name in node.outputs if node.inputs}
+    for node in graph.nodes:
+        if node.kind not in _TABLES:
+            continue
+        place, table = _TABLES[node.kind]
+        shape = graph.shapes.get(node.inputs[table], ())
+        name = node.inputs[place]
+        for _ in range(len(source)):
+            if name not in source:
+                break
+            name = source[name]
+        if shape:
+            yield name, shape[int(node.attributes.get("axis", 0)) % len(shape)]
+
+
+def _double(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" or array.dtype.name == "bfloat16" else array
+
+
+def single(node: Any, opsets: Mapping[str, int]) -> Any:
+    """Return an evaluator of one node."""
+    ends = [
+        [onnx.helper.make_empty_tensor_value_info(n) for n in dict.fromkeys(k) if n] for k in (node.input, node.output)
+    ]
+    graph = onnx.helper.make_graph([node], "node", *ends)
+    imports = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    return onnx.reference.ReferenceEvaluator(onnx.helper.make_model(graph, opset_imports=imports), new_ops=_OWN)
+
+
+def constants_of(graph: Graph, model: Any) -> dict[str, Array]:
+    """Return all constants of a graph in double precision: initializers, and what nodes make of them."""
+    found = {name: _double(value) for name, value in graph.values.items()}
+    found |= {tensor.name: _double(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer}
+    for node in graph.nodes:
+        outputs = [name for name in node.outputs if name]
+        if outputs and all(name in graph.constants for name in outputs) and any(n not in found for n in outputs):
+            found |= evaluated(node, graph.opsets, found)
+    return found
+
+
+def evaluated(node: Node, opsets: Mapping[str, int], values: Mapping[str, Array]) -> dict[str, Array]:
+    """Return what a node makes of ``values``; raises :class:`InputError` if nobody knows how to execute it."""
+    names = [name for name in node.outputs if name]
+    try:
+        made = single(double_node(node.proto), opsets).run(
+            None, {n: values[n] for n in dict.fromkeys(node.inputs) if n}
+        )
+    except Exception as error:  # of any kind: the reference lacks the operator, or what it does fails on the numbers
+        text = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        cure = "plan and check it; only 'run' needs to know what it computes"
+        raise InputError(f"cannot be executed: {text}", place=f"node {node.name} ({node.kind})", cure=cure) from None
+    return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}
+
+
+def outputs_of(model: Any, inputs: Mapping[str, Array]) -> tuple[dict[str, Array], str]:
+    """Return a model's outputs in double precision, and who computed them: onnxruntime where it can, else onnx.
+
+    Raises :class:`InputError` if neither can.
+    """
+    names = [value.name for value in model.graph.output]
+    copy = doubled(model)
+    del copy.graph.value_info[:]
+    errors = []
+    for evaluate in (_by_runtime, _by_reference, _by_newer_reference):
+        try:
+            made, who = evaluate(copy, names, inputs)
+            return {name: np.asarray(value) for name, value in zip(names, made, strict=True)}, who
+        except Exception as error:  # of any kind: not installed, operators or types that it lacks
+            errors.append(error)
+    text = (str(errors[1]).splitlines() or [type(errors[1]).__name__])[0][:200]
+    raise InputError(f"has outputs that nobody else can compute: {text}", place="graph")
+
+
+def _by_runtime(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
+    import onnxruntime  # type: ignore[import-not-found, unused-ignore]
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    return session.run(names, dict(inputs)), f"onnxruntime {onnxruntime.__version__}"
+
+
+def _by_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
+    evaluator = onnx.reference.ReferenceEvaluator(model, new_ops=_OWN)
+    return evaluator.run(names, dict(inputs)), f"the reference of onnx {onnx.__version__}"
+
+
+def _by_newer_reference(model: Any, names: list[str], inputs: Mapping[str, Array]) -> tuple[Any, str]:
+    """The reference lacks old versions of some operators."""
+    return _by_reference(onnx.version_converter.convert_version(model, 21), names, inputs)

@@ -1,0 +1,240 @@
+"""Tensors of an ONNX graph read position by position, through its views, from where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.core.errors import InputError
+from shorthaul.tensor.networks.boxes import blocks
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_graph import Graph, Node
+
+Array = npt.NDArray[Any]
+#: Positions along every axis, arrays that broadcast against one another.
+Index = tuple[npt.NDArray[np.int64], ...]
+#: What gives elements of a stored tensor at an index.
+Fetch = Callable[[int, Index], Array]
+
+
+def mesh(*places: Sequence[int] | npt.NDArray[np.int64]) -> Index:
+    """Return the index of all combinations of places along the axes."""
+    rank = len(places)
+    return tuple(
+        np.asarray(at, np.int64).reshape([-1 if other == axis else 1 for other in range(rank)])
+        for axis, at in enumerate(places)
+    )
+
+
+def gathered(array: Array, low: Sequence[int], index: Index) -> Array | None:
+    """Return elements of a box that begins at ``low``, None where it lacks some of them."""
+    if not index:
+        return array
+    moved = [at - first for at, first in zip(index, low, strict=True)]
+    for at, size in zip(moved, array.shape, strict=True):
+        if at.size and (int(at.min()) < 0 or int(at.max()) >= size):
+            return None
+    plain: list[int | slice] = []
+    axes: list[int] = []
+    for at in moved:
+        varying = [axis for axis, size in enumerate(at.shape) if size > 1]
+        flat = at.ravel()
+        by = int(flat[1] - flat[0]) if at.size > 1 else 1
+        if len(varying) > 1 or at.size == 0 or by <= 0 or (at.size > 2 and (flat[1:] - flat[:-1] != by).any()):
+            return array[tuple(moved)]
+        if varying:
+            axes += varying
+            plain.append(slice(int(flat[0]), int(flat[-1]) + 1, by))
+        else:
+            plain.append(int(flat[0]))
+    if len(set(axes)) < len(axes):
+        return array[tuple(moved)]
+    part = array[tuple(plain)].transpose(np.argsort(axes))
+    shape = [1] * index[0].ndim
+    for axis, size in zip(sorted(axes), part.shape, strict=True):
+        shape[axis] = size
+    return part.reshape(shape)
+
+
+class Reader:
+    """The tensors of a graph by name: what is stored is fetched, views are followed, small constants known."""
+
+    def __init__(self, graph: Graph, network: Network, constants: Mapping[str, Array], fetch: Fetch) -> None:
+        self.graph, self.constants, self.fetch = graph, constants, fetch
+        self.number = {tensor.name: number for number, tensor in enumerate(network.tensors)}
+        self.stored_shape = [tensor.shape for tensor in network.tensors]
+        self.maker = {name: node for node in graph.nodes for name in node.outputs}
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
+        return self.graph.shapes.get(name, ())
+
+    def take(self, name: str, index: Index) -> Array:
+        """Return elements of a tensor."""
+        if name in self.number:
+            number = self.number[name]
+            return self.fetch(number, _regrouped(index, self.shape(name), self.stored_shape[number]))
+        if name in self.constants:
+            return np.asarray(self.constants[name][index])
+        node = self.maker.get(name)
+        follow = None if node is None else _FOLLOWED.get(node.kind.removeprefix("com.microsoft."))
+        if node is None or follow is None:
+            raise InputError("cannot be executed: what it reads is stored nowhere", place=f"tensor {name}")
+        return follow(self, node, name, index)
+
+    def whole(self, name: str) -> Array:
+        """Return all elements of a tensor."""
+        return self.take(name, mesh(*(range(size) for size in self.shape(name))))
+
+
+def _regrouped(index: Index, shape: Sequence[int], source: Sequence[int]) -> Index:
+    """Return the places in a tensor of the same elements in row-major order."""
+    if tuple(shape) == tuple(source):
+        return index
+    rank = index[0].ndim if index else 0
+    found: list[npt.NDArray[np.int64]] = [np.zeros((1,) * rank, np.int64)] * len(source)
+    for ours, theirs in blocks(shape, source):
+        if len(ours) == len(theirs) == 1:
+            found[theirs[0]] = index[ours[0]]
+            continue
+        flat = np.zeros((1,) * rank, np.int64)
+        for axis in ours:
+            flat = flat * shape[axis] + index[axis]
+        for axis in reversed(theirs):
+            flat, found[axis] = np.divmod(flat, source[axis])
+    return tuple(found)
+
+
+def _same(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    del name
+    source = reader.take(node.inputs[0], index)
+    if node.kind == "DequantizeLinear":
+        return _dequantised(reader, node, source, index)
+    if node.kind == "Cast":
+        from onnx import helper
+
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(int(node.attributes["to"])))
+        return source.astype(np.float64 if dtype.kind == "f" else dtype)
+    if node.kind == "CastLike":
+        return source.astype(
+            reader.take(node.inputs[1], (np.zeros(1, np.int64),) * len(reader.shape(node.inputs[1]))).dtype
+        )
+    return source
+
+
+def _dequantised(reader: Reader, node: Node, source: Array, index: Index) -> Array:
+    values = [reader.constants.get(name) for name in node.inputs[1:] if name]
+    if any(value is None for value in values) or int(node.attributes.get("block_size", 0)):
+        cure = "give scales per tensor or per axis, as constants"
+        raise InputError("cannot be executed: its scale", place=f"node {node.name} ({node.kind})", cure=cure)
+    axis = int(node.attributes.get("axis", 1))
+    spread = [value if value is None or value.ndim == 0 else value[index[axis]] for value in values]
+    zero = 0.0 if len(spread) < 2 or spread[1] is None else spread[1].astype(np.float64)
+    assert spread[0] is not None
+    return np.asarray((source.astype(np.float64) - zero) * spread[0])
+
+
+def _reshaped(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    source = node.inputs[0]
+    return reader.take(source, _regrouped(index, reader.shape(name), reader.shape(source)))
+
+
+def _transposed(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    del name
+    order = node.attributes.get("perm") or range(len(index) - 1, -1, -1)
+    source = dict(zip((int(axis) % len(index) for axis in order), index, strict=True))
+    return reader.take(node.inputs[0], tuple(source[axis] for axis in range(len(index))))
+
+
+def _split(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    axis = int(node.attributes.get("axis", 0)) % len(index)
+    before = node.outputs[: node.outputs.index(name)]
+    start = sum(reader.shape(other)[axis] for other in before)
+    return reader.take(node.inputs[0], (*index[:axis], index[axis] + start, *index[axis + 1 :]))
+
+
+def _sliced(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    del name
+    shape = reader.shape(node.inputs[0])
+    if "starts" in node.attributes:
+        starts, steps = list(node.attributes["starts"]), [1] * len(node.attributes["starts"])
+        axes = list(node.attributes.get("axes", range(len(starts))))
+    else:
+        given = [reader.constants[other].ravel().tolist() if other else None for other in node.inputs[1:]]
+        starts = given[0] or []
+        axes = given[2] if len(given) > 2 and given[2] is not None else list(range(len(starts)))
+        steps = given[3] if len(given) > 3 and given[3] is not None else [1] * len(starts)
+    source = list(index)
+    for start, axis, by in zip(starts, axes, steps, strict=True):
+        size = shape[axis]
+        first = start + size if start < 0 else start
+        source[axis] = index[axis] * by + (min(max(first, 0), size - 1) if by < 0 else min(max(first, 0), size))
+    return reader.take(node.inputs[0], tuple(source))
+
+
+def _picked(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    del name
+    shape, chosen = reader.shape(node.inputs[0]), reader.constants[node.inputs[1]]
+    axis = int(node.attributes.get("axis", 0)) % len(shape)
+    rows = np.where(chosen < 0, chosen + shape[axis], chosen).astype(np.int64)
+    at = rows[index[axis : axis + rows.ndim]] if rows.ndim else rows.reshape((1,) * (index[0].ndim if index else 0))
+    return reader.take(node.inputs[0], (*index[:axis], at, *index[axis + rows.ndim :]))
+
+
+def _joined(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    """Return elements of a concatenation, from every part what lies in it."""
+    axis = int(node.attributes.get("axis", 0)) % len(reader.shape(name))
+    size = np.broadcast_shapes(*(at.shape for at in index))
+    along = np.broadcast_to(index[axis], size)
+    found: Array | None = None
+    start = 0
+    for part in node.inputs:
+        stop = start + reader.shape(part)[axis]
+        inside = (along >= start) & (along < stop)
+        if inside.all():
+            return reader.take(part, (*index[:axis], index[axis] - start, *index[axis + 1 :]))
+        if inside.any():
+            places = [np.broadcast_to(at, size)[inside] for at in index]
+            places[axis] = places[axis] - start
+            values = reader.take(part, tuple(places))
+            found = np.zeros(size, values.dtype) if found is None else found
+            found[inside] = values
+        start = stop
+    assert found is not None, "an index beyond a concatenation"
+    return found
+
+
+def _expanded(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    del name
+    shape = reader.shape(node.inputs[0])
+    last = index[len(index) - len(shape) :]
+    return reader.take(node.inputs[0], tuple(at * 0 if size == 1 else at for at, size in zip(last, shape, strict=True)))
+
+
+def _turned(reader: Reader, node: Node, name: str, index: Index) -> Array:
+    block, (n, c, y, x) = int(node.attributes.get("blocksize", 1)), index
+    if node.kind == "DepthToSpace":
+        depth = reader.shape(name)[1]
+        inside = (y % block, x % block)
+        crd = str(node.attributes.get("mode", "DCR")) == "CRD"
+        channel = (c * block + inside[0]) * block + inside[1] if crd else (inside[0] * block + inside[1]) * depth + c
+        return reader.take(node.inputs[0], (n, channel, y // block, x // block))
+    depth = reader.shape(node.inputs[0])[1]
+    part, channel = np.divmod(c, depth)
+    return reader.take(node.inputs[0], (n, channel, y * block + part // block, x * block + part % block))
+
+
+_FOLLOWED: dict[str, Callable[[Reader, Node, str, Index], Array]] = {
+    **dict.fromkeys(("Identity", "Dropout", "Cast", "CastLike", "DequantizeLinear"), _same),
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshaped),
+    "Transpose": _transposed,
+    "Split": _split,
+    "Slice": _sliced,
+    "Gather": _picked,
+    "Concat": _joined,
+    **dict.fromkeys(("Expand", "Tile"), _expanded),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _turned),
+}

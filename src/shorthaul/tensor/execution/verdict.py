@@ -1,0 +1,66 @@
+"""A plan executed on a model's numbers, and compared with what others compute of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from shorthaul.core.document import read_bytes
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.tensor.execution.arrays import Array, constants_of, fill, inputs_of, outputs_of
+from shorthaul.tensor.execution.machine import Execution, Moved
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_network import translated
+from shorthaul.tensor.networks.plan import NetworkPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was moved by group, the outputs, how far each is from what ``compared_with`` made, relatively."""
+
+    moved: tuple[Moved, ...]
+    outputs: dict[str, Array]
+    errors: dict[str, float]
+    compared_with: str
+    random_weights: int
+
+
+def execute(network: Network, plan: NetworkPlan, inputs: str | None, search: Search) -> Outcome:
+    """Execute ``plan`` on the weights of the model that ``network`` was made of, all in double precision.
+
+    Weights that are missing, and inputs without a file, are random by the seed of ``search``. Raises
+    :class:`InputError` where the plan needs what is not there, and for operators that nobody knows how to execute.
+    """
+    origin = network.origin
+    if origin is None:
+        raise InputError("was not made of a model", place="network", cure="give the ONNX model")
+    file = origin.model if isinstance(origin.model, Path) else None
+    data = read_bytes(origin.model) if isinstance(origin.model, Path) else origin.model
+    translation = translated(data, origin.dims, file=file)
+    model = onnx.load_model_from_string(data)
+    missing = fill(model, None if file is None else file.parent, search.seed)
+    given = inputs_of(translation.graph, model, inputs, search.seed)
+    execution = Execution(translation, constants_of(translation.graph, model), given)
+    outputs = execution.run(plan, search)
+    expected, who = outputs_of(model, given)
+    errors = {name: _error(outputs[name], expected[name]) for name in outputs}
+    return Outcome(tuple(execution.moved), outputs, errors, who, missing)
+
+
+def _error(found: Array, expected: Array) -> float:
+    """Return the largest difference, relative to the largest number expected."""
+    if found.shape != expected.shape:
+        return float("inf")
+    if not found.size:
+        return 0.0
+    one, other = found.astype(np.float64), expected.astype(np.float64)
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    finite = np.abs(other[np.isfinite(other)])
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(one - other))
+    worst = float(difference.max()) / max(float(finite.max()) if finite.size else 0.0, 1e-300)
+    return worst if np.isfinite(worst) else float("inf")

@@ -1,0 +1,184 @@
+"""Networks of one operator in the middle: every kind that is executed, with its odd attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto as T
+from tests.tensor.networks.onnx_writer import Net
+
+SINGLE: dict[str, Callable[[], Any]] = {}
+
+
+def weight(*shape: int) -> Callable[[Net], str]:
+    return lambda net: net.weight(*shape)
+
+
+def number(value: Any, kind: type = np.float32) -> Callable[[Net], str]:
+    return lambda net: net.constant(value, kind)
+
+
+def places(*values: int) -> Callable[[Net], str]:
+    return number(values[0] if len(values) == 1 else list(values), np.int64)
+
+
+def chain(
+    kind: str,
+    *extra: str | Callable[[Net], str],
+    shape: tuple[int, ...] = (2, 6, 7, 5),
+    before: str = "Relu",
+    opset: int = 20,
+    named: str = "",
+    **attributes: Any,
+) -> None:
+    """Add a network: an operator on what another one made, and one after it that reads it as it comes."""
+
+    def make() -> Any:
+        net = Net(kind, opset=opset)
+        x = net.op(before, net.input(*shape)) if before else net.input(*shape)
+        y = net.op(kind, x, *(item if isinstance(item, str) else item(net) for item in extra), **attributes)
+        return net.model(y)
+
+    SINGLE[named or kind] = make
+
+
+chain("Gelu")
+chain("Clip", number(0.1), number(0.5))
+chain("PRelu", weight(6, 1, 1))
+chain("Pow", number(2.0))
+chain("Cast", to=T.FLOAT16, before="Exp")
+chain("Cast", to=T.INT32, named="Cast to integers")
+chain("BatchNormalization", *(weight(6) for _ in range(4)))
+chain("Trilu", places(1))
+chain("Trilu", upper=0, named="lower triangle")
+chain("Expand", number([2, 6, 7, 5], np.int64), shape=(6, 1, 5), before="Exp")
+chain("SpaceToDepth", blocksize=2, shape=(1, 3, 4, 6), before="Exp")
+chain("DepthToSpace", blocksize=2, mode="CRD", shape=(1, 8, 4, 6), before="Exp")
+chain("Softmax", axis=1)
+chain("LogSoftmax", axis=-1)
+chain("Hardmax", axis=2)
+chain("CumSum", places(2))
+chain("LayerNormalization", weight(7, 5), weight(7, 5), axis=2)
+chain("RMSNormalization", weight(5), axis=-1, opset=23)
+chain("InstanceNormalization", weight(6), weight(6))
+chain("GroupNormalization", weight(6), weight(6), num_groups=3, opset=21)
+chain("GroupNormalization", weight(3), weight(3), num_groups=3, opset=18, named="GroupNormalization by group")
+chain("MeanVarianceNormalization")
+chain("LRN", size=4, alpha=0.1)
+chain("ReduceMean", places(1, 2))
+chain("ReduceLogSumExp", number([3], np.int64), keepdims=0)
+chain("ReduceLogSum", number([1], np.int64), before="Exp")
+chain("ReduceProd", number([0], np.int64))
+chain("ReduceMin")
+chain("ReduceL1", places(2, 3))
+chain("ReduceSumSquare", number([-1], np.int64))
+chain("ReduceSum", noop_with_empty_axes=1)
+chain("ArgMax", axis=2, keepdims=0)
+chain("MatMul", weight(5), named="MatMul by a vector")
+chain("MatMul", lambda net: net.input(2, 1, 5, 4))
+chain("Gemm", weight(4, 6), weight(4), shape=(6, 7), transA=1, transB=1, alpha=0.5, beta=2.0)
+chain("Einsum", lambda net: net.input(5, 8), equation="nchw,wk->nhkc")
+chain("Einsum", equation="nchw->wn", named="Einsum of one")
+chain("MaxPool", kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+chain("MaxPool", kernel_shape=[2, 2], auto_pad="SAME_LOWER", named="MaxPool, same size")
+chain("AveragePool", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+chain("AveragePool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1, count_include_pad=1, named="AveragePool, rest")
+chain("LpPool", kernel_shape=[2, 2], p=3)
+chain("GlobalMaxPool")
+chain("GlobalAveragePool")
+chain("Conv", weight(4, 6, 3, 3), auto_pad="SAME_LOWER", strides=[2, 2])
+chain("Conv", weight(4, 3, 3, 3), weight(4), group=2, pads=[1, 1, 1, 1], named="Conv in groups")
+chain("Conv", weight(4, 6, 3), shape=(2, 6, 9), dilations=[2], named="Conv in one axis")
+chain("Conv", weight(4, 2, 2, 3, 2), shape=(1, 2, 5, 6, 4), pads=[0, 1, 1, 0, 1, 0], named="Conv in three axes")
+chain("ConvTranspose", weight(6, 2, 3, 2), weight(2), strides=[2, 3], pads=[1, 0, 0, 1])
+chain("ConvTranspose", weight(6, 2, 3, 3), strides=[2, 2], auto_pad="SAME_LOWER", named="ConvTranspose, same size")
+chain("ConvTranspose", weight(6, 2, 3, 3), strides=[2, 2], output_shape=[15, 11], named="ConvTranspose to a shape")
+chain("Pad", number([0, 0, 1, 2, 0, 1, 0, 3], np.int64), number(0.5))
+for mode in ("reflect", "edge", "wrap"):
+    chain("Pad", number([0, 0, 1, 2, 0, 0, 2, 3], np.int64), mode=mode, named=f"Pad, {mode}")
+chain("Resize", "", number([1, 1, 2, 1.5]), mode="linear")
+chain("Resize", "", number([1, 1, 1.3, 2.7]), mode="nearest", named="Resize by odd scales")
+chain("Resize", "", number([1, 1, 2, 2]), mode="cubic", exclude_outside=1, cubic_coeff_a=-0.5, named="Resize, cubic")
+for where in ("align_corners", "asymmetric", "pytorch_half_pixel"):
+    for mode, how in (("linear", ""), ("cubic", ""), ("nearest", "ceil"), ("nearest", "floor")):
+        chain(
+            "Resize",
+            "",
+            "",
+            number([2, 6, 12, 3], np.int64),
+            mode=mode,
+            coordinate_transformation_mode=where,
+            named=f"Resize, {where}, {mode} {how}",
+            **({"nearest_mode": how} if how else {}),
+        )
+chain("Upsample", number([1, 1, 2, 2]), opset=9)
+chain("Gather", lambda net: net.input(3, 4, kind=T.INT64), before="", axis=2)
+chain("Gather", number([[0, 3], [4, 1]], np.int64), axis=3, named="Gather of a made one")
+chain("Gather", places(2), axis=1, named="Gather of one row")
+
+
+def named(make: Callable[[], Any]) -> Callable[[], Any]:
+    SINGLE[make.__name__] = make
+    return make
+
+
+def integers(*shape: int) -> Callable[[Net], str]:
+    return number(np.random.default_rng(0).integers(-100, 100, shape), np.int8)
+
+
+@named
+def quantised_convolution() -> Any:
+    net = Net("quantised convolution", opset=21)
+    zero, scale = net.constant(7, np.uint8), net.constant(0.02, np.float32)
+    x = net.op("QuantizeLinear", net.input(1, 4, 9, 8), scale, zero)
+    by_channel = net.constant(np.linspace(0.01, 0.03, 6), np.float32), net.constant(np.zeros(6), np.int8)
+    out = net.constant(0.3, np.float32), net.constant(100, np.uint8)
+    bias = net.constant(np.arange(6) * 50, np.int32)
+    y = net.op("QLinearConv", x, scale, zero, integers(6, 4, 3, 3)(net), *by_channel, *out, bias, pads=[1, 1, 1, 1])
+    return net.model(net.op("Relu", net.op("DequantizeLinear", y, *out)))
+
+
+@named
+def quantised_products() -> Any:
+    net = Net("quantised products", opset=21)
+    zero, scale = net.constant(3, np.int8), net.constant(0.02, np.float32)
+    x, w = net.op("QuantizeLinear", net.input(5, 8), scale, zero), integers(8, 6)(net)
+    columns = net.constant(np.linspace(0.01, 0.03, 6), np.float32), net.constant(np.zeros(6), np.int8)
+    real = net.op("MatMul", net.op("DequantizeLinear", x, scale, zero), net.op("DequantizeLinear", w, *columns, axis=1))
+    y = net.op("QuantizeLinear", real, scale, zero)
+    z = net.op("QLinearMatMul", y, scale, zero, integers(6, 3)(net), scale, zero, net.constant(0.5, np.float32), zero)
+    return net.model(z, net.op("MatMulInteger", x, w, zero))
+
+
+@named
+def scales_made_on_the_way() -> Any:
+    net = Net("scales made on the way", opset=21)
+    x, scale, zero = net.op("DynamicQuantizeLinear", net.op("Relu", net.input(5, 8)), outputs=3)
+    y = net.op("MatMulInteger", x, integers(8, 6)(net), zero)
+    real = net.op("DequantizeLinear", x, scale, zero)
+    return net.model(net.op("Mul", net.op("Cast", y, to=T.FLOAT), scale), net.op("Exp", real))
+
+
+@named
+def words() -> Any:
+    net = Net("words")
+    ids = net.op("Cast", net.input(2, 7, kind=T.INT32), to=T.INT64)
+    return net.model(net.op("Add", net.op("Gather", net.weight(30, 6), ids), net.input(7, 6)))
+
+
+@named
+def barriers() -> Any:
+    net = Net("barriers")
+    x, *_ = net.op("LSTM", net.op("Relu", net.input(4, 2, 5)), net.weight(1, 12, 5), net.weight(1, 12, 3),
+                   hidden_size=3, outputs=3)  # fmt: skip
+    largest, at = net.op("TopK", net.op("Tanh", x), net.constant([2]), outputs=2)
+    return net.model(net.op("Exp", largest), at)
+
+
+@named
+def statistics() -> Any:
+    net = Net("statistics")
+    x, mean = net.op("LayerNormalization", net.op("Relu", net.input(4, 9)), net.weight(9), outputs=2)
+    return net.model(net.op("Exp", x), net.op("Neg", mean))

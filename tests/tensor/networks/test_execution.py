@@ -1,0 +1,129 @@
+"""Plans executed on arrays: the numbers of the reference, and the bytes, of every step, that the replay counts."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from tests.commands import shorthaul_json
+from tests.tensor.networks.odd_networks import ODD
+from tests.tensor.networks.onnx_writer import Net
+from tests.tensor.networks.single_operators import SINGLE
+from tests.tensor.networks.test_networks import machine, random_plan
+
+import shorthaul as surface
+from shorthaul.core.errors import InputError
+from shorthaul.core.search import Search
+from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.execution.verdict import execute
+from shorthaul.tensor.networks.fusion import fuse
+from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_network import network_from_onnx
+from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
+from shorthaul.tensor.verbs.networks import TOLERANCE
+
+MODELS = {**SINGLE, **ODD}
+
+
+def agrees(network: Network, plan: NetworkPlan, capacity: float, *, double: bool = False) -> bool:
+    """Execute a plan: the outputs, the bytes and the operations are right; False for a plan that breaks a rule."""
+    replayed = replay_network(network, plan, capacity, double_buffered=double)
+    if replayed.violations:
+        return False
+    done = execute(network, plan, None, Search(seed=3))
+    assert max(done.errors.values()) < TOLERANCE
+    for seen, moved in zip(replayed.groups, done.moved, strict=True):
+        assert (moved.loads_bytes, moved.stores_bytes) == (seen.loads_bytes, seen.stores_bytes)
+        assert moved.operations == pytest.approx(seen.operations)
+    return True
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
+    network = network_from_onnx(MODELS[name]().SerializeToString())
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    valid = (agrees(network, random_plan(network, rng), 1e9) for _ in range(40))
+    assert sum(itertools.islice(filter(None, valid), 2)) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_plans_give_the_numbers_of_the_reference(name: str) -> None:
+    network = network_from_onnx(MODELS[name]().SerializeToString())
+    rng = np.random.default_rng(1)
+    assert sum(agrees(network, random_plan(network, rng), 1e9) for _ in range(40)) > 0
+    for capacity in (700, 4000, 50000):
+        on = machine(capacity)
+        plan = NetworkPlan(tuple(item.group for item in fuse(network, on, Search(), float(capacity))))
+        assert agrees(network, plan, capacity, double=True)
+
+
+def test_a_plan_that_keeps_too_little_near_is_stopped() -> None:
+    """Executed without its last loop's tiles, a group misses what its operators read."""
+    net = Net("two")
+    network = network_from_onnx(net.model(net.op("Exp", net.op("Relu", net.input(6, 4)))).SerializeToString())
+    split = NetworkPlan((Group((0,), (Loop(0, 0, 2),)), Group((1,))))
+    assert agrees(network, split, 1e9)
+    early = NetworkPlan((Group((1,)), Group((0,))))
+    with pytest.raises(InputError, match="nobody stored it"):
+        execute(network, early, None, Search())
+
+
+def saved(path: Path) -> Any:
+    net = Net("layer", filled=True)
+    x = net.op("Softmax", net.linear(net.input("b", "c", 6, name="x"), 6, 4), axis=-1)
+    onnx.save(net.model(x), path / "model.onnx")
+    return net
+
+
+def test_a_command_plans_and_executes(tmp_path: Path) -> None:
+    saved(tmp_path)
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "inputs.npz", x=rng.random((2, 3, 6)))
+    common = ("model.onnx", "--machine", "edge-45nm", "--dim", "b=2,c=3", "--inputs", "inputs.npz", "--json")
+    done = shorthaul_json("tensor", "run", *common, "-o", "plan.json", cwd=tmp_path)
+    assert done["run"]["largest_error"] < 1e-9
+    assert done["run"]["loads_bytes"] + done["run"]["stores_bytes"] == done["cost"]["traffic_bytes"]
+    assert done["run"]["random_weights"] == 0
+
+
+def test_outputs_that_differ_break_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shorthaul.tensor.execution import verdict
+
+    saved(tmp_path)
+    given = {"machine": "edge-45nm", "dim": {"b": 2, "c": 3}}
+    plan = surface.tensor.plan(tmp_path / "model.onnx", **given)  # type: ignore[arg-type]
+    monkeypatch.setattr(verdict, "outputs_of", lambda *_: ({"softmax3": np.zeros((2, 3, 4))}, "somebody"))
+    result = surface.tensor.run(tmp_path / "model.onnx", plan, **given)  # type: ignore[arg-type]
+    assert result.check is not None
+    assert [violation.rule for violation in result.check.violations] == ["output-differs"]
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"y": np.zeros((2, 3, 6))}, "has no array 'x'"),
+        ({"x": np.zeros((2, 3, 5))}, "of another form"),
+        ({"x": np.full((2, 3, 6), np.nan)}, "must be finite"),
+        ({"x": np.array([["a"]])}, "of another form"),
+    ],
+)
+def test_wrong_inputs(arrays: dict[str, Any], said: str, tmp_path: Path) -> None:
+    saved(tmp_path)
+    np.savez(tmp_path / "inputs.npz", **arrays)
+    given: dict[str, Any] = {"machine": "edge-45nm", "dim": "b=2,c=3", "inputs": tmp_path / "inputs.npz"}
+    with pytest.raises(InputError, match=said):
+        surface.tensor.run(tmp_path / "model.onnx", **given)
+
+
+def test_an_operator_that_nobody_knows_is_named() -> None:
+    net = Net("unknown")
+    model = net.model(net.op("Odd", net.op("Relu", net.input(4, 8)), domain="org.example"))
+    network = network_from_onnx(model.SerializeToString())
+    with pytest.raises(InputError, match=r"Odd_2 \(org.example.Odd\): cannot be executed"):
+        execute(network, NetworkPlan((Group((0,)), Group((1,)))), None, Search())
