@@ -51,7 +51,7 @@ FLOORS = {
         model networks/model networks/plan options plan tuning
         check cost_model formats run workloads
         bounds networks views
-        execution search
+        search
         verbs
     """,
     "dataflow": """

@@ -20,7 +20,7 @@ import shorthaul as surface
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
-from shorthaul.tensor.execution.verdict import execute
+from shorthaul.tensor.networks.execution.verdict import execute
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.onnx_network import network_from_onnx
@@ -93,7 +93,7 @@ def test_a_command_plans_and_executes(tmp_path: Path) -> None:
 
 
 def test_outputs_that_differ_break_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from shorthaul.tensor.execution import verdict
+    from shorthaul.tensor.networks.execution import verdict
 
     saved(tmp_path)
     given = {"machine": "edge-45nm", "dim": {"b": 2, "c": 3}}

@@ -76,7 +76,7 @@ def run_network(
     replayed = _replayed(network, plan, _machine(options))
     if replayed.violations:
         return replace(checked, extra=extra)
-    from shorthaul.tensor.execution.verdict import execute
+    from shorthaul.tensor.networks.execution.verdict import execute
 
     with search:
         outcome = execute(network, plan, options.inputs, search)

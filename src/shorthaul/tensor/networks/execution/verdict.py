@@ -11,8 +11,8 @@ import onnx
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.tensor.execution.arrays import Array, constants_of, fill, inputs_of, outputs_of
-from shorthaul.tensor.execution.machine import Execution, Moved
+from shorthaul.tensor.networks.execution.arrays import Array, constants_of, fill, inputs_of, outputs_of
+from shorthaul.tensor.networks.execution.machine import Execution, Moved
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.onnx_network import translated
 from shorthaul.tensor.networks.plan import NetworkPlan

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.tensor.execution.arrays import evaluated
-from shorthaul.tensor.execution.reading import Index, Reader, mesh
+from shorthaul.tensor.networks.execution.arrays import evaluated
+from shorthaul.tensor.networks.execution.reading import Index, Reader, mesh
 from shorthaul.tensor.networks.model import Operator
 from shorthaul.tensor.networks.onnx_graph import Node
 

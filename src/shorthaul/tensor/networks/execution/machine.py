@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from shorthaul.core.errors import InputError, NoPlanError
 from shorthaul.core.search import Search
-from shorthaul.tensor.execution.arrays import evaluated
-from shorthaul.tensor.execution.memory import Far, Ranges, beyond, common, slices, volume
-from shorthaul.tensor.execution.operators import Piece
-from shorthaul.tensor.execution.reading import Index, Reader, gathered
-from shorthaul.tensor.execution.windows import kind_of
 from shorthaul.tensor.networks.boxes import Box, Key, Span, touched
+from shorthaul.tensor.networks.execution.arrays import evaluated
+from shorthaul.tensor.networks.execution.memory import Far, Ranges, beyond, common, slices, volume
+from shorthaul.tensor.networks.execution.operators import Piece
+from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered
+from shorthaul.tensor.networks.execution.windows import kind_of
 from shorthaul.tensor.networks.model import Network
 from shorthaul.tensor.networks.onnx_network import Translation
 from shorthaul.tensor.networks.plan import Group, NetworkPlan

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.execution.operators import rows_of
-from shorthaul.tensor.execution.reading import Index, Reader, gathered, mesh
+from shorthaul.tensor.networks.execution.operators import rows_of
+from shorthaul.tensor.networks.execution.reading import Index, Reader, gathered, mesh
 from shorthaul.tensor.networks.onnx_network import Translation
 
 Array = npt.NDArray[Any]

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.tensor.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
-from shorthaul.tensor.execution.reading import mesh
+from shorthaul.tensor.networks.execution.operators import KINDS, Array, Kind, Piece, pointwise, rounded
+from shorthaul.tensor.networks.execution.reading import mesh
 
 Ints = npt.NDArray[np.int64]
 
