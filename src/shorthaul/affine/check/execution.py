@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from shorthaul.affine.model import Program, Reference, Statement
 from shorthaul.core.errors import InputError
+from shorthaul.graphs.csr import distinct, ranked
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -134,7 +135,7 @@ def execute(program: Program, sizes: Mapping[str, int], rows: Sequence[IntArray]
     sinks, sources, names = log.resolve()
     inputs = len(names)
     n = inputs + len(order)
-    edges = np.unique((sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources))
+    edges = distinct((sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources))
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(edges // n, minlength=n), out=starts[1:])
     statement_of = np.concatenate([np.full(len(item), at) for at, item in enumerate(rows)]).astype(np.int64)[order]
@@ -162,8 +163,7 @@ class _Log:
             elements = np.concatenate([item for item, _, _ in parts])
             when = np.concatenate([item for _, item, _ in parts])
             write = np.concatenate([np.full(len(item), is_write) for item, _, is_write in parts])
-            unique, element = np.unique(elements, axis=0, return_inverse=True)
-            element = element.reshape(-1)
+            unique, element = ranked(elements)
             order = np.lexsort((write, when, element))  # a statement reads before it writes
             element, when, write = element[order], when[order], write[order]
             place = np.arange(len(order))
@@ -174,7 +174,7 @@ class _Log:
             read = ~write
             fresh = read & ~written
             number = np.full(len(unique), -1, dtype=np.int64)
-            wanted = np.unique(element[fresh])
+            wanted = distinct(element[fresh])
             number[wanted] = len(names) + np.arange(len(wanted))
             names += [(array, tuple(row)) for row in unique[wanted].tolist()]
             sinks.append(when[read])

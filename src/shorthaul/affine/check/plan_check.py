@@ -13,6 +13,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
+from shorthaul.graphs.csr import ranked
 
 IntArray = npt.NDArray[np.int64]
 _MOST_VIOLATIONS = 20
@@ -83,7 +84,7 @@ def _rows_of(
         for k in positions[~contains(domain, rows)][:_MOST_VIOLATIONS].tolist():
             wrong = _shown(item.name, plan.iterations[k, : len(item.iterators)].tolist())
             violations.append(Violation("not-an-instance", f"order[{k}]", f"{wrong} is not executed by the program"))
-        distinct = len(np.unique(rows, axis=0)) if rows.shape[1] else min(len(rows), 1)
+        distinct = len(ranked(rows)[0])
         expected = domain.count_val().to_python()
         if distinct < len(rows):
             message = f"{len(rows) - distinct} instances of {item.name} are executed again"

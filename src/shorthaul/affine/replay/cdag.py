@@ -14,6 +14,7 @@ from shorthaul.affine.integer_sets.points import pairs, points
 from shorthaul.affine.model import Program
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
+from shorthaul.graphs.csr import distinct
 
 IntArray = npt.NDArray[np.int64]
 
@@ -99,9 +100,9 @@ class RowIndex:
         self.vertices = np.zeros(len(rows), dtype=np.int64)
         keys = np.zeros(len(rows), dtype=np.int64)
         for at in range(rows.shape[1]):
-            self.columns.append(np.unique(rows[:, at]))
+            self.columns.append(distinct(rows[:, at]))
             joined = self._joined(keys, rows, at)
-            self.prefixes.append(np.unique(joined))
+            self.prefixes.append(distinct(joined))
             keys = np.searchsorted(self.prefixes[at], joined)
         self.vertices[keys] = vertices
 
@@ -185,7 +186,7 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
         start = index[f"input {item.reference.array}" if item.source is None else item.source]
         edges.append(np.column_stack([index[item.sink].find(sinks), start.find(sources)]))
     both = np.concatenate(edges) if edges else np.zeros((0, 2), dtype=np.int64)
-    sinks, operands = np.divmod(np.unique(both[:, 0] * n + both[:, 1]), n)  # a value is read once by a statement
+    sinks, operands = np.divmod(distinct(both[:, 0] * n + both[:, 1]), n)  # a value is read once by a statement
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(sinks, minlength=n), out=starts[1:])
     return ConcreteCdag(inputs, starts, operands, names, widths, owner, coordinates, _weights(program, names, owner))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.dataflow.model import PerPhase, SdfChannel, SdfGraph, phases
-from shorthaul.graphs.csr import IntArray
+from shorthaul.graphs.csr import IntArray, distinct
 
 FloatArray = npt.NDArray[np.float64]
 #: The arcs of channels, by name, initial tokens and rounds.
@@ -113,5 +113,5 @@ def _touching(tokens: int, wrote: IntArray, took: IntArray, step: int) -> tuple[
     last = np.searchsorted(wrote, np.minimum(shift + took[reader + 1] - tokens, wrote[-1]), "left")
     count = np.maximum(last - first, 0)
     writer = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    pairs = np.unique(np.repeat(reader, count) * (len(wrote) - 1) + writer)
+    pairs = distinct(np.repeat(reader, count) * (len(wrote) - 1) + writer)
     return pairs % (len(wrote) - 1), pairs // (len(wrote) - 1)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from shorthaul.core.search import Search
+from shorthaul.graphs.csr import distinct
 from shorthaul.pebble.model import Cdag, build
 from shorthaul.pebble.states import recomputation
 from shorthaul.pebble.states.layered_search import Cut, layered
@@ -29,7 +30,7 @@ def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     >>> restricted(fft(n=4, word=1), [4, 8]).weights.tolist()
     [1, 1, 2, 1]
     """
-    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    chosen = distinct(np.fromiter(nodes, dtype=np.int64))
     number = np.full(cdag.n, -1, dtype=np.int64)
     number[chosen] = np.arange(len(chosen))
     degrees = cdag.parents.degrees()[chosen]
@@ -46,7 +47,7 @@ def restricted(cdag: Cdag, nodes: Iterable[int]) -> Cdag | None:
     given = np.concatenate([cdag.given[chosen], np.ones(len(gated), dtype=np.bool_)])
     sources = np.concatenate([number[operands[inner]], len(chosen) + np.arange(len(gated))])
     targets = np.concatenate([heads[inner], gated])
-    used = np.unique(np.concatenate([sources, targets]))
+    used = distinct(np.concatenate([sources, targets]))
     if len(used) < len(weights):
         place = np.cumsum(np.isin(np.arange(len(weights)), used)) - 1
         weights, given, sources, targets = weights[used], given[used], place[sources], place[targets]
@@ -62,12 +63,12 @@ def recomputing(cdag: Cdag, nodes: Iterable[int]) -> recomputation.Game | None:
     >>> recomputing(fft(n=4, word=1), [0, 4, 8]).outside.tolist()
     [0, 1, 1]
     """
-    chosen = np.unique(np.fromiter(nodes, dtype=np.int64))
+    chosen = distinct(np.fromiter(nodes, dtype=np.int64))
     inside = np.zeros(cdag.n, dtype=np.bool_)
     inside[chosen] = True
     sources, targets = cdag.edge_arrays()
     inner = inside[sources] & inside[targets]
-    used = np.unique(np.concatenate([sources[inner], targets[inner]]))
+    used = distinct(np.concatenate([sources[inner], targets[inner]]))
     if len(used) == 0:
         return None
     number = np.full(cdag.n, -1, dtype=np.int64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shorthaul.graphs.csr import from_arrays
+from shorthaul.graphs.csr import distinct, from_arrays
 from shorthaul.pebble.local_search.annealing import graph_of
 from shorthaul.pebble.local_search.order_moves_kernels import Graph
 from shorthaul.pebble.local_search.recomputing_replay_kernels import Frame, upcoming_reads
@@ -56,12 +56,12 @@ def window(cdag: Cdag, plan: Plan, first: int, stop: int) -> Window:
     after = upcoming_reads(order, stop, parents.starts, parents.targets)
     red_before, state = _memory(cdag, plan, begin)
     red_after, state_after = _memory(cdag, plan, end)
-    computed = np.unique(stretch)
+    computed = distinct(stretch)
     counts = parents.starts[computed + 1] - parents.starts[computed]
     inside = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     operands = parents.targets[np.repeat(parents.starts[computed], counts) + inside]
     waiting = np.flatnonzero(red_before & (upcoming < _NEVER))
-    nodes = np.unique(np.concatenate([computed, operands, waiting]))
+    nodes = distinct(np.concatenate([computed, operands, waiting]))
     sources = np.searchsorted(nodes, operands)
     targets = np.repeat(np.searchsorted(nodes, computed), counts)
     live = after[nodes] < _NEVER
