@@ -101,6 +101,15 @@ def test_wrong_flags_name_the_nearest() -> None:
     assert "1 to 9" in err
 
 
+def test_what_is_no_number_is_told_the_range() -> None:
+    for given in ("many", "1.5", "1e3", ""):
+        status, _, err = invoke("go", "x", "--rounds", given)
+        assert status == 2
+        assert "--rounds: is of another type" in err
+        assert f"found:   {given!r}" in err
+        assert "allowed: an integer, 1 to 9" in err
+
+
 def test_a_place_that_cannot_be_written_is_refused_before_the_search(tmp_path: Path) -> None:
     for flag, path in (("-o", "none/p.json"), ("--result", "none/r.json"), ("-o", ".")):
         status, out, err = invoke("go", "x", flag, str(tmp_path / path))

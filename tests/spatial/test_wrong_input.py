@@ -88,7 +88,7 @@ WRONG_QUERIES = {
     "fractions.txt": (b"1.5 2\n", ("line 1", "names no vertex", "1.5")),
     "empty.txt": (b"", ("holds no query", "two vertices per line")),
     "outside.npy": (npy([[0, 1], [2, 5]]), ("queries[1]", "0 to 4")),
-    "floats.npy": (npy([[0.0, 1]]), ("are not pairs of vertices", "float64")),
+    "floats.npy": (npy([[0.0, 1]]), ("are no numbers of vertices", "float64")),
     "column.npy": (npy([0, 1]), ("are not pairs of vertices", "shape (2,)")),
     "other.npz": (npz(q=np.array([[0, 1]])), ("no array 'queries'", "'q'")),
     "broken.npy": (b"\x93NUMPY", ("is not a NumPy array",)),
@@ -142,3 +142,29 @@ def test_forests_where_trees_go(tmp_path: Path) -> None:
         assert down.plan.arrays["value"].tolist() == [1, 2, 2, 1, 2, 1]
         found = engine.lca(tree, [[1, 2], [1, 4], [4, 3], [5, 5]], method=method)
         assert found.plan.arrays["ancestor"].tolist() == [0, -1, 3, 5]
+
+
+@pytest.mark.parametrize(
+    ("parent", "says"),
+    [
+        ([-1, 0.5], "parent[1]: is not an integer"),
+        ([-1, "a"], "parent[1]"),
+        ([-1.0, 0.0], "parent[0]"),
+        ([-1, 7], "parent[1]: is no vertex"),
+    ],
+)
+def test_parents_in_memory(parent: list[object], says: str) -> None:
+    with pytest.raises(InputError) as raised:
+        engine.plan(parent)  # type: ignore[arg-type]
+    assert says in str(raised.value)
+
+
+def test_queries_in_memory() -> None:
+    for queries, says in (
+        ([["a", "b"]], "numbers of vertices"),
+        ([[0.5, 1]], "integers"),
+        ([[0, 1, 1]], "shape (1, 3)"),
+    ):
+        with pytest.raises(InputError) as raised:
+            engine.lca([-1, 0, 0], queries)
+        assert says in str(raised.value)

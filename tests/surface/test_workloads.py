@@ -162,3 +162,8 @@ def test_a_search_and_its_keywords_are_one_or_the_other() -> None:
 def test_reports_of_nothing(results: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         shorthaul.report(results, tmp_path / "page.html")
+
+
+def test_a_function_of_a_built_in_kernel_is_refused() -> None:
+    with pytest.raises(InputError, match=r"function: does not apply(.|\n)*not for gemm"):
+        shorthaul.affine.bound("gemm", function="main")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -145,7 +146,10 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
         form = field.metadata.get("form")
         adds_up = form is not None and form.annotation.startswith("Mapping")
         shown = has_default and field.default not in {None, False}
-        info = typer.Option(*names, help=text, show_default=shown, metavar="<str>" if adds_up else None)
+        number = next((kind for kind in (int, float) if hints[field.name] in {kind, kind | None}), None)
+        metavar = "<str>" if adds_up else f"<{number.__name__}>" if number else None
+        read = None if number is None else partial(_number, number)
+        info = typer.Option(*names, help=text, show_default=shown, metavar=metavar, parser=read)
         parameters.append(
             inspect.Parameter(
                 field.name,
@@ -155,6 +159,14 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
             )
         )
     return parameters
+
+
+def _number(kind: type[float], given: object) -> object:
+    """Return a number, or the text where it is none: the option says what is allowed."""
+    try:
+        return kind(given)  # type: ignore[arg-type]
+    except ValueError:
+        return given
 
 
 def _joined(value: Any) -> Any:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from shorthaul.core.document import digest, read_bytes
@@ -61,7 +62,8 @@ class Workloads(Generic[T]):
     """The workloads of an engine: their type, the built-in ones, and how files and objects of the field become one.
 
     ``load`` gets a path, its bytes and the options of reading (those of the verb where it has no such); ``convert``
-    gets an object and these options, and returns None for one of another kind. ``accepted`` says what may be given.
+    gets an object and these options, and returns None for one of another kind. ``accepted`` says what may be given,
+    ``of_files`` which options are refused with a built-in workload.
     """
 
     model: type[T]
@@ -69,6 +71,7 @@ class Workloads(Generic[T]):
     load: Callable[[Path, bytes, Any], T]
     accepted: str
     convert: Callable[[Any, Any], T | None] | None = None
+    of_files: tuple[str, ...] = ()
 
     def source(self, workload: object, reading: Any = None, options: Any = None) -> Source[T]:  # noqa: ARG002
         """Return ``workload`` with its source; raises :class:`InputError` if nothing of the engine can be made of it.
@@ -78,7 +81,8 @@ class Workloads(Generic[T]):
         if isinstance(workload, Source):
             return self._made(workload.workload, workload.name, workload.digest, reading)
         if isinstance(workload, str):
-            return resolve(workload, self.cases, lambda path, data: self.load(path, data, reading))
+            refused = {name: getattr(reading, name, None) for name in self.of_files}
+            return resolve(workload, self.cases, lambda path, data: self.load(path, data, reading), refused)
         if isinstance(workload, os.PathLike):
             path = Path(os.fsdecode(workload))
             data = read_bytes(path)
@@ -113,12 +117,18 @@ def _is_text(text: str) -> bool:
     return "\n" in text or "{" in text or "->" in text or text.lstrip()[:1] in {"(", "<"}
 
 
-def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T]) -> Source[T]:
+def resolve(
+    text: str,
+    cases: Sequence[Case[T]],
+    load: Callable[[Path, bytes], T],
+    of_files: Mapping[str, object] = MappingProxyType({}),
+) -> Source[T]:
     """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
     Text with a line break, a brace or an arrow, or that begins with ``(`` or ``<``, is read as the content of a file
     if it is no file's name. ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is
-    none of them, with the nearest case or file, and for every wrong parameter.
+    none of them, with the nearest case or file, for every wrong parameter, and where a built-in case is given options
+    ``of_files``.
     """
     if not text.strip():
         raise InputError(
@@ -141,6 +151,9 @@ def resolve(text: str, cases: Sequence[Case[T]], load: Callable[[Path, bytes], T
         )
         raise known
     case = by_name[name]
+    for option, value in of_files.items():
+        if value is not None:
+            raise InputError("does not apply", place=option, value=value, allowed=f"for files only, not for {name}")
     values = _parameters(case, rest)
     exact = ",".join(f"{key}={value}" for key, value in sorted(values.items()))
     return Source(case.build(**values), text, digest(f"{name}:{exact}"))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from shorthaul.core.arguments import fit
 from shorthaul.core.document import digest, read_bytes
-from shorthaul.core.errors import InputError, unknown_name
+from shorthaul.core.errors import AS_FLAGS, InputError, unknown_name
 
 OptionsT = TypeVar("OptionsT")
 
@@ -83,8 +83,13 @@ def typed_value(field: dataclasses.Field[Any], value: Any) -> Any:
     try:
         return fit(value, functools.reduce(operator.or_, kinds), field.name)
     except InputError as error:
+        limits = _limits(field)
         if form is not None:
             error.allowed += f", or {form.annotation}"
+        elif limits:
+            error.allowed += f", {limits}"
+        if AS_FLAGS.get():
+            error.allowed = error.allowed.replace(" or None", "")
         raise
 
 
@@ -154,12 +159,21 @@ def _validate_range(value: float, field: dataclasses.Field[Any]) -> None:
     low = -math.inf if least is None else least
     high = math.inf if most is None else most
     if math.isnan(value) or not low <= value <= high or (above is not None and value <= above):
-        least_text, most_text = (str(int(end)) if float(end).is_integer() else f"{end:g}" for end in (low, high))
-        both = f"{least_text} to {most_text}"
-        allowed = f"from {least_text}" if most is None else f"up to {most_text}" if least is None else both
-        if above is not None:
-            allowed = f"above {above:g}" if most is None else f"above {above:g}, up to {most_text}"
-        raise InputError("is out of range", place=field.name, value=value, allowed=allowed)
+        raise InputError("is out of range", place=field.name, value=value, allowed=_limits(field))
+
+
+def _limits(field: dataclasses.Field[Any]) -> str:
+    """Return the numbers that are allowed, in words; nothing where all are."""
+    least, most, above = (_shown(field.metadata.get(name)) for name in ("least", "most", "above"))
+    if above:
+        return f"above {above}, up to {most}" if most else f"above {above}"
+    if least and most:
+        return f"{least} to {most}"
+    return f"from {least}" if least else f"up to {most}" if most else ""
+
+
+def _shown(end: float | None) -> str:
+    return "" if end is None else str(int(end)) if float(end).is_integer() else f"{end:g}"
 
 
 def flag_name(field: dataclasses.Field[Any]) -> str:

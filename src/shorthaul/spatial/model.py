@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,7 +146,7 @@ def _as_integers(parent: npt.ArrayLike) -> Index:
     if given.dtype == np.int32:
         return given
     if given.dtype.kind not in "iu":
-        place, shown = _first_non_integer(given)
+        place, shown = _first_non_integer(parent if isinstance(parent, list | tuple) else given.tolist(), given)
         cure = "convert the array, as with astype(int)" if given.dtype.kind == "f" else ""
         allowed = "vertex numbers, -1 for the root"
         raise InputError("is not an integer", place=place, value=shown, allowed=allowed, cure=cure)
@@ -161,11 +162,14 @@ def _as_integers(parent: npt.ArrayLike) -> Index:
     return given.astype(np.int32)
 
 
-def _first_non_integer(given: npt.NDArray[Any]) -> tuple[str, object]:
-    for position, value in enumerate(given.tolist()):
-        if not isinstance(value, int) or isinstance(value, bool):
-            return f"parent[{position}]", value
-    return "parent", f"array of {given.dtype}"
+def _first_non_integer(listed: Sequence[object], given: npt.NDArray[Any]) -> tuple[str, object]:
+    """Return the place and the value of the worst: one that is no whole number, or else one of another type."""
+    wrong = [(at, item) for at, item in enumerate(listed) if not isinstance(item, int) or isinstance(item, bool)]
+    broken = [(at, item) for at, item in wrong if not (isinstance(item, float) and item.is_integer())]
+    if not wrong:
+        return "parent", f"array of {given.dtype}"
+    position, value = (broken or wrong)[0]
+    return f"parent[{position}]", value
 
 
 def _parents_first(parent: Index) -> Index:

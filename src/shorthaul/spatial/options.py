@@ -151,7 +151,8 @@ class SweepOptions:
     curves: str = option("auto", "Curves, separated by commas.", form=NAMES)
     sizes: str = option(
         "2^10..2^16",
-        "Numbers of vertices, separated by commas; 2^10..2^20 are powers of two (built-in trees only).",
+        "Numbers of vertices, separated by commas; 2^10..2^20 are powers of two (built-in trees only, "
+        "which take the nearest number that they have).",
         form=INTEGERS,
     )
     treefix: bool = option(True, "Also run treefix sums on light-first layouts.")

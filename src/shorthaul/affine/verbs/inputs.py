@@ -29,5 +29,6 @@ PROGRAMS = Workloads(
     CASES,
     _load,
     "a Program, a built-in kernel, a C or Python file with loops or its text, a sum such as 'ij,jk->ik'",
+    of_files=("function",),
 )
 PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)

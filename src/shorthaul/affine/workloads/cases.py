@@ -80,4 +80,4 @@ def case(text: str, function: str | None = None) -> Source[Program]:
     """
     from shorthaul.affine.frontend.scop import load
 
-    return resolve(text, CASES, partial(load, function=function))
+    return resolve(text, CASES, partial(load, function=function), {"function": function})

@@ -136,9 +136,13 @@ def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -
         data = read_bytes(file)
         queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file, tree, search)
     array = as_array(queries, "queries")
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        shown = f"shape {array.shape} of {array.dtype}"
+    if array.ndim != 2 or array.shape[1] != 2:
+        shown = f"shape {array.shape}"
         raise InputError("are not pairs of vertices", file=file, place="queries", value=shown, allowed="shape (q, 2)")
+    if array.dtype.kind not in "iu":
+        allowed = "an array of integers (names of vertices are read from a file)"
+        shown = f"an array of {array.dtype}"
+        raise InputError("are no numbers of vertices", file=file, place="queries", value=shown, allowed=allowed)
     wrong = np.flatnonzero(((array < 0) | (array >= tree.n)).any(axis=1))
     if len(wrong):
         q = int(wrong[0])
