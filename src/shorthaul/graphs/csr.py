@@ -67,24 +67,6 @@ def distinct(keys: IntArray) -> IntArray:
     return found
 
 
-def ranked(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the different ones of ``rows`` (two dimensions) in lexicographic order, and where each row stands there.
-
-    The same as ``np.unique(rows, axis=0, return_inverse=True)``, many times faster, and for rows without columns too.
-
-    >>> ranked(np.array([[1, 0], [0, 5], [1, 0]]))
-    (array([[0, 5],
-           [1, 0]]), array([1, 0, 1]))
-    """
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    ascending = rows[order]
-    first = np.ones(len(rows), dtype=np.bool_)
-    first[1:] = (ascending[1:] != ascending[:-1]).any(axis=1)
-    place = np.empty(len(rows), dtype=np.int64)
-    place[order] = np.cumsum(first) - 1
-    return ascending[first], place
-
-
 def from_edges(n: int, edges: Iterable[tuple[int, int]]) -> Csr:
     """Return the CSR form of ``edges``, pairs (from, to) of nodes below ``n``."""
     pairs = np.array(list(edges), dtype=np.int64).reshape(-1, 2)

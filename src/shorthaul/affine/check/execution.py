@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from shorthaul.affine.model import Program, Reference, Statement
 from shorthaul.core.errors import InputError
-from shorthaul.graphs.csr import distinct, ranked
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -118,6 +117,24 @@ def evaluate(relation: isl.Map, sizes: Mapping[str, int], rows: IntArray) -> tup
     return defined, values
 
 
+def ranked(rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the different ones of ``rows`` (two dimensions) in lexicographic order, and where each row stands there.
+
+    The same as ``np.unique(rows, axis=0, return_inverse=True)``, many times faster, and for rows without columns too.
+
+    >>> rows, place = ranked(np.array([[1, 0], [0, 5], [1, 0]]))
+    >>> rows.tolist(), place.tolist()
+    ([[0, 5], [1, 0]], [1, 0, 1])
+    """
+    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
+    ascending = rows[order]
+    first = np.ones(len(rows), dtype=np.bool_)
+    first[1:] = (ascending[1:] != ascending[:-1]).any(axis=1)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.cumsum(first) - 1
+    return ascending[first], place
+
+
 def execute(program: Program, sizes: Mapping[str, int], rows: Sequence[IntArray] | None = None) -> Execution:
     """Run ``program`` at ``sizes``; ``rows`` are the instances of each statement, listed by isl if not given."""
     if rows is None:
@@ -135,7 +152,8 @@ def execute(program: Program, sizes: Mapping[str, int], rows: Sequence[IntArray]
     sinks, sources, names = log.resolve()
     inputs = len(names)
     n = inputs + len(order)
-    edges = distinct((sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources))
+    keys = (sinks + inputs) * n + np.where(sources >= 0, sources + inputs, -1 - sources)
+    edges = ranked(keys[:, np.newaxis])[0][:, 0]
     starts = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(edges // n, minlength=n), out=starts[1:])
     statement_of = np.concatenate([np.full(len(item), at) for at, item in enumerate(rows)]).astype(np.int64)[order]
@@ -174,7 +192,7 @@ class _Log:
             read = ~write
             fresh = read & ~written
             number = np.full(len(unique), -1, dtype=np.int64)
-            wanted = distinct(element[fresh])
+            wanted = np.flatnonzero(np.bincount(element[fresh]))
             number[wanted] = len(names) + np.arange(len(wanted))
             names += [(array, tuple(row)) for row in unique[wanted].tolist()]
             sinks.append(when[read])

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.check.execution import Execution, contains, execute, fixed
+from shorthaul.affine.check.execution import Execution, contains, execute, fixed, ranked
 from shorthaul.affine.check.loads_kernels import least_loads
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.graphs.csr import ranked
 
 IntArray = npt.NDArray[np.int64]
 _MOST_VIOLATIONS = 20
