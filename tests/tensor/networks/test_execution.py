@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import zlib
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from tests.commands import shorthaul_json
+from tests.commands import shorthaul, shorthaul_json
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
 from tests.tensor.networks.single_operators import SINGLE
@@ -20,9 +21,12 @@ import shorthaul as surface
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.check.network_replay import replay_network
+from shorthaul.tensor.networks.execution.arrays import fill, inputs_of, outputs_of
+from shorthaul.tensor.networks.execution.onnx_functions import functions_of
 from shorthaul.tensor.networks.execution.verdict import execute
 from shorthaul.tensor.networks.fusion import fuse
 from shorthaul.tensor.networks.model import Network
+from shorthaul.tensor.networks.onnx_graph import graph_from_onnx
 from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.verbs.networks import TOLERANCE
@@ -127,3 +131,43 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
     network = network_from_onnx(model.SerializeToString())
     with pytest.raises(InputError, match=r"Odd_2 \(org.example.Odd\): cannot be executed"):
         execute(network, NetworkPlan((Group((0,)), Group((1,)))), None, Search())
+
+
+@pytest.mark.parametrize("name", [*ODD, "words", "barriers", "scales_made_on_the_way"])
+def test_a_model_of_functions_computes_the_same(name: str) -> None:
+    """A function per group: the checker of onnx takes the model, and its reference makes the same numbers of it."""
+    model = onnx.shape_inference.infer_shapes(MODELS[name]())
+    fill(model, None, 0)
+    network, rng = network_from_onnx(model.SerializeToString()), np.random.default_rng(2)
+    plan = random_plan(network, rng)
+    while replay_network(network, plan, 1e9, double_buffered=False).violations:
+        plan = random_plan(network, rng)
+    written = functions_of(plan, network)
+    onnx.checker.check_model(written)
+    assert len(written.functions) == len(plan.groups)
+    graph = graph_from_onnx(model.SerializeToString(), {})
+    given = inputs_of(graph, model, None, 0)
+    expected, found = (outputs_of(item, given)[0] for item in (model, written))
+    for output, values in expected.items():
+        np.testing.assert_allclose(found[output], values, rtol=1e-12)
+    told = json.loads({item.key: item.value for item in written.functions[0].metadata_props}["shorthaul.tiles"])
+    assert [item["tile"] for item in told] == [loop.tile for loop in plan.groups[0].loops]
+
+
+def test_a_command_writes_functions_tables_and_a_trace(tmp_path: Path) -> None:
+    saved(tmp_path)
+    common = ("--machine", "edge-45nm", "--dim", "b=2,c=3", "-o", "plan.onnx", "--result", "result.json", "--json")
+    done = shorthaul_json("tensor", "plan", "model.onnx", *common, cwd=tmp_path)
+    written = onnx.load(tmp_path / "plan.onnx")
+    onnx.checker.check_model(written)
+    assert len(written.functions) == len(done["plan"]["groups"])
+    for target, figure in (("groups.csv", "Groups"), ("operators.csv", "Operators"), ("trace.json", "Schedule")):
+        assert shorthaul("export", "result.json", target, "--figure", figure, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "operators.csv").read_text().count("\n") == 1 + len(network_of(tmp_path).operators)
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    ends = max(event["ts"] + event["dur"] for event in events if event["ph"] == "X")
+    assert ends <= done["cost"]["latency_s"] * 1e6 * (1 + 1e-9)
+
+
+def network_of(path: Path) -> Network:
+    return network_from_onnx((path / "model.onnx").read_bytes(), {"b": 2, "c": 3})

@@ -76,7 +76,12 @@ def _plan_document(plan: Plan | NetworkPlan, problem: Problem | Network) -> Any:
 def _save_plan(path: Path, plan: Plan | NetworkPlan, problem: Problem | Network) -> None:
     if isinstance(plan, NetworkPlan):
         assert isinstance(problem, Network)
-        save_network_plan(path, plan, problem)
+        if path.suffix.lower() == ".onnx":
+            from shorthaul.tensor.networks.execution.onnx_functions import save_functions
+
+            save_functions(path, plan, problem)
+        else:
+            save_network_plan(path, plan, problem)
     else:
         save_plan(path, plan)
 

@@ -10,7 +10,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Figure, Line, Series, Table
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Series, Table
 from shorthaul.core.machines.schema import LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -287,7 +287,24 @@ def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: Net
         ),
         note="Tiles are named from the outermost loop to the innermost; dimensions without a tile are whole.",
     )
-    return _roofline(machine, rows), _operators(network, machine, replayed), groups
+    return _roofline(machine, rows), _timeline(machine, rows), _operators(network, machine, replayed), groups
+
+
+def _timeline(machine: Machine, rows: list[_Row]) -> Bars:
+    """Return when each group keeps units and memories busy, in microseconds."""
+    bars, start = [], 0.0
+    for row in rows:
+        lanes = {"matrix unit": row.matrix_s, "vector unit": row.vector_s}
+        lanes |= {f"from {level.name}": seconds for level, seconds in zip(machine.levels, row.memory_s, strict=False)}
+        label = f"group {row.number}: {_short(row.names)}"
+        bars += [
+            Bar(lane, start * 1e6, (start + seconds) * 1e6, label, row.bound_by)
+            for lane, seconds in lanes.items()
+            if seconds > 0
+        ]
+        start += row.latency_s
+    note = "Within a group, work is drawn from its beginning; a memory that is not double buffered comes on top."
+    return Bars("Schedule", "microseconds", tuple(bars), note)
 
 
 def _short(names: tuple[str, ...]) -> str:
