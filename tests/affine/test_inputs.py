@@ -223,9 +223,9 @@ PYTHON: dict[str, tuple[str, dict[str, tuple[int, ...]], dict[str, int], dict[st
         {"a": (5,), "b": (5,)}, {"n": 5}, {"n": 5},
     ),
     "two planes": (
-        ("def f(A, n, T):\n    for t in range(T):\n        for i in range(1, n - 1):\n            if i != t and not i == 2 * t:\n"
+        ("def f(A, n, T, m):\n    for t in range(T):\n        for i in range(1, n - 1):\n            if i != t and not i == 2 * t and t < m:\n"
         "                A[(t + 1) % 2, i] = max(A[t & 1, i - 1], A[t % 2, i + 1])\n"),
-        {"A": (2, 7)}, {"n": 7, "T": 4}, {"n": 7, "T": 4},
+        {"A": (2, 7)}, {"n": 7, "T": 4, "m": 3}, {"n": 7, "T": 4, "m": 3},
     ),
 }  # fmt: skip
 

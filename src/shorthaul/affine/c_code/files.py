@@ -14,7 +14,7 @@ from shorthaul.affine.c_code.loops import c_expressions, loops_text
 from shorthaul.affine.c_code.parts import Nest, Part, program_nest
 from shorthaul.affine.c_code.storage import Buffer, last_values
 from shorthaul.affine.model import Fragment, Program, Statement
-from shorthaul.affine.sizes import sizes_text
+from shorthaul.affine.sizes import assumption, sizes_text
 from shorthaul.core.errors import InputError
 
 _OUT, _SET = isl.dim_type.out, isl.dim_type.set
@@ -117,7 +117,8 @@ class _File:
 
     def _head(self) -> str:
         lines = [f"The order that shorthaul derived for {self.name}, beside the program as written."]
-        lines.append(f"Tiles are for {sizes_text(self.sizes)}; any other sizes are legal.")
+        others = f"any other sizes with {wanted}" if (wanted := assumption(self.program)) else "any other sizes"
+        lines.append(f"Tiles are for {sizes_text(self.sizes)}; {others} are legal.")
         lines += list(self.remarks)
         return "\n".join(f" * {item}".replace("*/", "* /") for item in lines)
 

@@ -45,7 +45,7 @@ _KEYWORDS = {
     *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
 }
 _MATHS = {"abs": "fabs", "absolute": "fabs", "maximum": "fmax", "minimum": "fmin", "power": "pow", "float": ""}
-_NUMBERS = {"float", "int", "np.float64", "np.float32"}
+_REALS = {"float", "np.float64", "np.float32"}
 _EXTREMES = {"min": "fmin", "max": "fmax"}
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _COMPARED = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -143,6 +143,9 @@ class _Translator:
                 self.indices |= {inner.id for part in (node.target, node.iter) for inner in names_in(part)}
             elif isinstance(node, ast.Assign):
                 self._defined(node)
+            elif isinstance(node, ast.If | ast.IfExp):
+                asked = {inner.id for inner in names_in(node.test)}
+                self.indices |= asked & set(self.arguments) - self._annotated(_REALS)
             for target in assigned_names(node):
                 self.assigned[target] = self.assigned.get(target, 0) + 1
         for node in ast.walk(self.function):
@@ -154,12 +157,14 @@ class _Translator:
             if name in _KEYWORDS:
                 fail(self.function, f"{name} is a word of C", "rename it")
 
+    def _annotated(self, types: set[str]) -> set[str]:
+        """Return the arguments whose annotation is one of ``types``."""
+        given = (*self.function.args.posonlyargs, *self.function.args.args)
+        return {item.arg for item in given if item.annotation is not None and ast.unparse(item.annotation) in types}
+
     def _require_numbers(self) -> None:
         """Raise for arguments that may be whole arrays or numbers."""
-        given = (*self.function.args.posonlyargs, *self.function.args.args)
-        numbers = {
-            item.arg for item in given if item.annotation is not None and ast.unparse(item.annotation) in _NUMBERS
-        }
+        numbers = self._annotated(_REALS | {"int"})
         for name, node in self.whole.items():
             if name not in {*self.axes, *self.indices, *numbers}:
                 cure = f"write {name}[:] for an array, '{name}: float' in the function's head for a number"
