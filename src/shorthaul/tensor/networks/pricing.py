@@ -132,6 +132,10 @@ def _clash(network: Network, operators: Sequence[int], keys: Sequence[Key], size
     return None
 
 
+#: A part with its factors at tilings, its extent summed over all steps, the largest one and the first one.
+_Sums = tuple[Part, dict[Key, Factor], Floats, Floats, Floats]
+
+
 class GroupPricer:
     """Prices the tilings of one group on one machine: ``candidates`` are the tiles of every loop.
 
@@ -158,6 +162,7 @@ class GroupPricer:
         self.parts: list[Part] = []
         self.covers = True
         self._distinct: list[Part] | None = None
+        self._summed: tuple[Mapping[Key, Ints], list[_Sums]] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -228,7 +233,7 @@ class GroupPricer:
     def offer(self, key: Key, sizes: Sequence[int]) -> None:
         """Take ``sizes`` as the tiles of a loop."""
         self.candidates[key] = list(sizes)
-        self._distinct = None
+        self._distinct = self._summed = None
         size = self.shape.sizes[key]
         cuts = [tiles(size, tile, key) for tile in sizes]
         trips = np.array([len(span.low) for span in cuts])
@@ -240,12 +245,37 @@ class GroupPricer:
         found = touched(self.network, self.operators, {key: all_cuts})
         boxes = _boxes(found.read, found.made, found.regions)
         boxes = [box for number, box in enumerate(boxes) if number not in self.dropped]
+        known: dict[tuple[tuple[int, int], ...], Factor | None] = {}
         for part, box in zip(self.parts, boxes, strict=True):
-            factor = _factor(box, key, starts)
+            spans = [span for span in box if key in span.of]
+            alike = tuple((id(span.low), id(span.high)) for span in spans)  # operators in a row pass arrays on
+            if alike not in known:
+                known[alike] = _factor(spans, starts)
+            factor = known[alike]
             if factor is not None:
                 part.factors[key] = factor
                 if part.role == "stored":
                     self.covers &= _covers(box, key, self.network.tensors[part.number].shape, starts)
+
+    def _sums(self, chosen: Mapping[Key, Ints], count: int) -> list[_Sums]:
+        """Return for each part what does not depend on the order of the loops: worked out once for all orders."""
+        if self._summed is not None and self._summed[0] is chosen:
+            return self._summed[1]
+        if self._distinct is None:
+            self._distinct = self._alike()
+        result = []
+        for part in self._distinct:
+            factors = {key: part.factors[key].chosen(chosen[key]) for key in self.keys if key in part.factors}
+            total, most, first = (np.full(count, part.constant) for _ in range(3))
+            for key in self.keys:
+                if key in factors:
+                    total, most = total * factors[key].total, most * factors[key].most
+                    first = first * factors[key].first
+                else:
+                    total = total * self.trips[key][chosen[key]]
+            result.append((part, factors, total, most, first))
+        self._summed = chosen, result
+        return result
 
     def prices(self, order: Sequence[Key], chosen: dict[Key, Ints]) -> Prices:
         """Return the amounts with the loops in ``order``, for arrays of candidates by number."""
@@ -255,19 +285,7 @@ class GroupPricer:
         seconds = {"matrix": np.zeros(count), "vector": np.zeros(count)}
         live = np.zeros((len(self.operators), count))
         buffered = self.machine.levels[1].double_buffered
-        if self._distinct is None:
-            self._distinct = self._alike()
-        for part in self._distinct:
-            factors = {key: part.factors[key].chosen(chosen[key]) for key in order if key in part.factors}
-            total = np.full(count, part.constant)
-            most = np.full(count, part.constant)
-            first = np.full(count, part.constant)
-            for key in order:
-                if key in factors:
-                    total, most = total * factors[key].total, most * factors[key].most
-                    first = first * factors[key].first
-                else:
-                    total = total * trips[key]
+        for part, factors, total, most, first in self._sums(chosen, count):
             shared = _shared(part.constant, order, factors, trips, count)
             moved = total - shared
             if part.role == "work":
@@ -301,9 +319,8 @@ def _boxes(read: Sequence[tuple[int, int, Box]], made: dict[int, Box], regions: 
     return [*(box for _, _, box in read), *made.values(), *regions.values()]
 
 
-def _factor(box: Box, key: Key, starts: Ints) -> Factor | None:
+def _factor(spans: Sequence[Span], starts: Ints) -> Factor | None:
     """Return the sums along a loop of the axes that follow it, None if no axis does; ``starts`` of each tile size."""
-    spans = [span for span in box if key in span.of]
     if not spans:
         return None
     count = max(len(span.low) for span in spans)
