@@ -20,7 +20,7 @@ from shorthaul.pebble import code
 from shorthaul.pebble.formats import scratchpad as c_code
 from shorthaul.pebble.formats.dot import read_dot
 from shorthaul.pebble.formats.orders import order_dot, steps_of
-from shorthaul.pebble.model import Cdag, build
+from shorthaul.pebble.model import Cdag, Terms, build
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
 from shorthaul.pebble.workloads import kernels_as_graphs
@@ -51,8 +51,10 @@ def sample(seed: int) -> tuple[Cdag, dict[str, object]]:
     cdag = build(plain.weights, *plain.edge_arrays(), given=given, compute=compute, name="a */ \\ ??/ graph")
     recompute = bool(rng.integers(2))
     prices = {"load_price": math.inf, "store_price": math.inf} if seed % 5 == 4 else {}
-    room = cdag.least_budget() + int(rng.integers(3)) if not prices else int(cdag.weights.sum())
-    return cdag, {"budget": room, "recompute": recompute, "effort": 0.05, **prices}
+    in_place = bool(rng.integers(2))
+    least = int(Terms(in_place=in_place).needs(cdag).max())
+    room = least + int(rng.integers(3)) if not prices else int(cdag.weights.sum())
+    return cdag, {"budget": room, "recompute": recompute, "in_place": in_place, "effort": 0.05, **prices}
 
 
 @needs_compiler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,8 @@ from shorthaul.pebble.strategy import priced
 NOTHING_MOVES = {"load_price": math.inf, "store_price": math.inf}
 
 
-def sample(seed: int, largest: int = 6) -> tuple[Game, Cdag]:
-    """A random game of each kind, and its graph with its inputs."""
+def sample(seed: int, largest: int = 6, *, in_place: bool | None = None) -> tuple[Game, Cdag]:
+    """A random game of each kind, and its graph with its inputs; ``in_place`` or as it is drawn."""
     rng = np.random.default_rng(seed)
     plain = random_cdag(rng, int(rng.integers(2, largest + 1)), int(rng.choice([1, 3, 9])))
     in_order = bool(rng.integers(2))
@@ -39,9 +40,11 @@ def sample(seed: int, largest: int = 6) -> tuple[Game, Cdag]:
     compute = rng.integers(0, rng.choice([1, 4, 12]), plain.n)
     cdag = build(plain.weights[back], name[sources], name[targets], given=plain.given[back], compute=compute)
     load, store = (([None, 0, 1, 2, 5])[int(rng.integers(5))] for _ in range(2))
-    terms = Terms(load, store, in_order)
+    more, recompute, drawn = int(rng.integers(4)), bool(rng.integers(2)), bool(rng.integers(2))
+    in_place = drawn if in_place is None else in_place
+    terms = Terms(load, store, in_order, in_place)
     seen = terms.played(cdag)
-    return Game(seen, seen.least_budget() + int(rng.integers(4)), bool(rng.integers(2)), terms), cdag
+    return Game(seen, int(terms.needs(seen).max()) + more, recompute, terms), cdag
 
 
 def agree(seeds: range) -> None:
@@ -81,6 +84,28 @@ def test_plans_agree_with_the_game() -> None:
 
 
 @pytest.mark.slow
+def test_the_exact_search_in_place_is_a_brute_force() -> None:
+    differ = 0
+    for seed in range(10_000, 12_000):
+        game, cdag = sample(seed, 5, in_place=True)
+        optimum = least_paid(cdag, game.budget, game.terms, recompute=game.recompute)
+        done = priced_search.solve(game, limit=2**61, search=Search())
+        assert done.is_complete
+        assert (done.events is None) == (optimum is None), seed
+        if optimum is None or done.events is None:
+            continue
+        assert done.least == optimum, seed
+        made = sequences.played(game, done.events)
+        report = replay(cdag, made, game.budget, recompute=game.recompute, terms=game.terms)
+        assert report.ok, (seed, report.violations[:2])
+        assert report.cost["total"] == optimum, seed
+        usual = replace(game.terms, in_place=False)
+        apart = least_paid(cdag, game.budget, usual, recompute=game.recompute)
+        differ += apart is None or apart > optimum
+    assert differ > 200
+
+
+@pytest.mark.slow
 def test_plans_agree_with_the_game_on_many_more() -> None:
     agree(range(1000, 3000))
 
@@ -91,7 +116,7 @@ def test_the_verbs_agree_with_the_game() -> None:
         load, store = (math.inf if price is None else price for price in (game.terms.load, game.terms.store))
         asked = {
             "budget": game.budget, "recompute": game.recompute, "load_price": load, "store_price": store,
-            "order": "given" if game.terms.in_order else "free",
+            "order": "given" if game.terms.in_order else "free", "in_place": game.terms.in_place,
         }  # fmt: skip
         optimum = least_paid(cdag, game.budget, game.terms, recompute=game.recompute)
         if optimum is None:

@@ -11,7 +11,7 @@ def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool) -> int
     """Return the least that any plan pays, None if there is none.
 
     One move at a time: load, store, compute, delete. Without loads inputs are computed; without stores outputs count when
-    they were computed.
+    they were computed. In place, a result may take the room of an operand that is no lighter.
     """
     n = cdag.n
     weight, cost = cdag.weights.tolist(), cdag.compute.tolist()
@@ -43,6 +43,12 @@ def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool) -> int
                 allowed = recompute if v in done else not early
                 if v not in inputs and operands[v] <= red and allowed:
                     following.append((cost[v], (red | {v}, blue, done | {v})))
+            if v not in red and v not in inputs and terms.in_place and operands[v] <= red:
+                early = terms.in_order and any(u not in done and u not in inputs for u in range(v))
+                if recompute if v in done else not early:
+                    following += [
+                        (cost[v], ((red - {u}) | {v}, blue, done | {v})) for u in operands[v] if weight[u] >= weight[v]
+                    ]
             for price, reached in following:
                 if paid + price < best.get(reached, paid + price + 1):
                     best[reached] = paid + price

@@ -30,7 +30,8 @@ class Terms:
 
     ``load`` and ``store`` are the prices of moving a unit of weight, integers from 0; None: there are no such moves.
     Without loads, inputs are computed from nothing, at their own cost; without stores, outputs have to be computed
-    only. With ``in_order`` the nodes are computed for the first time in the order of their indices.
+    only. With ``in_order`` the nodes are computed for the first time in the order of their indices. ``in_place``: a
+    result may take the room of an operand that is dropped with that, if it is no larger.
 
     >>> Terms().is_usual, Terms(store=None).is_usual
     (True, False)
@@ -39,6 +40,7 @@ class Terms:
     load: int | None = 1
     store: int | None = 1
     in_order: bool = False
+    in_place: bool = False
 
     @property
     def is_usual(self) -> bool:
@@ -53,6 +55,26 @@ class Terms:
     def played(self, cdag: Cdag) -> Cdag:
         """Return the graph as the plan sees it: without loads, it has no inputs."""
         return cdag if self.load is not None else replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
+
+    def needs(self, cdag: Cdag) -> IntArray:
+        """Return what computing each node asks of the fast memory (0 for inputs), shape (n,).
+
+        >>> Terms(in_place=True).needs(from_pairs([3, 1], [(0, 1)])).tolist()
+        [0, 3]
+        """
+        return cdag.needs() - self.saved(cdag)
+
+    def saved(self, cdag: Cdag) -> IntArray:
+        """Return the room that each node does without where it takes that of an operand, shape (n,)."""
+        sources, targets = cdag.edge_arrays()
+        fits = self.in_place & (cdag.weights[sources] >= cdag.weights[targets])
+        saved = np.zeros(cdag.n, dtype=np.int64)
+        saved[targets[fits]] = cdag.weights[targets[fits]]
+        return saved
+
+    def slack(self, cdag: Cdag) -> int:
+        """Return how much more memory makes up for results that take the room of operands."""
+        return int(self.saved(cdag).max())
 
     def least(self, cdag: Cdag) -> int:
         """Return what every plan pays: each node is computed once, each input loaded and each output stored.
@@ -274,13 +296,14 @@ def from_pairs(weights: npt.ArrayLike, edges: Iterable[tuple[int, int]], *, name
     return build(weights, pairs[:, 0], pairs[:, 1], name=name)
 
 
-def require_budget(cdag: Cdag, budget: int) -> None:
+def require_budget(cdag: Cdag, budget: int, terms: Terms | None = None) -> None:
     """Raise :class:`InfeasibleError` if some node cannot be computed within ``budget`` (Proposition 2.3)."""
-    needs = cdag.needs()
+    needs = (terms or Terms()).needs(cdag)
     worst = int(needs.argmax())
     if needs[worst] <= budget:
         return
     operands = cdag.parents.neighbours(worst).tolist()
+    room = int(cdag.weights[operands].sum())
     contributors = [Demand(f"operand {cdag.id_of(p)}", int(cdag.weights[p])) for p in operands[:_MOST_NAMED]]
     if len(operands) > _MOST_NAMED:
         rest = int(cdag.weights[operands[_MOST_NAMED:]].sum())
@@ -290,7 +313,7 @@ def require_budget(cdag: Cdag, budget: int) -> None:
         demand=int(needs[worst]),
         limit=budget,
         place=f"node {cdag.id_of(worst)}",
-        contributors=[*contributors, Demand(f"the result {cdag.id_of(worst)}", int(cdag.weights[worst]))],
+        contributors=[*contributors, Demand(f"the result {cdag.id_of(worst)}", int(needs[worst] - room))],
         cure=f"give a budget of at least {int(needs[worst])}",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +64,16 @@ class PricedOptions:
         "Values are first computed in any order, or in the order of the nodes in the input.",
         choices=(FREE, GIVEN),
     )
+    in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
 
     def __post_init__(self) -> None:
         validate(self)
         for name in ("load_price", "store_price"):
             price_of(getattr(self, name), f"--{name.replace('_', '-')}")
+
+
+#: The fields of PricedOptions.
+PRICED = tuple(field.name for field in fields(PricedOptions))
 
 
 def price_of(text: str, place: str) -> int | None:

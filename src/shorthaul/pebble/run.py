@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.model import Cdag, Terms
 from shorthaul.pebble.plan import Move, Plan
 from shorthaul.pebble.structured import matrix_vector
 from shorthaul.pebble.structured import wavelet as dwt
@@ -61,21 +61,23 @@ def kernel_of(cdag: Cdag) -> Kernel:
     return _sums(cdag) if mvm is None else _matrix_vector(cdag, mvm)
 
 
-def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, *, stores: bool = True) -> Execution:
+def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, terms: Terms | None = None) -> Execution:
     """Execute ``plan`` with the numbers ``data`` (by input node, ascending; shape (inputs,)).
 
-    Only values in fast memory are read; the weight there is watched. Without ``stores``, outputs are taken where they
-    are computed. Raises :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an output
-    out, or if ``data`` has the wrong size.
+    Only values in fast memory are read; the weight there is watched. Without stores, outputs are taken where they are
+    computed; in place, a result takes the room of an operand that is dropped in the next move. Raises
+    :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an output out, or if ``data``
+    has the wrong size.
     """
     inputs = cdag.inputs()
     if data.shape != inputs.shape:
         raise InputError("has the wrong size", place="data", value=len(data), allowed=f"{len(inputs)} numbers")
     kernel = kernel_of(cdag)
     slow = dict(zip(inputs.tolist(), data.tolist(), strict=True))
+    terms = terms or Terms()
     memory = _Memory(cdag, kernel.operation, slow, budget)
-    memory.play(plan)
-    if not stores:
+    memory.play(plan, in_place=terms.in_place)
+    if terms.store is None:
         slow.update(memory.computed)
     missing = next((node for node in cdag.outputs().tolist() if node not in slow), None)
     if missing is not None:
@@ -94,11 +96,12 @@ class _Memory:
         self._operation = operation
         self._slow = slow
         self._fast: dict[int, float] = {}
+        self._left: set[int] = set()
         self.computed: dict[int, float] = {}
         self._weights = cdag.weights.tolist()
         self._room = float("inf") if budget is None else budget
 
-    def play(self, plan: Plan) -> None:
+    def play(self, plan: Plan, *, in_place: bool) -> None:
         starts, parents = self._cdag.parents.starts.tolist(), self._cdag.parents.targets.tolist()
         given = self._cdag.given.tolist()
         for time, (kind, node) in enumerate(zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True)):
@@ -110,12 +113,24 @@ class _Memory:
                 operands = parents[starts[node] : starts[node + 1]]
                 if given[node]:
                     self._refuse(time, node, "is an input and cannot be computed")
-                self._put(time, node, self._operation(node, [self._read(self._fast, p, time) for p in operands]))
+                value = self._operation(node, [self._read(self._fast, p, time) for p in operands])
+                if in_place and time + 1 < len(plan) and plan.kinds[time + 1] == Move.DELETE:
+                    self._make_room(int(plan.nodes[time + 1]), node, operands)
+                self._put(time, node, value)
                 self.computed[node] = self._fast[node]
+            elif node in self._left:
+                self._left.remove(node)
             else:
                 self._read(self._fast, node, time)
                 del self._fast[node]
                 self._room += self._weights[node]
+
+    def _make_room(self, leaving: int, node: int, operands: list[int]) -> None:
+        """Let an operand go before its deletion, where the result fits into its room."""
+        if leaving in operands and self._weights[leaving] >= self._weights[node] and node not in self._fast:
+            del self._fast[leaving]
+            self._room += self._weights[leaving]
+            self._left.add(leaving)
 
     def _put(self, time: int, node: int, value: float) -> None:
         if node not in self._fast:

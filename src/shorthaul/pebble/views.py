@@ -25,9 +25,9 @@ MOST_DRAWN = 150
 BASELINES = ("layer_by_layer", "layer_by_layer_freeing")
 
 
-def of_plan(cdag: Cdag, plan: Plan, budget: int | None) -> tuple[Figure, ...]:
+def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False) -> tuple[Figure, ...]:
     """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule."""
-    figures: list[Figure] = [_occupancy(cdag, plan, budget), _traffic(cdag, plan)]
+    figures: list[Figure] = [_occupancy(occupancy(cdag, plan, in_place=in_place), budget), _traffic(cdag, plan)]
     if cdag.n <= MOST_DRAWN and len(plan) <= 20 * MOST_DRAWN:
         figures += [_pebbles(cdag, plan), _graph(cdag, plan)]
     return tuple(figures)
@@ -47,8 +47,8 @@ def _thinned(values: IntArray) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(chosen), tuple(values[chosen].tolist())
 
 
-def _occupancy(cdag: Cdag, plan: Plan, budget: int | None) -> Series:
-    x, y = _thinned(occupancy(cdag, plan))
+def _occupancy(held: IntArray, budget: int | None) -> Series:
+    x, y = _thinned(held)
     return Series(
         title="Fast-memory occupancy",
         x_label="move",

@@ -17,7 +17,7 @@ def plays(kernels: ModuleType, rng: np.random.Generator) -> Any:
     kinds, nodes = rng.integers(0, 4, moves).astype(np.uint8), rng.integers(0, cdag.n, moves)
     state = np.where(cdag.is_input(), np.uint8(INPUT | BLUE), np.uint8(0))
     occupancy, wrong = np.zeros(moves, np.int64), np.zeros(moves, np.uint8)
-    graph = kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights)
+    graph = kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights, bool(rng.integers(2)))
     kernels.play(graph, kinds, nodes, int(rng.integers(5, 30)), state, occupancy, wrong)
     return state, occupancy, wrong
 

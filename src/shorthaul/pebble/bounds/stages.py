@@ -64,6 +64,7 @@ def least_paid(cdag: Cdag, budget: int, terms: Terms, *, recompute: bool, limit:
     if limit <= least or len(order) * (cdag.n + cdag.edges) > most:
         return min(least, limit)
     program = _Program(cdag, terms, order, recompute=recompute)
+    budget += terms.slack(cdag)  # an operand whose room a result takes could stay until the result is there
     program.require(budget)
     program.fit_in_between(budget)
     unit, beside = program.pay()

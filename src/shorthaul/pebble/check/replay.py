@@ -41,12 +41,14 @@ def replay(
 
     With ``terms`` the cost also has ``compute``, what all computations cost, and ``total``, what the plan pays. Without
     loads no value is loaded, and inputs are computed; without stores none is stored, and outputs have to be computed
-    only. In order, no value is computed for the first time after one of a higher index.
+    only. In order, no value is computed for the first time after one of a higher index. In place, a computation that is
+    directly followed by the deletion of an operand no lighter than the result puts the result into its room: until
+    then nothing more is held than before.
     """
     paid = terms or Terms()
     if paid.load is None:
         cdag = replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
-    state, occupancy, found = _played(cdag, plan, budget)
+    state, occupancy, found = _played(cdag, plan, budget, in_place=paid.in_place)
     found |= _against(plan, paid)
     loads = plan.weight_of(Move.LOAD, cdag.weights)
     stores = plan.weight_of(Move.STORE, cdag.weights)
@@ -75,24 +77,25 @@ def replay(
     )
 
 
-def occupancy(cdag: Cdag, plan: Plan) -> IntArray:
+def occupancy(cdag: Cdag, plan: Plan, *, in_place: bool = False) -> IntArray:
     """Return the weight in fast memory after each move, shape (moves,)."""
-    return _played(cdag, plan, None)[1]
+    return _played(cdag, plan, None, in_place=in_place)[1]
 
 
-def _played(cdag: Cdag, plan: Plan, budget: int | None) -> tuple[FlagArray, IntArray, FlagArray]:
+def _played(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool) -> tuple[FlagArray, IntArray, FlagArray]:
     """Return the state of each node at the end, the occupancy after each move, and what is wrong with each move."""
     state = np.where(cdag.is_input(), np.uint8(bits.INPUT | bits.BLUE), np.uint8(0))
     weights, wrong = np.empty(len(plan), np.int64), np.empty(len(plan), np.uint8)
     kinds, nodes = np.ascontiguousarray(plan.kinds), np.ascontiguousarray(plan.nodes)
     if len(plan) and (nodes.min() < 0 or nodes.max() >= cdag.n):
         raise InputError("a move names a node that does not exist", place="plan", allowed=f"0 to {cdag.n - 1}")
-    kernels.play(_graph(cdag), kinds, nodes, _NO_LIMIT if budget is None else budget, state, weights, wrong)
+    room = _NO_LIMIT if budget is None else budget
+    kernels.play(_graph(cdag, in_place=in_place), kinds, nodes, room, state, weights, wrong)
     return state, weights, wrong
 
 
-def _graph(cdag: Cdag) -> kernels.Graph:
-    return kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights)
+def _graph(cdag: Cdag, *, in_place: bool) -> kernels.Graph:
+    return kernels.Graph(cdag.parents.starts, cdag.parents.targets, cdag.weights, in_place)
 
 
 def _against(plan: Plan, terms: Terms) -> FlagArray:
@@ -116,7 +119,7 @@ def _missing_operands(cdag: Cdag, plan: Plan, moves: list[int]) -> Iterator[list
     kinds, nodes = np.ascontiguousarray(plan.kinds), np.ascontiguousarray(plan.nodes)
     done = 0
     for move in moves:
-        kernels.play(_graph(cdag), kinds[done:move], nodes[done:move], _NO_LIMIT, state, weights, wrong)
+        kernels.play(_graph(cdag, in_place=False), kinds[done:move], nodes[done:move], _NO_LIMIT, state, weights, wrong)
         done = move
         operands = cdag.parents.neighbours(int(plan.nodes[move]))
         yield operands[state[operands] & bits.RED == 0].tolist()

@@ -65,7 +65,7 @@ def _rules(game: Game) -> kernels.Rules:
     load, store = (-1 if price is None else price for price in (terms.load, terms.store))
     return kernels.Rules(
         cdag.weights[names], cdag.compute[names], parents, _set(cdag.given[names]), _set(cdag.is_output()[names]),
-        game.budget, load, store, game.recompute, terms.in_order,
+        game.budget, load, store, game.recompute, terms.in_order, terms.in_place,
     )  # fmt: skip
 
 

@@ -30,6 +30,7 @@ class Rules:
     store: cython.longlong
     recompute: cython.bint
     in_order: cython.bint
+    in_place: cython.bint
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Rules:
         store: cython.longlong,
         recompute: cython.bint,
         in_order: cython.bint,
+        in_place: cython.bint,
     ) -> None:
         self.weights = weights
         self.compute = compute
@@ -54,6 +56,7 @@ class Rules:
         self.store = store
         self.recompute = recompute
         self.in_order = in_order
+        self.in_place = in_place
 
 
 @cython.final
@@ -292,6 +295,13 @@ def _enter(
     if missing <= 0:
         _reach(p, r, red | own, done, paid, cost, row, 2 * node + is_load)
         return
+    if r.in_place:
+        rest = stays
+        while rest:  # takes the room of an operand
+            other = lowest(rest)
+            rest &= rest - 1
+            if r.weights[other] >= r.weights[node]:
+                _reach(p, r, (red | own) ^ bit(other), done, paid, cost, row, 2 * node + is_load)
     count: cython.longlong = 0
     free: cython.longlong = 0
     rest = red & complement(stays)

@@ -28,11 +28,13 @@ class Scratchpad:
     moved_within: int
 
 
-def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, name: str = "plan") -> Scratchpad:
+def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, in_place: bool = False, name: str = "plan") -> Scratchpad:
     """Return a plan that keeps the rules as C that plays it in an array of ``budget``.
 
     One element of the arrays is what all weights are multiples of. Where the room for a value is there, but not in one
-    piece, values are moved together first, within the fast memory. Raises :class:`InputError` for long plans.
+    piece, values are moved together first, within the fast memory. In place, a result takes the room of an operand that
+    is deleted in the next move and no smaller: result and operand are then one array. Raises :class:`InputError` for
+    long plans.
     """
     if len(plan) > MOST_MOVES:
         raise InputError(
@@ -50,7 +52,7 @@ def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, name: str = "plan") -> Sc
     sizes = [weight // unit for weight in cdag.weights.tolist()]
     slow, lengths = _places(cdag, plan, sizes)
     memory = _Memory(sizes, min(budget // unit, total))
-    lines = list(_moves(cdag, plan, memory, slow))
+    lines = list(_moves(cdag, plan, memory, slow, in_place=in_place))
     most_operands = max(int(cdag.parents.degrees().max()), 1)
     blocks = [lines[at : at + _MOVES_PER_FUNCTION] for at in range(0, len(lines), _MOVES_PER_FUNCTION)]
     functions = "\n".join(
@@ -63,6 +65,7 @@ def scratchpad(cdag: Cdag, plan: Plan, budget: int, *, name: str = "plan") -> Sc
         room=memory.size,
         nodes=cdag.n,
         most_operands=most_operands,
+        largest=max(sizes),
         functions=functions,
         calls=calls,
         name=name,
@@ -119,6 +122,13 @@ class _Memory:
         """Free the room of a value."""
         del self._taken[bisect_left(self._taken, (self.at.pop(node), node))]
 
+    def replace(self, leaving: int, node: int) -> None:
+        """Put a value where another one leaves."""
+        where = self.at[leaving]
+        self.drop(leaving)
+        self.at[node] = where
+        insort(self._taken, (where, node))
+
     def _hole(self, size: int) -> int | None:
         end = 0
         for where, node in self._taken:
@@ -140,21 +150,30 @@ class _Memory:
         return moves
 
 
-def _moves(cdag: Cdag, plan: Plan, memory: _Memory, slow: dict[int, tuple[str, int]]) -> Iterator[str]:
+def _moves(
+    cdag: Cdag, plan: Plan, memory: _Memory, slow: dict[int, tuple[str, int]], *, in_place: bool
+) -> Iterator[str]:
     """Yield a line of C for each move."""
     starts, parents = cdag.parents.starts.tolist(), cdag.parents.targets.tolist()
-    for kind, node in plan:
-        units, remark = memory.sizes[node], f"  /* {_comment(str(cdag.id_of(node)))} */"
+    following = [*zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True), (Move.LOAD, -1)][1:]
+    for (kind, node), (next_kind, leaving) in zip(plan, following, strict=True):
+        operands = parents[starts[node] : starts[node + 1]] if kind is Move.COMPUTE else []
+        moved: list[tuple[int, int, int]] = []
         if kind is Move.DELETE:
-            memory.drop(node)
+            if node in memory.at:  # not where a result took its room
+                memory.drop(node)
             continue
         if kind is not Move.STORE and node not in memory.at:
-            for to, origin, count in memory.put(node):
-                yield f"    memmove(fast + {to}, fast + {origin}, {count} * sizeof(value));"
-        at = memory.at[node]
+            slides = in_place and next_kind == Move.DELETE and leaving in operands
+            if slides and memory.sizes[leaving] >= memory.sizes[node]:
+                memory.replace(leaving, node)
+            else:
+                moved = memory.put(node)
+        for to, origin, count in moved:
+            yield f"    memmove(fast + {to}, fast + {origin}, {count} * sizeof(value));"
+        at, units, remark = memory.at[node], memory.sizes[node], f"  /* {_comment(str(cdag.id_of(node)))} */"
         if kind is Move.COMPUTE:
-            operands = [memory.at[parent] for parent in parents[starts[node] : starts[node + 1]]]
-            listed = "".join(f", fast + {where}" for where in operands) or ", NULL"
+            listed = "".join(f", fast + {memory.at.get(parent, at)}" for parent in operands) or ", NULL"
             yield f"    PERFORM({node}, fast + {at}{listed});{remark}"
         else:
             array, place = slow[node]
@@ -252,6 +271,7 @@ static value *direct[NODES];
 static long wrong, computed;
 
 void compute(int node, value *result, const value *const *operands) {{
+    static value made[{largest}]; /* the result may lie where an operand is */
     for (int i = 0; i < size[node]; i++) {{
         double sum = 0.0;
         int terms = 1;
@@ -261,8 +281,9 @@ void compute(int node, value *result, const value *const *operands) {{
                 sum += (double)operand[j] * ((k + i + j) % 7 + 1);
             terms += size[parent[k]];
         }}
-        result[i] = (value)(sum / terms + 64.0 / (node + i + 2));
+        made[i] = (value)(sum / terms + 64.0 / (node + i + 2));
     }}
+    memcpy(result, made, (size_t)size[node] * sizeof(value));
 }}
 
 static void compare(int node, const value *result) {{

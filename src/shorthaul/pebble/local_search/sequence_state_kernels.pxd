@@ -13,6 +13,7 @@ cdef class Board:
     cdef long long store
     cdef bint recompute
     cdef bint in_order
+    cdef bint in_place
 
 
 cdef class Sequence:
@@ -38,6 +39,7 @@ cdef class Annealer:
     cdef long long[::1] latest
     cdef unsigned char[::1] stored
     cdef long long[::1] leaves
+    cdef long long[::1] widest
     cdef long long[::1] mark
     cdef long long stamp
     cdef long long[::1] inserted

@@ -30,6 +30,7 @@ class Board:
     store: cython.longlong
     recompute: cython.bint
     in_order: cython.bint
+    in_place: cython.bint
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class Board:
         store: cython.longlong,
         recompute: cython.bint,
         in_order: cython.bint,
+        in_place: cython.bint,
     ) -> None:
         self.starts = starts
         self.parents = parents
@@ -56,6 +58,7 @@ class Board:
         self.store = store
         self.recompute = recompute
         self.in_order = in_order
+        self.in_place = in_place
 
 
 @cython.final
@@ -105,6 +108,7 @@ class Annealer:
     latest: cython.longlong[::1]
     stored: cython.uchar[::1]
     leaves: cython.longlong[::1]
+    widest: cython.longlong[::1]
     mark: cython.longlong[::1]
     stamp: cython.longlong
     inserted: cython.longlong[::1]
@@ -125,6 +129,7 @@ class Annealer:
         self.latest = np.zeros(n, np.int64)
         self.stored = np.zeros(n, np.uint8)
         self.leaves = np.zeros(room + 1, np.int64)
+        self.widest = np.zeros(room + 1, np.int64)
         self.mark = np.zeros(n, np.int64)
         self.stamp = 0
         self.inserted = np.zeros(_MOST_INSERTED, np.int64)
@@ -148,6 +153,7 @@ def evaluate(a: Annealer, b: Board, s: Sequence) -> cython.bint:
     for at in range(s.size):
         node = s.nodes[at]
         a.leaves[at] = 0
+        a.widest[at] = 0
         s.firsts[at] = a.latest[node] < 0
         if s.loads[at]:
             price += b.load * b.weights[node]
@@ -188,21 +194,28 @@ def evaluate(a: Annealer, b: Board, s: Sequence) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _fill(a: Annealer, b: Board, s: Sequence) -> cython.void:
-    """Find what the fast memory holds at each event, and by how much that is too much, summed up."""
+    """Find what the fast memory holds at each event, and by how much that is too much, summed up.
+
+    In place, a result takes the room of the widest operand that leaves with its event, if that is wide enough.
+    """
     at: cython.Py_ssize_t
     held: cython.longlong = 0
     excess: cython.double = 0.0
     s.peak = 0
     for at in range(s.size):
-        a.leaves[s.last_use[at]] += b.weights[s.nodes[at]]
+        last = s.last_use[at]
+        a.leaves[last] += b.weights[s.nodes[at]]
+        if last != at and b.weights[s.nodes[at]] > a.widest[last]:
+            a.widest[last] = b.weights[s.nodes[at]]
     for at in range(s.size):
-        held += b.weights[s.nodes[at]]
-        s.held[at] = held
-        if held > s.peak:
-            s.peak = held
-        if held > b.budget:
-            excess += held - b.budget
-        held -= a.leaves[at]
+        own = b.weights[s.nodes[at]]
+        needed = held if b.in_place and a.widest[at] >= own else held + own
+        s.held[at] = needed
+        if needed > s.peak:
+            s.peak = needed
+        if needed > b.budget:
+            excess += needed - b.budget
+        held += own - a.leaves[at]
     s.excess = excess
 
 

@@ -78,12 +78,18 @@ def played(game: Game, events: Events) -> Plan:
     for made, at in enumerate(last_use):
         leaving[at].append(nodes[made])
     moves: list[tuple[int, int]] = []
+    weight = cdag.weights.tolist()
     for at, (node, is_load) in enumerate(zip(nodes, loads, strict=True)):
         moves.append((Move.LOAD if is_load else Move.COMPUTE, node))
+        gone = leaving[at]
+        if terms.in_place:  # the result takes the room of the widest operand that goes, before it is stored
+            gone.sort(key=lambda other: (other == node, -weight[other]))
+            if gone and gone[0] != node:
+                moves.append((Move.DELETE, gone.pop(0)))
         if stored[node] and not is_load:
             moves.append((Move.STORE, node))
             stored[node] = False
-        moves.extend((Move.DELETE, gone) for gone in leaving[at])
+        moves.extend((Move.DELETE, other) for other in gone)
     return plan_of(moves)
 
 
@@ -147,7 +153,7 @@ def _annealer(game: Game, start: Events, search: Search) -> tuple[Annealer, IntA
         starts, number[sources][order], cdag.weights[names], cdag.compute[names],
         cdag.given[names].view(np.uint8), cdag.is_output()[names].view(np.uint8), game.budget,
         -1 if terms.load is None else terms.load, -1 if terms.store is None else terms.store,
-        game.recompute, terms.in_order,
+        game.recompute, terms.in_order, terms.in_place,
     )  # fmt: skip
     room = len(start.nodes) + tuning.MOST_REPEATS * cdag.n + 64
     first = [Sequence(number[start.nodes], start.loads, room) for _ in range(3)]

@@ -10,10 +10,11 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.exact import priced_search
-from shorthaul.pebble.local_search import sequences
+from shorthaul.pebble.local_search import in_place, sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Terms
 from shorthaul.pebble.orders import belady
+from shorthaul.pebble.plan import Move
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
@@ -38,7 +39,7 @@ def find_priced_plan(request: Request, method: str) -> Found:
             "knows the usual prices only",
             place="--method",
             value=method,
-            allowed=f"{', '.join(METHODS)} with compute costs, other prices or a given order",
+            allowed=f"{', '.join(METHODS)} with compute costs, other prices, a given order or in place",
         )
     planner = _Planner(request, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
     if method != "exact":
@@ -139,13 +140,14 @@ def _moved(known: Bound, request: Request, search: Search) -> Bound:
     terms, cdag = request.terms, request.cdag
     if terms.load is None or terms.store is None:
         return known
-    usual = lower_bound(replace(request, terms=Terms(), search=search.aside()))
+    budget = request.budget + terms.slack(cdag)
+    usual = lower_bound(replace(request, terms=Terms(), budget=budget, search=search.aside()))
     beyond = int(usual.value) - cdag.algorithmic_bound()
     price = 2 * terms.load if terms.load <= terms.store else terms.load + terms.store
     value = terms.least(cdag) + -(-price * beyond // 2)
     proof = (
         f"{usual.proof} So at least {beyond} is moved beside inputs and outputs; and a value that is stored is loaded, "
-        "so at least half of that is loads."
+        f"so at least half of that is loads.{_larger(terms)}"
     )
     return Bound("total", value, f"traffic ({usual.method})", proof) if value > known.value else known
 
@@ -154,7 +156,12 @@ def _staged(known: Bound, game: Game, limit: int, search: Search) -> Bound:
     """Return the bound of the integer program if it is higher than the one known."""
     cdag, terms = game.cdag, game.terms
     value = stages.least_paid(cdag, game.budget, terms, recompute=game.recompute, limit=limit, search=search)
-    return Bound("total", value, "stages", stages.PROOF) if value > known.value else known
+    return Bound("total", value, "stages", stages.PROOF + _larger(terms)) if value > known.value else known
+
+
+def _larger(terms: Terms) -> str:
+    more = " The memory is taken as larger by the heaviest result that fits into the room of an operand."
+    return more if terms.in_place else ""
 
 
 def _exhausted(done: priced_search.Outcome) -> Bound:
@@ -172,14 +179,19 @@ def _is_traffic(request: Request) -> bool:
     """True if only the traffic matters: a plan pays the same for computing whatever it does."""
     terms = request.terms
     may_repeat = request.recompute and bool(request.cdag.compute.any())
-    return terms.offloads and terms.load == terms.store and not (terms.in_order or may_repeat)
+    return terms.offloads and terms.load == terms.store and not (terms.in_order or terms.in_place or may_repeat)
 
 
 def _start(game: Game, search: Search) -> Events:
     """Return the events of a plan of little traffic that computes nothing twice, in the given order if there is one."""
+    budget = game.budget + game.terms.slack(game.cdag)
     if game.terms.in_order:
-        return sequences.events_of(game, belady.replay_order(game.cdag, game.budget, game.cdag.order))
-    return sequences.events_of(game, find_plan(Request(game.cdag, game.budget, False, search.aside()), "auto").plan)
+        plan = belady.replay_order(game.cdag, budget, game.cdag.order)
+    else:
+        plan = find_plan(Request(game.cdag, budget, False, search.aside()), "auto").plan
+    if game.terms.in_place and game.terms.offloads:
+        return in_place.replayed(game, plan.nodes[plan.kinds == Move.COMPUTE])
+    return sequences.events_of(game, plan)
 
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:

@@ -57,7 +57,7 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
     seen = terms_of(cdag, options).played(cdag)
     room = int(written.cost["peak"]) if options.budget is None else options.budget
     if options.format == "c":
-        made = scratchpad(seen, written.plan, room)
+        made = scratchpad(seen, written.plan, room, in_place=options.in_place)
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})
     if options.format == "json":
         text = order_json(seen, written.plan, room)

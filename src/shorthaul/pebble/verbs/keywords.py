@@ -24,6 +24,7 @@ class BoundKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budget: int | None
     recompute: bool
     effort: float | None
@@ -40,6 +41,7 @@ class CheckKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budget: int | None
     recompute: bool
     effort: float | None
@@ -56,6 +58,7 @@ class CodeKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budget: int | None
     method: Literal[
         "auto",
@@ -124,6 +127,7 @@ class PlanKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budget: int | None
     method: Literal[
         "auto",
@@ -163,6 +167,7 @@ class RunKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budget: int | None
     method: Literal[
         "auto",
@@ -197,6 +202,7 @@ class SweepKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    in_place: bool
     budgets: str | Sequence[int] | None
     points: int
     method: Literal[

@@ -23,7 +23,7 @@ from shorthaul.pebble import tuning, views
 from shorthaul.pebble.check.replay import replay
 from shorthaul.pebble.formats.documents import load_numbers
 from shorthaul.pebble.model import Cdag, require_budget
-from shorthaul.pebble.options import BoundOptions, CheckOptions, CodeOptions, PlanOptions, RunOptions, price_of
+from shorthaul.pebble.options import PRICED, BoundOptions, CheckOptions, CodeOptions, PlanOptions, RunOptions
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
@@ -139,7 +139,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         plan=found.plan,
         provenance=provenance("pebble plan", options=options, source=source, search=search),
         extra=_extra(cdag, budget, found),
-        figures=views.of_plan(cdag, found.plan, budget),
+        figures=views.of_plan(cdag, found.plan, budget, in_place=options.in_place),
     )
 
 
@@ -153,8 +153,8 @@ def _request(
     terms = terms_of(cdag, options)
     seen = terms.played(cdag)
     if budget is None:
-        budget = seen.least_budget() if options.budget is None else options.budget
-    require_budget(seen, budget)
+        budget = int(terms.needs(seen).max()) if options.budget is None else options.budget
+    require_budget(seen, budget, terms)
     return Request(cdag, budget, options.recompute, search, terms)
 
 
@@ -283,7 +283,7 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
         plan=given,
         provenance=provenance("pebble check", options=options, source=source, search=search),
         extra={"problem": problem_document(cdag, options.budget)},
-        figures=views.of_plan(cdag, given, options.budget),
+        figures=views.of_plan(cdag, given, options.budget, in_place=options.in_place),
     )
 
 
@@ -332,10 +332,11 @@ def run(
     ran = cast("Result[Plan, RunExtra]", replace(result, provenance=made_by))
     if ran.status is Status.INVALID or ran.plan is None:
         return ran
-    seen = terms_of(cdag, options).played(cdag)
+    terms = terms_of(cdag, options)
+    seen = terms.played(cdag)
     numbers = _numbers(data, options, seen, search)
-    budget = None if plan is not None and options.budget is None else options.budget or seen.least_budget()
-    done = execute(seen, ran.plan, budget, numbers, stores=price_of(options.store_price, "--store-price") is not None)
+    budget = None if plan is not None and options.budget is None else options.budget or int(terms.needs(seen).max())
+    done = execute(seen, ran.plan, budget, numbers, terms)
     if not done.agrees:
         raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
     document: Execution = {
@@ -352,7 +353,7 @@ def planned_or_checked(
     source: Source[Cdag], plan: PlanLike | None, options: RunOptions | CodeOptions, search: Search
 ) -> Result[Plan, PlanExtra] | Result[Plan, BoundExtra]:
     """Return the result of a plan made here, or the check of the given one."""
-    paid = {name: getattr(options, name) for name in ("load_price", "store_price", "order")}
+    paid = {name: getattr(options, name) for name in PRICED}
     if plan is None:
         made = PlanOptions(budget=options.budget, method=options.method, recompute=options.recompute, **paid)
         return _plan(source, options=made, search=search)

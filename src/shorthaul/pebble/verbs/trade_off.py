@@ -294,11 +294,11 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     seen = terms.played(cdag)
     if options.budgets is not None:
         budgets = parse_budgets(options.budgets, "--budgets")
-        require_budget(seen, budgets[0])
+        require_budget(seen, budgets[0], terms)
     keep_back(cdag, search)
     with search:
         if options.budgets is None:
-            budgets = _spread(seen.least_budget(), _enough(seen), options.points)
+            budgets = _spread(int(terms.needs(seen).max()), _enough(seen), options.points)
         points = _points(Request(cdag, budgets[-1], options.recompute, search, terms), budgets, options.method)
     optimal = all(point.status == Status.OPTIMAL for point in points)
     return Result(
