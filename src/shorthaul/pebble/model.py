@@ -31,7 +31,8 @@ class Terms:
     ``load`` and ``store`` are the prices of moving a unit of weight, integers from 0; None: there are no such moves.
     Without loads, inputs are computed from nothing, at their own cost; without stores, outputs have to be computed
     only. With ``in_order`` the nodes are computed for the first time in the order of their indices. ``in_place``: a
-    result may take the room of an operand that is dropped with that, if it is no larger.
+    result may take the room of an operand that is dropped with that, if it is no larger. ``partial``: values are
+    accumulated operand by operand, in any order, and may be stored and loaded meanwhile.
 
     >>> Terms().is_usual, Terms(store=None).is_usual
     (True, False)
@@ -41,6 +42,7 @@ class Terms:
     store: int | None = 1
     in_order: bool = False
     in_place: bool = False
+    partial: bool = False
 
     @property
     def is_usual(self) -> bool:
@@ -61,8 +63,15 @@ class Terms:
 
         >>> Terms(in_place=True).needs(from_pairs([3, 1], [(0, 1)])).tolist()
         [0, 3]
+        >>> Terms(partial=True).needs(from_pairs([1, 1, 1], [(0, 2), (1, 2)])).tolist()
+        [0, 0, 2]
         """
-        return cdag.needs() - self.saved(cdag)
+        if not self.partial:
+            return cdag.needs() - self.saved(cdag)
+        sources, targets = cdag.edge_arrays()
+        widest = np.zeros(cdag.n, dtype=np.int64)
+        np.maximum.at(widest, targets, cdag.weights[sources])
+        return np.where(cdag.given, 0, cdag.weights + widest)
 
     def saved(self, cdag: Cdag) -> IntArray:
         """Return the room that each node does without where it takes that of an operand, shape (n,)."""

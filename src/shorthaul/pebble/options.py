@@ -64,6 +64,7 @@ class PricedOptions:
         "Values are first computed in any order, or in the order of the nodes in the input.",
         choices=(FREE, GIVEN),
     )
+    partial: bool = option(False, "Accumulate values operand by operand, in any order.")
     in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
 
     def __post_init__(self) -> None:

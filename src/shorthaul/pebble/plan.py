@@ -24,11 +24,14 @@ class Move(IntEnum):
     STORE = 1  #: M2: copy a value from fast to slow memory
     COMPUTE = 2  #: M3: compute a value into fast memory, its parents being there
     DELETE = 3  #: M4: drop a value from fast memory
+    ACCUMULATE = 4  #: add one operand to a value; the move names the edge between them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """Moves in order: move i does ``kinds[i]`` (a :class:`Move`) to the node of index ``nodes[i]``.
+
+    An accumulation has the index of its edge there, as ``Cdag.edge_arrays`` counts them.
 
     Both arrays have shape (moves,), uint8 and int64.
 
@@ -56,6 +59,14 @@ class Plan:
     def traffic(self, weights: IntArray) -> int:
         """Return the weight loaded and stored (Definition 2.2); ``weights`` are the nodes' (shape (n,))."""
         return int(weights[self.nodes[self.kinds <= Move.STORE]].sum())
+
+
+def as_computed(plan: Plan, targets: IntArray) -> Plan:
+    """Return a plan whose accumulations are computations of their values; ``targets`` are those of all edges."""
+    nodes = plan.nodes.copy()
+    adding = plan.kinds == Move.ACCUMULATE
+    nodes[adding] = targets[nodes[adding]]
+    return Plan(np.where(adding, np.uint8(Move.COMPUTE), plan.kinds), nodes)
 
 
 @public

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import exhausted
 from shorthaul.pebble.model import Cdag, Terms
-from shorthaul.pebble.plan import Move, Plan
+from shorthaul.pebble.plan import Move, Plan, as_computed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +36,11 @@ class Request:
         weights, compute = self.cdag.weights, self.cdag.compute
         paid = (self.terms.load or 0) * plan.weight_of(Move.LOAD, weights)
         paid += (self.terms.store or 0) * plan.weight_of(Move.STORE, weights)
-        return paid + int(compute[plan.nodes[plan.kinds == Move.COMPUTE]].sum())
+        nodes = plan.nodes[plan.kinds == Move.COMPUTE]
+        if self.terms.partial:  # once for each value
+            begun = as_computed(plan, self.cdag.edge_arrays()[1])
+            nodes = np.unique(begun.nodes[begun.kinds == Move.COMPUTE])
+        return paid + int(compute[nodes].sum())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -65,16 +65,16 @@ def execute(cdag: Cdag, plan: Plan, budget: int | None, data: FloatArray, terms:
     """Execute ``plan`` with the numbers ``data`` (by input node, ascending; shape (inputs,)).
 
     Only values in fast memory are read; the weight there is watched. Without stores, outputs are taken where they are
-    computed; in place, a result takes the room of an operand that is dropped in the next move. Raises
-    :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an output out, or if ``data``
-    has the wrong size.
+    computed; in place, a result takes the room of an operand that is dropped in the next move; partial values are
+    weighted sums. Raises :class:`InputError` if the plan reads what is not there, exceeds ``budget`` or leaves an
+    output out, or if ``data`` has the wrong size.
     """
     inputs = cdag.inputs()
     if data.shape != inputs.shape:
         raise InputError("has the wrong size", place="data", value=len(data), allowed=f"{len(inputs)} numbers")
-    kernel = kernel_of(cdag)
-    slow = dict(zip(inputs.tolist(), data.tolist(), strict=True))
     terms = terms or Terms()
+    kernel = _sums(cdag) if terms.partial else kernel_of(cdag)
+    slow = dict(zip(inputs.tolist(), data.tolist(), strict=True))
     memory = _Memory(cdag, kernel.operation, slow, budget)
     memory.play(plan, in_place=terms.in_place)
     if terms.store is None:
@@ -97,6 +97,7 @@ class _Memory:
         self._slow = slow
         self._fast: dict[int, float] = {}
         self._left: set[int] = set()
+        self._added: dict[int, int] = {}
         self.computed: dict[int, float] = {}
         self._weights = cdag.weights.tolist()
         self._room = float("inf") if budget is None else budget
@@ -120,10 +121,26 @@ class _Memory:
                 self.computed[node] = self._fast[node]
             elif node in self._left:
                 self._left.remove(node)
+            elif kind == Move.ACCUMULATE:
+                self._accumulate(time, node)
             else:
                 self._read(self._fast, node, time)
                 del self._fast[node]
                 self._room += self._weights[node]
+
+    def _accumulate(self, time: int, edge: int) -> None:
+        """Add one term of a weighted sum to a value, which comes into being with the first."""
+        parents = self._cdag.parents
+        source, node = int(parents.targets[edge]), int(np.searchsorted(parents.starts, edge, side="right")) - 1
+        if self._added.get(source, 0) < parents.starts[source + 1] - parents.starts[source]:
+            self._refuse(time, source, "is not complete")
+        term = _term(node, edge - int(parents.starts[node]), self._read(self._fast, source, time))
+        begun = self._read(self._fast, node, time) if node in self._added else 0.0
+        self._added[node] = self._added.get(node, 0) + 1
+        self._slow.pop(node, None)
+        count = int(parents.starts[node + 1] - parents.starts[node])
+        self._put(time, node, begun + term / (3 * count))
+        self.computed[node] = self._fast[node]
 
     def _make_room(self, leaving: int, node: int, operands: list[int]) -> None:
         """Let an operand go before its deletion, where the result fits into its room."""
@@ -202,11 +219,16 @@ def _matrix_vector(cdag: Cdag, mvm: matrix_vector.Mvm) -> Kernel:
     return Kernel("matrix-vector product", operation, direct)
 
 
+def _term(node: int, operand: int, value: float) -> float:
+    """Return what an operand adds to a weighted sum, before the sum is divided."""
+    return (1 + (7 * node + 3 * operand) % 5) * value
+
+
 def _sums(cdag: Cdag) -> Kernel:
     def operation(node: int, operands: list[float]) -> float:
         if not operands:
             return 1.0 + node % 5
-        return sum((1 + (7 * node + 3 * i) % 5) * value for i, value in enumerate(operands)) / (3 * len(operands))
+        return sum(_term(node, i, value) for i, value in enumerate(operands)) / (3 * len(operands))
 
     def direct(data: FloatArray) -> FloatArray:
         value = np.zeros(cdag.n)

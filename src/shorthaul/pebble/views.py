@@ -13,7 +13,7 @@ from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
-from shorthaul.pebble.plan import Move, Plan, SramEstimate
+from shorthaul.pebble.plan import Move, Plan, SramEstimate, as_computed
 from shorthaul.pebble.sram import SOURCE, Sram
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,6 +27,7 @@ BASELINES = ("layer_by_layer", "layer_by_layer_freeing")
 
 def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False) -> tuple[Figure, ...]:
     """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule."""
+    plan = as_computed(plan, cdag.edge_arrays()[1])
     figures: list[Figure] = [_occupancy(occupancy(cdag, plan, in_place=in_place), budget), _traffic(cdag, plan)]
     if cdag.n <= MOST_DRAWN and len(plan) <= 20 * MOST_DRAWN:
         figures += [_pebbles(cdag, plan), _graph(cdag, plan)]

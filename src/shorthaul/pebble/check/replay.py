@@ -17,6 +17,7 @@ from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError
 from shorthaul.pebble.check import replay_constants as bits
 from shorthaul.pebble.check import replay_kernels as kernels
+from shorthaul.pebble.check.partial import replay_partial
 from shorthaul.pebble.model import Cdag, IntArray, Terms
 from shorthaul.pebble.plan import Move, Plan
 
@@ -46,6 +47,11 @@ def replay(
     then nothing more is held than before.
     """
     paid = terms or Terms()
+    if paid.partial:
+        return replay_partial(cdag, plan, budget, paid)
+    if len(plan) and plan.kinds.max() > Move.DELETE:
+        cure = "check it with --partial"
+        raise InputError("a move accumulates a value, which this game does not know", place="plan", cure=cure)
     if paid.load is None:
         cdag = replace(cdag, given=np.zeros(cdag.n, dtype=np.bool_))
     state, occupancy, found = _played(cdag, plan, budget, in_place=paid.in_place)

@@ -41,7 +41,7 @@ PLAN_KIND = "shorthaul/pebble-plan"
 #: What an input may hold.
 _DOCUMENTS = f"a document of kind '{CDAG_KIND}', or an object from each node to the list of what it is computed from"
 _CONTENTS = f"{_DOCUMENTS}, HyperDAG text, DOT, or MatrixMarket"
-_NAMES = ("load", "store", "compute", "delete")
+_NAMES = ("load", "store", "compute", "delete", "accumulate")
 
 
 @public
@@ -242,8 +242,13 @@ def plan_document(plan: Plan, cdag: Cdag) -> dict[str, Any]:
     head = {"kind": PLAN_KIND, "version": 1}
     if len(plan) > MOST_JSON_ENTRIES:
         return {**head, "moves": len(plan), "digest": plan_digest(plan)}
-    kinds, nodes = plan.kinds.tolist(), plan.nodes.tolist()
-    return {**head, "moves": [[_NAMES[k], cdag.id_of(v)] for k, v in zip(kinds, nodes, strict=True)]}
+    sources, targets = cdag.edge_arrays()
+
+    def named(kind: int, node: int) -> list[NodeId]:
+        ends = [int(targets[node]), int(sources[node])] if kind == Move.ACCUMULATE else [node]
+        return [_NAMES[kind], *map(cdag.id_of, ends)]
+
+    return {**head, "moves": [named(*move) for move in zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True)]}
 
 
 def plan_digest(plan: Plan) -> str:
@@ -353,20 +358,31 @@ def _plan_from_moves(moves: Any, cdag: Cdag) -> Plan:
         raise InputError("is no list", place="moves", value=moves, allowed='[["load", id], ...]')
     kind_of = {name: i for i, name in enumerate(_NAMES)}
     node_of: Mapping[Any, int] = {cdag.id_of(node): node for node in range(cdag.n)}
+    edge_of = {
+        ends: edge for edge, ends in enumerate(zip(*(side.tolist() for side in cdag.edge_arrays()), strict=True))
+    }
     kinds, nodes = [], []
     for i, move in enumerate(moves):
-        if not isinstance(move, list) or len(move) != 2:
-            raise InputError("is no move", place=f"moves[{i}]", value=move, allowed='["load", id]')
-        name, node = move
+        count = 3 if isinstance(move, list) and move[:1] == ["accumulate"] else 2
+        if not isinstance(move, list) or len(move) != count:
+            allowed = '["load", id], or ["accumulate", id, operand]'
+            raise InputError("is no move", place=f"moves[{i}]", value=move, allowed=allowed)
+        name, *ends = move
         if not isinstance(name, str) or name not in kind_of:
             near = nearest_name(str(name), _NAMES)
             raise InputError("unknown move", place=f"moves[{i}]", value=name, allowed=", ".join(_NAMES), nearest=near)
-        if not _is_id(node) or node not in node_of:
-            raise InputError(
-                "names a node that does not exist", place=f"moves[{i}]", value=node, cure="give the plan of this graph"
-            )
+        for node in ends:
+            if not _is_id(node) or node not in node_of:
+                cure = "give the plan of this graph"
+                raise InputError("names a node that does not exist", place=f"moves[{i}]", value=node, cure=cure)
         kinds.append(kind_of[name])
-        nodes.append(node_of[node])
+        place = tuple(node_of[node] for node in ends)
+        if count == 3 and place[::-1] not in edge_of:
+            cure = "give the plan of this graph"
+            raise InputError(
+                "names no edge", place=f"moves[{i}]", value=move, allowed="a value and its operand", cure=cure
+            )
+        nodes.append(edge_of[place[::-1]] if count == 3 else place[0])
     return Plan(np.array(kinds, dtype=np.uint8), np.array(nodes, dtype=np.int64))
 
 
@@ -378,8 +394,10 @@ def _plan_from_columns(data: bytes, cdag: Cdag) -> Plan:
     own = np.arange(cdag.n) if cdag.ids is None else _id_array(cdag.ids)
     if ids.shape != own.shape or ids.dtype.kind != own.dtype.kind or not bool((ids == own).all()):
         raise InputError("is a plan of another graph", place="ids", cure="give the plan of this graph")
-    if len(nodes) and nodes.max() >= cdag.n:
-        raise InputError("names a node that does not exist", place="nodes", value=int(nodes.max()))
+    adds = moves == Move.ACCUMULATE
+    for place, part, most in (("nodes", nodes[~adds], cdag.n), ("nodes of accumulations", nodes[adds], cdag.edges)):
+        if len(part) and part.max() >= most:
+            raise InputError("names a node that does not exist", place=place, value=int(part.max()))
     return Plan(moves.astype(np.uint8), nodes.astype(np.int64))
 
 

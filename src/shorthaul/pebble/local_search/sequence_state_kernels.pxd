@@ -13,7 +13,6 @@ cdef class Board:
     cdef long long store
     cdef bint recompute
     cdef bint in_order
-    cdef bint in_place
 
 
 cdef class Sequence:
@@ -30,6 +29,7 @@ cdef class Sequence:
 
 cdef class Annealer:
     cdef Board board
+    cdef bint in_place
     cdef Random random
     cdef readonly Sequence now
     cdef Sequence other

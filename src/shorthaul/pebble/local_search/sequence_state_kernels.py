@@ -30,7 +30,6 @@ class Board:
     store: cython.longlong
     recompute: cython.bint
     in_order: cython.bint
-    in_place: cython.bint
 
     def __init__(
         self,
@@ -45,7 +44,6 @@ class Board:
         store: cython.longlong,
         recompute: cython.bint,
         in_order: cython.bint,
-        in_place: cython.bint,
     ) -> None:
         self.starts = starts
         self.parents = parents
@@ -58,7 +56,6 @@ class Board:
         self.store = store
         self.recompute = recompute
         self.in_order = in_order
-        self.in_place = in_place
 
 
 @cython.final
@@ -96,9 +93,13 @@ class Sequence:
 @cython.final
 @cython.cclass
 class Annealer:
-    """The sequence as it stands, one move further, and the best that fits; ``work`` counts events and operands."""
+    """The sequence as it stands, one move further, and the best that fits; ``work`` counts events and operands.
+
+    ``in_place`` says that results may take the room of operands.
+    """
 
     board: Board
+    in_place: cython.bint
     random: Random
     now: Sequence
     other: Sequence
@@ -116,10 +117,19 @@ class Annealer:
     held_back: cython.longlong[::1]
     held_loads: cython.uchar[::1]
 
-    def __init__(self, board: Board, random: Random, start: Sequence, other: Sequence, best: Sequence) -> None:
+    def __init__(
+        self,
+        board: Board,
+        random: Random,
+        start: Sequence,
+        other: Sequence,
+        best: Sequence,
+        in_place: cython.bint,
+    ) -> None:
         n = board.weights.shape[0]
         room = start.nodes.shape[0]
         self.board = board
+        self.in_place = in_place
         self.random = random
         self.now = start
         self.other = other
@@ -209,7 +219,7 @@ def _fill(a: Annealer, b: Board, s: Sequence) -> cython.void:
             a.widest[last] = b.weights[s.nodes[at]]
     for at in range(s.size):
         own = b.weights[s.nodes[at]]
-        needed = held if b.in_place and a.widest[at] >= own else held + own
+        needed = held if a.in_place and a.widest[at] >= own else held + own
         s.held[at] = needed
         if needed > s.peak:
             s.peak = needed

@@ -153,8 +153,8 @@ def _annealer(game: Game, start: Events, search: Search) -> tuple[Annealer, IntA
         starts, number[sources][order], cdag.weights[names], cdag.compute[names],
         cdag.given[names].view(np.uint8), cdag.is_output()[names].view(np.uint8), game.budget,
         -1 if terms.load is None else terms.load, -1 if terms.store is None else terms.store,
-        game.recompute, terms.in_order, terms.in_place,
+        game.recompute, terms.in_order,
     )  # fmt: skip
     room = len(start.nodes) + tuning.MOST_REPEATS * cdag.n + 64
-    first = [Sequence(number[start.nodes], start.loads, room) for _ in range(3)]
-    return Annealer(board, Random(search.seed), *first), names
+    now, other, best = (Sequence(number[start.nodes], start.loads, room) for _ in range(3))
+    return Annealer(board, Random(search.seed), now, other, best, terms.in_place), names

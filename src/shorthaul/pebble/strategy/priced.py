@@ -10,12 +10,13 @@ from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
 from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.exact import priced_search
-from shorthaul.pebble.local_search import in_place, sequences
+from shorthaul.pebble.local_search import sequences
 from shorthaul.pebble.local_search.sequences import Events, Game
 from shorthaul.pebble.model import Terms
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.plan import Move
 from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.strategy import in_place
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 
 #: The methods that know prices.
@@ -58,7 +59,7 @@ class _Planner:
         terms = request.terms
         self.game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
         self._request, self._search, self._keep = request, search, request.search.keep
-        self._bound = _trivial(request)
+        self._bound = trivial_bound(request)
         self._best: tuple[Events, int] | None = None
         resumed = request.search.start()
         self._start = None if resumed is None else sequences.events_of(self.game, resumed)
@@ -126,7 +127,7 @@ def priced_bound(request: Request) -> Bound:
         return _of_traffic(request, lower_bound(replace(request, terms=Terms())))
     terms, search = request.terms, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game = Game(terms.played(request.cdag), request.budget, request.recompute, terms)
-    best = _moved(_trivial(request), request, search.part(0.3))
+    best = _moved(trivial_bound(request), request, search.part(0.3))
     best = _staged(best, game, _ANY_PRICE, search.part(0.5))
     if game.cdag.n <= priced_search.MOST_NODES:
         done = priced_search.solve(game, limit=_ANY_PRICE, search=search)
@@ -201,7 +202,8 @@ def _of_traffic(request: Request, bound: Bound) -> Bound:
     return Bound("total", price * bound.value + compute, bound.method, proof, bound.details)
 
 
-def _trivial(request: Request) -> Bound:
+def trivial_bound(request: Request) -> Bound:
+    """Return what every plan pays."""
     proof = "Every value is computed at least once"
     if request.terms.load is not None:
         proof += ", every input loaded"

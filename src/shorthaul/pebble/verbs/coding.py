@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, cast
 
+from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.verbs import asked, verb
 from shorthaul.pebble.formats.orders import order_csv, order_dot, order_json
 from shorthaul.pebble.formats.scratchpad import scratchpad
 from shorthaul.pebble.options import CodeOptions
-from shorthaul.pebble.plan import CodeExtra, Plan
+from shorthaul.pebble.plan import CodeExtra, Plan, as_computed
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
 from shorthaul.pebble.verbs.planning import planned_or_checked
 from shorthaul.pebble.verbs.terms import terms_of
@@ -56,11 +57,15 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
         return written
     seen = terms_of(cdag, options).played(cdag)
     room = int(written.cost["peak"]) if options.budget is None else options.budget
+    if options.format == "c" and options.partial:
+        cure = "take --format json, csv or dot"
+        raise InputError("is not written as C", place="--partial", value=True, cure=cure)
     if options.format == "c":
         made = scratchpad(seen, written.plan, room, in_place=options.in_place)
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})
+    steps = as_computed(written.plan, seen.edge_arrays()[1])
     if options.format == "json":
-        text = order_json(seen, written.plan, room)
+        text = order_json(seen, steps, room)
     else:
-        text = (order_csv if options.format == "csv" else order_dot)(seen, written.plan)
+        text = (order_csv if options.format == "csv" else order_dot)(seen, steps)
     return replace(written, extra={**extra, "code": text})

@@ -24,6 +24,7 @@ class BoundKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budget: int | None
     recompute: bool
@@ -41,6 +42,7 @@ class CheckKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budget: int | None
     recompute: bool
@@ -58,6 +60,7 @@ class CodeKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budget: int | None
     method: Literal[
@@ -127,6 +130,7 @@ class PlanKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budget: int | None
     method: Literal[
@@ -167,6 +171,7 @@ class RunKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budget: int | None
     method: Literal[
@@ -202,6 +207,7 @@ class SweepKeywords(TypedDict, total=False):
     load_price: str | float
     store_price: str | float
     order: Literal["free", "given"]
+    partial: bool
     in_place: bool
     budgets: str | Sequence[int] | None
     points: int

@@ -27,6 +27,7 @@ from shorthaul.pebble.options import PRICED, BoundOptions, CheckOptions, CodeOpt
 from shorthaul.pebble.plan import BoundExtra, Execution, Plan, PlanExtra, ProblemSize, RunExtra
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.run import FloatArray, execute
+from shorthaul.pebble.strategy.partial import find_partial_plan, partial_bound
 from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
@@ -160,11 +161,15 @@ def _request(
 
 def planned(request: Request, method: str) -> Found:
     """Return a plan by ``method`` and its bound, in the usual game or with prices."""
+    if request.terms.partial:
+        return find_partial_plan(request, method)
     return find_plan(request, method) if request.is_usual else find_priced_plan(request, method)
 
 
 def bounded(request: Request) -> Bound:
     """Return the best lower bound, in the usual game or with prices."""
+    if request.terms.partial:
+        return partial_bound(request)
     return lower_bound(request) if request.is_usual else priced_bound(request)
 
 

@@ -12,7 +12,10 @@ from shorthaul.pebble.options import GIVEN, PricedOptions, price_of
 def terms_of(cdag: Cdag, options: PricedOptions) -> Terms:
     """Return the prices and the order of ``options``; raises :class:`InputError` where the graph does not fit them."""
     load, store = price_of(options.load_price, "--load-price"), price_of(options.store_price, "--store-price")
-    terms = Terms(load, store, options.order == GIVEN, options.in_place)
+    terms = Terms(load, store, options.order == GIVEN, options.in_place, options.partial)
+    if terms.partial and (terms.in_order or terms.in_place):
+        place = "--order given" if terms.in_order else "--in-place"
+        raise InputError("cannot be combined with --partial", place=place, cure="leave one of the two flags out")
     if terms.in_order and not np.array_equal(cdag.order, np.arange(cdag.n)):
         sources, targets = cdag.edge_arrays()
         wrong = int(np.flatnonzero(sources > targets)[0])

@@ -1,0 +1,86 @@
+"""Plans and bounds of the game in which values are accumulated operand by operand."""
+
+from __future__ import annotations
+
+from shorthaul.core.amounts import Bound
+from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.pebble import tuning
+from shorthaul.pebble.exact import accumulation, accumulation_search
+from shorthaul.pebble.local_search.sequences import Game
+from shorthaul.pebble.request import Found, Request
+from shorthaul.pebble.strategy.priced import METHODS, trivial_bound
+
+_PROOF = (
+    "A search over all plans {}. It left out only positions that were reached at no more, and let go what could have "
+    "stayed."
+)
+
+
+def find_partial_plan(request: Request, method: str) -> Found:
+    """Return a plan that pays little, and the bound beside it: annealed orders, on small graphs searched exhaustively.
+
+    Raises :class:`NoPlanError` if none was found that fits, and :class:`InfeasibleError` if there is none.
+    """
+    if method not in METHODS:
+        allowed = f"{', '.join(METHODS)} with --partial"
+        raise InputError("does not accumulate values", place="--method", value=method, allowed=allowed)
+    if request.recompute:
+        cure = "leave one of the two flags out: a partial value is accumulated once"
+        raise InputError("cannot be combined with --partial", place="--recompute", value=True, cure=cure)
+    search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    game, bound = _game(request), trivial_bound(request)
+    computing = _computing(request)
+    is_small = game.cdag.edges < tuning.MOST_SEARCHED_STEPS
+    best = None
+    if method != "exact":
+        share = search.part(0.5 if method == "auto" and is_small else 1.0)
+        best = accumulation.improve(game, search=share, goal=int(bound.value) - computing)
+        if best is not None:
+            plan, paid = best
+            request.search.keep(paid + computing, lambda: plan)
+    is_met = best is not None and bound.is_met_by(best[1] + computing)
+    if method == "exact" or (method == "auto" and (is_small or best is None) and not is_met):
+        limit = 2**61 if best is None else best[1]
+        done = accumulation_search.solve(game, limit=limit, search=search)
+        if done.plan is not None:
+            best = done.plan, done.least
+        if done.is_complete and best is None:
+            raise InfeasibleError(
+                "fast memory",
+                demand=game.budget + 1,
+                limit=game.budget,
+                cure="allow prices below inf, or give a larger budget",
+            )
+        bound = _raised(bound, done, computing)
+    if best is None:
+        raise NoPlanError(
+            "no plan that fits was found; there may be none\n  do:      give a larger budget or more time"
+        )
+    return Found(best[0], "exact" if bound.method == "exhausted search" else "annealed accumulations", bound)
+
+
+def partial_bound(request: Request) -> Bound:
+    """Return the best lower bound on what a plan pays."""
+    search: Search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    done = accumulation_search.solve(_game(request), limit=2**61, search=search)
+    if done.is_complete and done.plan is None:
+        return trivial_bound(request)
+    return _raised(trivial_bound(request), done, _computing(request))
+
+
+def _game(request: Request) -> Game:
+    return Game(request.terms.played(request.cdag), request.budget, False, request.terms)
+
+
+def _computing(request: Request) -> int:
+    """Return what computing everything once costs."""
+    seen = request.terms.played(request.cdag)
+    return int(seen.compute[~seen.given].sum())
+
+
+def _raised(known: Bound, done: accumulation_search.Outcome, computing: int) -> Bound:
+    if done.least + computing <= known.value:
+        return known
+    end = "was completed up to the optimum" if done.is_complete else "excluded all lower prices"
+    return Bound("total", done.least + computing, "exhausted search", _PROOF.format(end))
