@@ -136,3 +136,11 @@ def test_options_out_of_range(folder):
         done = shorthaul("tensor", *arguments, cwd=folder)
         assert done.returncode == 2, (arguments, done.stderr)
         assert text in done.stderr
+
+
+def test_results_of_other_engines_and_options_of_networks_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"kind": "shorthaul/pebble-result", "version": 1, "plan": {}}')
+    done = shorthaul("tensor", "check", "example-3", "other.json", cwd=tmp_path)
+    assert (done.returncode, "shorthaul/pebble-result" in done.stderr) == (2, True)
+    done = shorthaul("tensor", "run", "example-3", "--inputs", "inputs.npz", cwd=tmp_path)
+    assert (done.returncode, "goes with an ONNX model" in done.stderr) == (2, True)

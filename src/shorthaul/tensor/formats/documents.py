@@ -137,6 +137,10 @@ def plan_from_bytes(path: Path, data: bytes, problem: Problem) -> Plan:
             document = document.get("plan")
         if isinstance(document, dict) and document.get("kind") == PLAN_KIND:
             return _from_companion(path, document, problem)
+        if isinstance(document, dict) and str(document.get("kind", "")).startswith("shorthaul/"):
+            allowed = f"a plan of the contest's, {PLAN_KIND!r}, or {_RESULT_KIND!r} with one"
+            cure = "a network's plan goes with its ONNX model and --machine"
+            raise InputError("is of another kind", place="kind", value=document["kind"], allowed=allowed, cure=cure)
         return plan_from_document(document, problem)
     except InputError as error:
         raise error.in_file(path) from None

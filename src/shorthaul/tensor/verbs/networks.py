@@ -343,8 +343,8 @@ def _roofline(machine: Machine, rows: list[_Row]) -> Series:
 
 def refuse_without(problem: Problem, options: MachineOptions) -> None:
     """Raise :class:`InputError` for options of networks, which ``problem`` is not."""
-    for name in ("machine", "dim"):
-        value = getattr(options, name)
+    for name in ("machine", "dim", "inputs"):
+        value = getattr(options, name, None)
         if value is not None:
             raise InputError("goes with an ONNX model", place=f"--{name}", value=value, allowed="a file *.onnx")
     del problem
