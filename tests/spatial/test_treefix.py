@@ -65,12 +65,12 @@ def test_random_trees(method: str, coins: str) -> None:
 @pytest.mark.parametrize("direction", ["up", "down"])
 def test_large_trees_and_every_message_replayed(method: str, direction: str) -> None:
     trees = [
-        generators.yule(3001, 1),
+        generators.yule(1501, 1),
         generators.path(900),
-        generators.star(2000),
-        generators.caterpillar(1500),
-        generators.preferential_attachment(2500, 2),
-        generators.random_recursive(2500, 2),
+        generators.star(1000),
+        generators.caterpillar(900),
+        generators.preferential_attachment(1200, 2),
+        generators.random_recursive(1200, 2),
         generators.random_path(700, 1),
     ]
     rng = np.random.default_rng(0)
@@ -121,7 +121,7 @@ def test_any_associative_operator() -> None:
 def test_an_operator_of_ones_own_costs_what_a_built_in_one_costs() -> None:
     mine = Operator("mine", np.maximum, np.int64(-(2**63)))
     rng = np.random.default_rng(7)
-    for tree in (generators.path(20_000), generators.star(700), generators.yule(2001, 1), twins.random_forest(rng)):
+    for tree in (generators.path(3000), generators.star(700), generators.yule(2001, 1), twins.random_forest(rng)):
         values = rng.integers(-(2**62), 2**62, tree.n)
         for method in METHODS[1:]:
             for direction in ("up", "down"):
@@ -327,7 +327,7 @@ def test_memory_does_not_grow_with_the_tree() -> None:
         for direction in ("up", "down"):
             words = {
                 engine.treefix(shape(n), method=method, direction=direction).extra["words_per_processor"]
-                for n in (500, 5000)
+                for n in (400, 1600)
                 for shape in (generators.star, generators.path, lambda n: generators.preferential_attachment(n, 1))
             }
             assert max(words) <= 64
