@@ -416,7 +416,7 @@ def test_wrong_queries() -> None:
     for queries, says in (
         ([[0, 5]], "names no vertex"),
         ([[0]], "pairs"),
-        ([[0.5, 1]], "pairs"),
+        ([[0.5, 1]], "numbers of vertices"),
         ([0, 1], "pairs"),
         ([[-1, 0]], "names no vertex"),
     ):
