@@ -9,11 +9,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from tests.pebble.test_partial import sample as partial_sample
 from tests.pebble.test_prices import sample
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search
-from shorthaul.pebble.exact import priced_search
+from shorthaul.pebble.exact import accumulation, priced_search
 from shorthaul.pebble.local_search import sequences
 
 
@@ -47,10 +48,25 @@ def searches(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return path, positions.least, positions.is_done, positions.is_full, positions.work
 
 
+def accumulates(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    game, _ = partial_sample(int(rng.integers(2**31)), 9)
+    prefix = kernels.__name__[: kernels.__name__.index("shorthaul.pebble")]
+    random = importlib.import_module(prefix + "shorthaul.core.compiled.random_kernels")
+    with mock.patch.multiple(accumulation, kernels=kernels, Random=random.Random):
+        order = rng.permutation(game.cdag.edges)
+        annealer = accumulation._annealer(game, order, Search(seed=int(rng.integers(99))))
+    for begin, most in ((0.0, 3000), (0.5, 5000)):
+        kernels.anneal(annealer, 3.0, 0.1, begin, begin + 0.5, most)
+    kernels.restart(annealer)
+    moves = kernels.moves_of_best(annealer) if annealer.least < 1 << 62 else []
+    return annealer.price, annealer.least, annealer.work, [int(part) for move in moves for part in move]
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.pebble.local_search.sequence_state_kernels", anneals),
     ("shorthaul.pebble.local_search.sequence_kernels", anneals),
     ("shorthaul.pebble.exact.priced_search_kernels", searches),
+    ("shorthaul.pebble.exact.accumulation_kernels", accumulates),
 ]
 
 

@@ -63,7 +63,9 @@ def symbols(region: Region) -> Symbols:
             data.add(name)
     written = assigned | loops
     constants = {
-        name: value for name, value in region.constants.items() if name not in written and _is_integer(declared[name])
+        name: value
+        for name, value in region.constants.items()
+        if name not in written and name in declared and _is_integer(declared[name])
     }
     return Symbols(frozenset(written), frozenset(data), constants, frozenset(loops), declared)
 

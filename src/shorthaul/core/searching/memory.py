@@ -221,15 +221,23 @@ class Watch:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._main), ctypes.py_object(MemoryError))
 
 
-def refuse_beyond(limit: int) -> None:
+@contextlib.contextmanager
+def refusing_beyond(limit: int) -> Iterator[None]:
     """Let the system refuse what is asked for far beyond ``limit``, where it can: an array of terabytes, say."""
+    before = None
     with contextlib.suppress(OSError, ValueError, AttributeError, IndexError):
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         reserved = int(status.partition("VmData:")[2].split()[0]) * 1024
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
         most = reserved + int(_COMMAND * limit) + _RESERVED
         if hard == resource.RLIM_INFINITY or most < hard:
             resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+            before = soft, hard
+    try:
+        yield
+    finally:
+        if before is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 #: Limits are not nested: the first one holds.
@@ -250,11 +258,12 @@ def limited(text: str | None, end: Callable[[str], None] | None = None) -> Itera
     if limit is None:
         yield
         return
-    if end is not None:
-        refuse_beyond(limit)
     _ACTIVE.append(limit)
     try:
-        with Watch(limit, end or (lambda _: None)):
+        with (
+            refusing_beyond(limit) if end is not None else contextlib.nullcontext(),
+            Watch(limit, end or (lambda _: None)),
+        ):
             yield
     finally:
         _ACTIVE.clear()

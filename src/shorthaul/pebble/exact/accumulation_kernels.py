@@ -154,8 +154,11 @@ def _enter(
             if other == kept:
                 continue
             score = cython.cast(cython.double, a.wanted[other] - now)
-            if not a.clean[other] and b.load > 0:
-                score = score * b.load / (b.load + b.store)
+            if not a.clean[other]:
+                if b.store < 0:  # it could not come back
+                    continue
+                if b.load > 0:
+                    score = score * b.load / (b.load + b.store)
             if score > worst:
                 worst = score
                 leaving = other
