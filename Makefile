@@ -33,7 +33,7 @@ test: kernels
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # All random cases and the long studies: hours.
-thorough: kernels
+thorough: kernels .venv/ready-docs
 	SHORTHAUL_THOROUGH=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m 'slow or not slow'
 
 # Kernels that check every index, in a place of their own; an error inside one only warns, so that warning fails.

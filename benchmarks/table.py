@@ -2,13 +2,14 @@
 
     python benchmarks/table.py
 
-Reads ``benchmarks/results/*.json``; the figures known before are named with their source in the row. Run it after the
-others, and commit the table together with the results it was made from.
+Reads ``benchmarks/results/*.json``; the figures known before are named with their source in the row. Run it once the
+results are committed: the page says of each file the day and the commit of its measurement.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from typing import Any
 import sympy
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "results.md"
+ROOT = HERE.parent
+PAGE = ROOT / "docs" / "results.md"
 BEGIN = "<!-- measured: written by benchmarks/table.py -->"
 END = "<!-- end -->"
 
@@ -54,7 +56,7 @@ def least_memories() -> str:
         return ""
     names = ("workload", "weights", "words", "paper", "ioopt", "layer_by_layer", "layer_by_layer_freeing")
     title = (
-        "Smallest fast memory in words at which inputs and outputs alone are moved (Table 1 of the pebbling paper; the "
+        "Smallest fast memory in words at which inputs and outputs alone are moved (Table 1 of the pebbling paper; the\n"
         "last column, the same order with dead values freed immediately, is the fairer baseline):"
     )
     heads = (
@@ -107,7 +109,7 @@ def spatial() -> Iterator[Row]:
     layouts = next(rows for title, rows in document.items() if title.startswith("Energy per vertex"))
     for row in layouts:
         if row["tree"] == "yule":
-            what = "energy per vertex, Yule tree of 2^20 vertices"
+            what = "energy per vertex, Yule tree of 2^20 vertices, light-first order without refining"
             yield (
                 "spatial",
                 what,
@@ -125,13 +127,49 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def pages_with(script: str) -> list[str]:
+    """Return the pages that show figures of a script."""
+    pages = [path for path in sorted(PAGE.parent.glob("*.md")) if path.name not in {PAGE.name, "status.md"}]
+    return [f"[{path.stem}]({path.name})" for path in pages if f"benchmarks/{script}.py" in path.read_text()]
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def measurements() -> str:
+    """Return when each file of results was measured, at which commit, and on which pages its figures stand."""
+    lines = [
+        "## When it was measured",
+        "",
+        "A figure is that of the commit in its row, not of today's code; the last column counts the changes of the engine",
+        "since then, up to the day this page was written. Where it is not 0, run the script to see what the code does now. A",
+        "script that ran with `--only` left its other tables as they were, and these may be older than its row says.",
+        "",
+        "| script | measured | commit | figures also on | changes of the engine since |",
+        "|---|---|---|---|---|",
+    ]
+    for path in sorted(HERE.glob("results/*.json")):
+        commit, day = _git("log", "-1", "--format=%h %cs", "--", str(path)).split()
+        engine = f"src/shorthaul/{path.stem.split('_')[0]}"
+        since = _git("rev-list", "--count", f"{commit}..HEAD", "--", engine) if (ROOT / engine).is_dir() else "-"
+        pages = ", ".join(pages_with(path.stem)) or "-"
+        lines.append(f"| `benchmarks/{path.stem}.py` | {day} | {commit} | {pages} | {since} |")
+    unkept = [path.stem for path in sorted(HERE.glob("*.py")) if not (HERE / f"results/{path.stem}.json").exists()]
+    shown = [f"`benchmarks/{stem}.py` ({', '.join(pages_with(stem))})" for stem in unkept if pages_with(stem)]
+    if shown:
+        lines += ["", "Figures whose results are not kept, so that only the page says what was measured:", ""]
+        lines += [f"- {text}" for text in shown]
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Put the tables between the marks of the page."""
     text = PAGE.read_text()
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     note = "Measured by `benchmarks/` on two cores; every plan was replayed by its checker."
-    PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{least_memories()}{note}\n{END}{after}")
+    PAGE.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{least_memories()}{note}\n\n{measurements()}\n{END}{after}")
     print(table())
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,29 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_page_of_results_is_what_the_files_say() -> None:
+    spec = importlib.util.spec_from_file_location("table", ROOT / "benchmarks" / "table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    page = made.PAGE.read_text()
+    assert made.table() in page
+    assert made.least_memories() in page
+    measured = {path.stem for path in ROOT.glob("benchmarks/results/*.json")}
+    dated = re.findall(r"^\| `benchmarks/(\w+)\.py` \| \d{4}-\d\d-\d\d \| [0-9a-f]{7,}", page, re.MULTILINE)
+    assert set(dated) == measured
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocstrings")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr.replace("NO_MKDOCS_2_WARNING", "")
+    assert "unrecognized" not in done.stderr
+    assert (tmp_path / "site" / "api" / "index.html").stat().st_size > 10**5

@@ -21,6 +21,8 @@ class MultiReaderBuffer(Generic[T]):
     reader has consumed it. Tokens come and go one or several at a time. (Letras et al., Section II-C; a reader's index
     is -1 while it has nothing to read.)
 
+    Examples
+    --------
     >>> buffer = MultiReaderBuffer[str](4, ["a3", "a4"])
     >>> buffer.write(["x", "y"])
     >>> buffer.read("a3"), buffer.available("a3"), buffer.available("a4"), buffer.free
