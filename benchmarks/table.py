@@ -56,8 +56,8 @@ def least_memories() -> str:
         return ""
     names = ("workload", "weights", "words", "paper", "ioopt", "layer_by_layer", "layer_by_layer_freeing")
     title = (
-        "Smallest fast memory in words at which inputs and outputs alone are moved (Table 1 of the pebbling paper; the\n"
-        "last column, the same order with dead values freed immediately, is the fairer baseline):"
+        "Smallest fast memory in words at which inputs and outputs alone are moved (Table 1 of the pebbling paper;\n"
+        "the last column, the same order with dead values freed immediately, is the fairer baseline):"
     )
     heads = (
         "workload",
@@ -142,9 +142,9 @@ def measurements() -> str:
     lines = [
         "## When it was measured",
         "",
-        "A figure is that of the commit in its row, not of today's code; the last column counts the changes of the engine",
-        "since then, up to the day this page was written. Where it is not 0, run the script to see what the code does now. A",
-        "script that ran with `--only` left its other tables as they were, and these may be older than its row says.",
+        "A figure is that of the commit in its row, not of today's code; the last column counts the changes of the",
+        "engine since then, up to the day this page was written. Where it is not 0, run the script to see what the code",
+        "does now. A script that ran with `--only` left its other tables as they were, and these may be older.",
         "",
         "| script | measured | commit | figures also on | changes of the engine since |",
         "|---|---|---|---|---|",
