@@ -7,15 +7,18 @@ import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from tests.commands import shorthaul as command
-from tests.report.sample import FIGURES
+from tests.report.sample import FIGURES, sample
 
 import shorthaul
 from shorthaul.core.drawing.exports import TABULAR, chosen, csv_text, table, trace_document
+from shorthaul.core.drawing.plots import DRAWN
+from shorthaul.core.drawing.svg import svg_text
 from shorthaul.core.errors import InputError
-from shorthaul.core.figure import Bar, Bars, Network, Table, Text
+from shorthaul.core.figure import Bar, Bars, Figure, Grid, Line, Network, Node, Scatter, Series, Table, Text
 from shorthaul.pebble.formats.dot import read_dot
 
 
@@ -82,10 +85,12 @@ def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     listed = command("export", "r.json", cwd=tmp_path)
     assert listed.returncode == 0
     assert "Timeline of subgraphs" in listed.stdout
-    for target in ("a.csv", "a.dot", "a.json"):
+    for target in ("a.csv", "a.dot", "a.svg", "a.json"):
         assert command("export", "r.json", target, cwd=tmp_path).returncode == 0
     result.to_csv(tmp_path / "b.csv")
-    assert tmp_path.joinpath("a.csv").read_bytes() == tmp_path.joinpath("b.csv").read_bytes()
+    result.to_svg(tmp_path / "b.svg")
+    for kind in ("csv", "svg"):
+        assert tmp_path.joinpath(f"a.{kind}").read_bytes() == tmp_path.joinpath(f"b.{kind}").read_bytes()
     for arguments, says in (
         (("r.json", "a.png"), "is of no known format"),
         (("r.json", "a.csv", "--figure", "Subgraph"), "did you mean 'Subgraphs'"),
@@ -94,3 +99,76 @@ def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     ):
         done = command("export", *arguments, cwd=tmp_path)
         assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+def shapes(figure: Figure) -> list[dict[str, str]]:
+    text = svg_text(figure)
+    assert text is not None
+    root = ET.fromstring(text)
+    assert figure.title in root.attrib["aria-label"]
+    return [{"tag": item.tag.split("}")[1], **item.attrib} for item in root.iter()]
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.title)
+def test_drawings_are_svg(figure: Figure) -> None:
+    if not isinstance(figure, DRAWN):
+        assert svg_text(figure) is None
+        return
+    for item in shapes(figure):
+        assert float(item.get("width", 1)) >= 0
+        assert float(item.get("height", 1)) >= 0
+
+
+def test_every_point_and_bar_has_its_place() -> None:
+    dots = [item for item in shapes(Scatter("P", ("x", "y"), ((1, 5), (2, 7), (3, 6)))) if item["tag"] == "circle"]
+    assert [float(d["cx"]) for d in dots] == sorted(float(d["cx"]) for d in dots)
+    assert min(dots, key=lambda d: float(d["cy"])) is dots[1]  # up is down in SVG
+    bars = [i for i in shapes(Bars("B", "t", (Bar("x", 0, 2), Bar("y", 2, 6)))) if i["tag"] == "rect"]
+    assert 2 * float(bars[0]["width"]) == pytest.approx(float(bars[1]["width"]), rel=1e-2)
+    assert float(bars[0]["y"]) < float(bars[1]["y"])
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        Series("S", "x", "y", ()),
+        Series("S", "x", "y", (Line("a", (1,), (None,)),)),
+        Series("S", "x", "y", (Line("a", (1, 2), (0, 0)),), log_x=True, log_y=True),
+        Bars("B", "t", ()),
+        Bars("B", "t", (Bar("a", 5, 5),)),
+        Grid("G", (), "v"),
+        Grid("G", ((None,),), "v"),
+        Network("N", (), ()),
+        Network("N", (Node("<a>", "&", 0, 0),), ()),
+        Scatter("P", ("x", "y"), ()),
+        Scatter("P", ("x", "y", "z"), ((1, 1, 1),)),
+    ],
+    ids=repr,
+)
+def test_odd_figures_are_drawn(figure: Figure) -> None:
+    assert "nan" not in str(svg_text(figure))
+    shapes(figure)
+
+
+def test_large_figures_stay_small_and_lose_no_lane_and_no_extreme() -> None:
+    bars = Bars("B", "t", tuple(Bar(f"core {at % 3}", at, at + 2) for at in range(60_000)))
+    drawn = [item for item in shapes(bars) if item["tag"] == "rect"]
+    assert len({item["y"] for item in drawn}) == 3
+    assert 1000 < len(drawn) < 10_000
+    curve = [(7 * at) % 1000 for at in range(60_000)]
+    curve[31_234] = 5000
+    path = next(
+        i["d"]
+        for i in shapes(Series("S", "x", "y", (Line("a", tuple(range(60_000)), tuple(curve)),)))
+        if i.get("fill") == "none"
+    )
+    assert len(path) < 60_000
+    assert " 34" in path  # the one high value, at the top of the drawing
+
+
+def test_a_notebook_shows_numbers_and_a_drawing() -> None:
+    shown = sample()._repr_html_()
+    assert "<caption>shorthaul/sample-result</caption>" in shown
+    assert shown.count("<svg ") == 1
+    assert "Occupancy" in shown
+    assert "<td>passed</td>" in shown

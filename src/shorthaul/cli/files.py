@@ -37,13 +37,14 @@ def convert(
 def export(
     result: Annotated[Path, typer.Argument(help="A result document, as --result writes it.")],
     target: Annotated[
-        Path | None, typer.Argument(metavar="[TARGET]", help="The file to write: .csv, .dot, or .json for Perfetto.")
+        Path | None, typer.Argument(metavar="[TARGET]", help="The file to write: .csv, .dot, .svg, .json (a trace).")
     ] = None,
     figure: Annotated[str | None, typer.Option(help="The title of the figure (default: the first that fits).")] = None,
 ) -> None:
-    """Write a figure of a result document as CSV, DOT or a trace.
+    """Write a figure of a result document as CSV, DOT, SVG or a trace.
 
-    Tables are .csv, graphs .dot; .json takes all timelines, for Perfetto. Without a target, list the figures.
+    Tables are .csv, graphs .dot, drawings .svg; .json takes all timelines, for Perfetto. Without a target,
+    list the figures.
     """
     from shorthaul.core.document import load_json, promise_output
     from shorthaul.core.drawing.exports import write_figure

@@ -151,6 +151,16 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         """
         write_text(_path(path), csv_text(chosen(self.figures, which, TABULAR, "a table")))
 
+    def to_svg(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
+        """Write a drawing as SVG: the one with this title or number, else the first.
+
+        Raises :class:`InputError` if there is none, or the file cannot be written.
+        """
+        from shorthaul.core.drawing.plots import DRAWN
+        from shorthaul.core.drawing.svg import svg_text
+
+        write_text(_path(path), f"{svg_text(chosen(self.figures, which, DRAWN, 'a drawing'))}\n")
+
     def to_dot(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a graph among the figures as DOT; raises :class:`InputError` if there is none."""
         write_text(_path(path), dot_text(chosen(self.figures, which, (Network,), "a graph")) + "\n")
@@ -175,14 +185,19 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         return f"<{self.kind.removeprefix('shorthaul/')}: {', '.join(parts) or 'no plan'}>"
 
     def _repr_html_(self) -> str:
+        from shorthaul.core.drawing.svg import svg_text
+
         rows = [("status", "" if self.status is None else self.status.value)]
-        rows += [(name, f"{amount:g}") for name, amount in self.amounts().items()]
+        rows += [(name, f"{amount:,.10g}") for name, amount in self.amounts().items()]
         if self.bound is not None:
-            rows.append((f"bound on {self.bound.of}", f"{self.bound.value:g} ({self.bound.method})"))
+            rows.append((f"bound on {self.bound.of}", f"{self.bound.value:,.10g} ({self.bound.method})"))
         if self.gap is not None:
             rows.append(("gap", f"{self.gap:.2%}"))
+        if self.check is not None:
+            rows.append(("check", "passed" if self.check.ok else f"{len(self.check.violations):,} violations"))
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-        return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>"
+        drawings = (drawing for figure in self.figures if (drawing := svg_text(figure)) is not None)
+        return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>{next(drawings, '')}"
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from shorthaul.core.document import save_json, write_text
+from shorthaul.core.drawing.plots import DRAWN
+from shorthaul.core.drawing.svg import svg_text
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.figure import Bars, Figure, Grid, Network, Scatter, Series, Table
 
@@ -135,7 +137,8 @@ def trace_document(charts: Sequence[Bars]) -> dict[str, Any]:
 def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None) -> str:
     """Write a figure in the format that the suffix of ``path`` names; return its title.
 
-    ``.csv`` is a table, ``.dot`` a graph, ``.json`` a trace of all timelines. Raises :class:`InputError`.
+    ``.csv`` is a table, ``.dot`` a graph, ``.svg`` a drawing, ``.json`` a trace of all timelines. Raises
+    :class:`InputError`.
     """
     if path.suffix == ".csv":
         rows = chosen(figures, which, TABULAR, "a table")
@@ -145,9 +148,13 @@ def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None
         network = chosen(figures, which, (Network,), "a graph")
         write_text(path, dot_text(network) + "\n")
         return str(network.title)
+    if path.suffix == ".svg":
+        drawn = chosen(figures, which, DRAWN, "a drawing")
+        write_text(path, f"{svg_text(drawn)}\n")
+        return str(drawn.title)
     if path.suffix == ".json":
         first = chosen(figures, which, (Bars,), "a timeline")
         charts = [figure for figure in figures if isinstance(figure, Bars)] if which is None else [first]
         save_json(path, trace_document(charts), indent=None)
         return ", ".join(chart.title for chart in charts)
-    raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .json")
+    raise InputError("is of no known format", file=path, value=path.suffix, allowed=".csv, .dot, .svg, .json")
