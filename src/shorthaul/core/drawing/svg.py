@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Final
 
 from shorthaul.core.drawing.plots import PALETTE
@@ -153,13 +153,18 @@ def _grid(figure: Grid) -> tuple[list[str], float]:
     edge = min(
         30.0, (WIDTH - _LEFT - 120) / max(1, math.ceil(columns / merged)), 560 / max(1, math.ceil(rows / merged))
     )
-    body = [
-        _box(_LEFT + x * edge, _TOP + y * edge, edge, edge, _SHADES[_shade(mean, low, high)])
-        for (y, x), mean in sorted(means.items())
-    ]
-    for path in figure.paths:
-        places = [(_LEFT + (x + 0.5) * edge / merged, _TOP + (y + 0.5) * edge / merged) for x, y in path]
-        body.append(f'<path d="{_path(places)}" fill="none" stroke="white" stroke-width="0.7" opacity="0.8"/>')
+    body = []
+    for y, row in groupby(sorted(means), key=lambda place: place[0]):
+        shades = [(x, _shade(means[y, x], low, high)) for _, x in row]
+        for (shade, _), run in groupby(enumerate(shades), key=lambda item: (item[1][1], item[1][0] - item[0])):
+            places = [x for _, (x, _) in run]
+            width = edge * len(places)
+            body.append(_box(_LEFT + places[0] * edge, _TOP + y * edge, width, edge, _SHADES[shade]))
+    centre = edge / merged
+    ways = [[(_LEFT + (x + 0.5) * centre, _TOP + (y + 0.5) * centre) for x, y in path] for path in figure.paths]
+    if ways:
+        lines = "".join(_path(way) for way in ways)
+        body.append(f'<path d="{lines}" fill="none" stroke="white" stroke-width="0.7" opacity="0.8"/>')
     labels = [f"{low:,.6g}", f"{high:,.6g} {figure.scale_label}"]
     height = _TOP + math.ceil(rows / merged) * edge + 40
     body += [_box(_LEFT + 14 * at, height - 30, 14, 10, shade) for at, shade in enumerate(_SHADES)]
@@ -267,12 +272,14 @@ def _path(points: Sequence[tuple[float, float | None]], *, steps: bool = False) 
     parts = []
     for (_, before), (x, y) in pairwise([(0.0, None), *points]):
         if y is not None:
-            parts.append(f"M{x:g} {y:g}" if before is None else f"H{x:g}V{y:g}" if steps else f"L{x:g} {y:g}")
+            parts.append(
+                f"M{x:.5g} {y:.5g}" if before is None else f"H{x:.5g}V{y:.5g}" if steps else f"L{x:.5g} {y:.5g}"
+            )
     return "".join(parts)
 
 
 def _box(x: float, y: float, width: float, height: float, colour: str) -> str:
-    return f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" fill="{colour}"/>'
+    return f'<rect x="{x:.5g}" y="{y:.5g}" width="{width:.4g}" height="{height:.4g}" fill="{colour}"/>'
 
 
 def _colour(number: int) -> str:
