@@ -2,8 +2,8 @@
 # # How small may an SRAM be?
 #
 # A chip computes a wavelet transform of 64 samples over 6 levels, words of 16 bits. Every bit that does not fit into
-# its SRAM goes to the memory outside and comes back. How large must the SRAM be so that only the samples come in and only
-# the results go out, and what does a smaller one cost?
+# its SRAM goes to the memory outside and comes back. How large must the SRAM be so that only the samples come in and
+# only the results go out, and what does a smaller one cost?
 
 # %%
 import shorthaul
