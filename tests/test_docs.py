@@ -18,6 +18,7 @@ from tests.commands import shorthaul
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md"))]
 HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
+PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
 
 
@@ -87,3 +88,56 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert "WARNING" not in done.stderr.replace("NO_MKDOCS_2_WARNING", "")
     assert "unrecognized" not in done.stderr
     assert (tmp_path / "site" / "api" / "index.html").stat().st_size > 10**5
+
+
+def test_the_map_of_the_papers_leads_somewhere() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    items = [row for row in rows if row != ["| item", "source", "test |"]]
+    assert all(len(row) == 3 for row in items)
+    for item, source, proof in items:
+        for file, name in PLACE.findall(source):
+            assert (ROOT / "src" / "shorthaul" / file).is_file(), f"{item}: {file}"
+            assert not name
+        for file, name in PLACE.findall(proof):
+            path = ROOT / "tests" / file
+            assert path.is_file(), f"{item}: {file}"
+            assert f"\ndef {name}(" in path.read_text(), f"{item}: {file}::{name}"
+        assert bool(PLACE.findall(source)) == bool(PLACE.findall(proof)), item
+
+
+def test_the_map_of_the_papers_leaves_no_number_out() -> None:
+    page = (ROOT / "docs" / "papers.md").read_text()
+    last = {
+        "pebble": {"Figure": 8, "Table": 1, "Algorithm": 1},
+        "affine": {"Figure": 8, "Table": 2, "Algorithm": 6},
+        "tensor": {"Example": 5},
+        "dataflow": {"Figure": 11, "Table": 2, "Algorithm": 5},
+        "spatial": {"Figure": 8, "Theorem": 6, "Lemma": 14, "Corollary": 3},
+    }
+    for section in re.split(r"^## ", page, flags=re.MULTILINE)[1:]:
+        engine = section.partition(":")[0]
+        titles = "\n".join(line.split(" | ")[0] for line in section.splitlines() if line.startswith("| "))
+        for kind, most in last[engine].items():
+            assert numbers(titles, kind) == set(range(1, most + 1)), f"{engine}: {kind}"
+
+
+def numbers(titles: str, kind: str) -> set[int]:
+    """Return what ``Figure 3``, ``Figures 5, 6 and 7`` and ``Lemmas 10 to 12`` name."""
+    found: set[int] = set()
+    plural = {"Corollary": "Corollaries"}.get(kind, f"{kind}s")
+    for listed in re.findall(rf"(?:{kind}|{plural}) (\d+(?:(?:, | and | to )\d+)*)(?![.\d])", titles):
+        for part in re.split(r", | and ", listed):
+            first, _, stop = part.partition(" to ")
+            found.update(range(int(first), int(stop or first) + 1))
+    return found
+
+
+def test_a_task_takes_two_commands_and_five_lines() -> None:
+    tasks = re.split(r"^## ", (ROOT / "docs" / "tasks.md").read_text(), flags=re.MULTILINE)[1:]
+    assert len(tasks) == 12
+    for task in tasks:
+        (commands,) = re.findall(r"^```console\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
+        (code,) = re.findall(r"^```python\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
+        assert 1 <= len(commands.splitlines()) <= 2, task
+        assert 1 <= len([line for line in code.splitlines() if line and line != "import shorthaul"]) <= 5, task
