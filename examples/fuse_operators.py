@@ -5,7 +5,7 @@ from shorthaul.core.cases import resolve
 from shorthaul.tensor import CASES, load_problem
 
 problem = resolve("transformer-block:tokens=256,width=256,heads=2,hidden=512", CASES, load_problem).workload
-result = shorthaul.tensor.plan(problem, search=shorthaul.Search(time_limit=5, seed=1))
+result = shorthaul.tensor.plan(problem, effort=1, seed=1)
 assert result.cost is not None
 assert result.bound is not None
 assert result.plan is not None

@@ -17,6 +17,7 @@ from tests.commands import shorthaul
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted(ROOT.joinpath("docs").glob("*.md"))]
+TASKS = ROOT / "docs" / "tasks.md"  # its commands do what those of the other pages do, and are slow
 HEADINGS = ["Problem", "Model", "Call", "Answer", "Method", "Limits"]
 PLACE = re.compile(r"`([\w/]+\.py)(?:::(\w+))?`")
 ENGINES = {"tensor", "pebble", "affine", "dataflow", "spatial"}
@@ -26,24 +27,41 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def with_files(page: Path, folder: Path) -> None:
+    """Put what the snippets of a page read into a folder: the examples, and the files that the page itself shows."""
+    if ROOT.joinpath("examples").is_dir():
+        folder.joinpath("examples").symlink_to(ROOT / "examples")
+    for name, text in re.findall(r'^```json title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
+        folder.joinpath(name).write_text(text)
+
+
+def run_python(page: Path) -> None:
+    namespace: dict[str, object] = {"__name__": "snippet"}
+    for number, block in enumerate(blocks(page, "python")):
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, id=page.stem, marks=pytest.mark.slow if page == TASKS else ()) for page in PAGES],
+)
 def test_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    example_folder = ROOT / "examples"
-    if example_folder.is_dir():
-        tmp_path.joinpath("examples").symlink_to(example_folder)
-    for name, text in re.findall(r'^```json title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
-        tmp_path.joinpath(name).write_text(text)
+    with_files(page, tmp_path)
     for block in blocks(page, "console"):
         for line in block.splitlines():
             if line.startswith("$ shorthaul"):
                 command, _, comment = line[2:].partition("  # exit ")
                 done = shorthaul(*shlex.split(command)[1:], cwd=tmp_path)
                 assert done.returncode == int(comment or 0), f"{line}\n{done.stderr}"
-    namespace: dict[str, object] = {"__name__": "snippet"}
-    for number, block in enumerate(blocks(page, "python")):
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(block, f"{page.name} python block {number + 1}", "exec"), namespace)
+    run_python(page)
+
+
+def test_tasks_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with_files(TASKS, tmp_path)
+    run_python(TASKS)
 
 
 def test_the_answer_of_the_first_screen_is_what_is_printed(tmp_path: Path) -> None:
@@ -134,7 +152,7 @@ def numbers(titles: str, kind: str) -> set[int]:
 
 
 def test_a_task_takes_two_commands_and_five_lines() -> None:
-    tasks = re.split(r"^## ", (ROOT / "docs" / "tasks.md").read_text(), flags=re.MULTILINE)[1:]
+    tasks = re.split(r"^## ", TASKS.read_text(), flags=re.MULTILINE)[1:]
     assert len(tasks) == 12
     for task in tasks:
         (commands,) = re.findall(r"^```console\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
