@@ -154,8 +154,8 @@ def _grid(figure: Grid) -> tuple[list[str], float]:
         30.0, (WIDTH - _LEFT - 120) / max(1, math.ceil(columns / merged)), 560 / max(1, math.ceil(rows / merged))
     )
     body = []
-    for y, row in groupby(sorted(means), key=lambda place: place[0]):
-        shades = [(x, _shade(means[y, x], low, high)) for _, x in row]
+    for y, places_of_row in groupby(sorted(means), key=lambda place: place[0]):
+        shades = [(x, _shade(means[y, x], low, high)) for _, x in places_of_row]
         for (shade, _), run in groupby(enumerate(shades), key=lambda item: (item[1][1], item[1][0] - item[0])):
             places = [x for _, (x, _) in run]
             width = edge * len(places)
@@ -246,7 +246,8 @@ def _legend(names: Sequence[str], y: float) -> list[str]:
     """Return the names beside their colours in a row; nothing for one without a name, nor for more than fit."""
     if not any(names):
         return []
-    made, x = [], 8.0
+    made: list[str] = []
+    x = 8.0
     for at, name in enumerate(names):
         text = _short(name)
         if x + 8 * len(text) > WIDTH:
