@@ -86,8 +86,9 @@ class Statement:
     ``domain`` is the set ``name[iterators]``, ``schedule`` maps it to the program's time vectors (all of one length);
     ``times`` are the entries of the time vector that hold the iterators, up to their sign. Loops whose place follows
     from that of others, as the loops over the tiles of a tiled loop nest, are not among the iterators.
-    ``operations`` counts the arithmetic operations of one instance. ``code`` is the assignment in the names of
-    ``iterators`` and of the loops left out, whose values in an instance are ``implied``.
+    ``operations`` counts the arithmetic operations of one instance. ``accumulates`` is the associative operation (+, *,
+    max, min) by which it adds a term to the element that it writes, "" if it does not. ``code`` is the assignment in
+    the names of ``iterators`` and of the loops left out, whose values in an instance are ``implied``.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Statement:
     operations: int
     code: tuple[Fragment, ...] = ()
     implied: tuple[tuple[str, isl.Map], ...] = ()
+    accumulates: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ _FUNCTION = "The C function to read, where several have a '#pragma scop'."
 _PROFILE = "iolb: the published method; best: the further arguments too."
 _SMALL = "Parameters that stay small against S, as in D,K: the leading term keeps them apart."
 _UPPER = "Also derive a tiled order and its loads as a formula."
+_REASSOCIATE = "A bound that holds for any order and tree of sums, products, max and min, beside the usual one."
 _EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
 
 
@@ -30,6 +31,7 @@ class BoundOptions:
     proof: bool = option(False, "Print the proof too.")
     upper: bool = option(True, _UPPER)
     experimental: bool = option(False, _EXPERIMENTAL)
+    reassociate: bool = option(False, _REASSOCIATE)
 
     def __post_init__(self) -> None:
         validate(self)
@@ -61,6 +63,7 @@ class CheckOptions:
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, "Sizes at which everything is compared (default: several small ones).", form=SIZES)
     bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
+    reassociate: bool = option(False, "Compare the bound that holds for any order and tree of sums.")
 
     def __post_init__(self) -> None:
         validate(self)

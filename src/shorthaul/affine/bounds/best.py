@@ -19,6 +19,7 @@ from shorthaul.affine.bounds.partition import convex_body, stencil_levels
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidates, instances
 from shorthaul.affine.bounds.partition.merged_statements import merged_statements
 from shorthaul.affine.bounds.partition.small_parameters import small_sets
+from shorthaul.affine.bounds.reassociated import reassociated
 from shorthaul.affine.effort import OutOfEffortError, charged_to, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import Cardinality, LongFormulaError, card, count_formula, total
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
@@ -28,7 +29,7 @@ from shorthaul.affine.integer_sets.short_form import Simple, simple_bound
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
-from shorthaul.affine.proofs.proof import Proof, SubBound
+from shorthaul.affine.proofs.proof import MODEL, REASSOCIATED_MODEL, Proof, SubBound
 from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
@@ -108,7 +109,8 @@ def lower_bound(
     bound is that of the arguments found so far: of the inputs alone, or 0,
     if there are none.
 
-    Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. Parameters in ``small``
+    Profile ``iolb`` is the published method, corrected; ``best`` uses all proven arguments. With ``reassociate`` the
+    bound holds for any order and tree of sums, products, max and min. Parameters in ``small``
     count as constants in the leading term.
 
     >>> from shorthaul.affine.workloads.cases import kernel
@@ -129,7 +131,8 @@ def lower_bound(
         operations = _operations(program)
     search = search.part(share)
     with charged_to(search):
-        known = until_out_of_effort(graphs(flow)) if options.profile == "best" else [Graph(flow)]
+        own = reassociated(flow) if options.reassociate else [Graph(flow)]
+        known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
     tuned: list[tuple[int, ...]] = []
@@ -147,7 +150,8 @@ def lower_bound(
         for item in flow.flows
     )
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
-    proof = Proof(inputs, tuple(parts), (*sums, *tuned), formula, listed, read)
+    model = REASSOCIATED_MODEL if options.reassociate else MODEL
+    proof = Proof(inputs, tuple(parts), (*sums, *tuned), formula, listed, read, model)
     return AffineBound(program, formula, inputs, operations, proof, small, general if tuned else None)
 
 
@@ -181,7 +185,7 @@ def _argued(
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(graph.flow))
     where = instances(small, sets)
-    pool = _pool(graph.flow, options, where, finding)
+    pool = _of_events(graph.flow, where, finding) if graph.only_events else _pool(graph.flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
         parts, more = (parts, []) if sizes is None or options.profile != "best" else _tuned(parts, sums, sizes)
@@ -193,6 +197,7 @@ def _argued(
                 item,
                 value=graph.times * item.value,
                 steps=(*graph.notes, *item.steps),
+                lemmas=(*graph.lemmas, *item.lemmas),
                 points=None,
                 sources=None,
                 certificate=None,
@@ -243,6 +248,12 @@ def _pool(
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
     bodies = found(_BODIES, 1.0) if options.experimental else []
     return [*alone, *merged, *listed, *levels, *bodies]
+
+
+def _of_events(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:
+    """Return the arguments on what waits at one event."""
+    with charged_to(search):
+        return [*until_out_of_effort(_WAVEFRONTS.arguments(flow, where))]
 
 
 def _no_proof() -> Proof:

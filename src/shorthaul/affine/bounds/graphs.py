@@ -23,6 +23,7 @@ from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow
 from shorthaul.affine.model import Reference, Statement
+from shorthaul.affine.proofs.lemmas import Lemma
 from shorthaul.affine.tuning import GRAPH_OPERATIONS
 
 _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.set
@@ -30,11 +31,16 @@ _IN, _OUT, _PARAM, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` say why."""
+    """A data flow that stands for that of a program: its bound counts ``times``; ``notes`` and ``lemmas`` say why.
+
+    ``only_events``: only arguments on what waits at one event hold for it.
+    """
 
     flow: DataFlow
     times: sympy.Expr = sympy.Integer(1)
     notes: tuple[str, ...] = ()
+    lemmas: tuple[Lemma, ...] = ()
+    only_events: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -42,16 +48,17 @@ class Graph:
         return not self.notes
 
 
-def graphs(flow: DataFlow) -> Iterator[Graph]:
-    """Yield the program's graph, one of its copies if there are any, and the last of these without copied values."""
-    last = Graph(flow)
+def graphs(first: Graph) -> Iterator[Graph]:
+    """Yield the graph given, one of its copies if there are any, and the last of these without copied values."""
+    flow = first.flow
+    last = first
     yield last
     try:
         with limited(GRAPH_OPERATIONS):
             last = _one_copy(last)
     except isl.Error:
         pass
-    if not last.is_whole:
+    if last.flow is not flow:
         yield last
     try:
         with limited(GRAPH_OPERATIONS):
@@ -64,7 +71,7 @@ def graphs(flow: DataFlow) -> Iterator[Graph]:
             f"{names}: every vertex copies one value and is one vertex with it. A value is in fast memory while it or "
             "a copy is, and gets there by a load of one of them: no more loads than in the program."
         )
-        yield Graph(merged, last.times, (*last.notes, note))
+        yield replace(last, flow=merged, notes=(*last.notes, note))
 
 
 def _is_worth_arguing(flow: DataFlow, merged: DataFlow) -> bool:
@@ -107,7 +114,7 @@ def _one_copy(graph: Graph) -> Graph:
                 )
                 flow, times, found = made, times * count, True
                 break
-    return Graph(flow, times, tuple(notes))
+    return replace(graph, flow=flow, times=times, notes=tuple(notes))
 
 
 def _coordinates(flow: DataFlow, at: int) -> dict[str, int] | None:
@@ -191,7 +198,7 @@ def _sliced(flow: DataFlow, chosen: dict[str, int]) -> DataFlow | None:
     if any(item is None for item in flows):
         return None
     made = tuple(item for item in flows if item is not None)
-    return DataFlow(replace(program, statements=tuple(statements)), made, _inputs(made))
+    return DataFlow(replace(program, statements=tuple(statements)), made, inputs_of(made))
 
 
 def _subscripts(flow: DataFlow, chosen: dict[str, int]) -> dict[str, list[int]]:
@@ -278,7 +285,8 @@ def _function_without(schedule: isl.Map, at: int, time: int) -> isl.Map:
     return rest.set_tuple_name(_IN, schedule.get_tuple_name(_IN)).coalesce()
 
 
-def _inputs(flows: Sequence[Flow]) -> dict[str, isl.Set]:
+def inputs_of(flows: Sequence[Flow]) -> dict[str, isl.Set]:
+    """Return by array the elements that the flows take from inputs."""
     found: dict[str, isl.Set] = {}
     for item in flows:
         if item.source is None:
@@ -307,7 +315,7 @@ def without_copied_values(flow: DataFlow) -> DataFlow | None:
     if not gone:
         return None
     kept = tuple(item for item in program.statements if item.name not in gone)
-    return DataFlow(replace(program, statements=kept), tuple(flows), _inputs(flows))
+    return DataFlow(replace(program, statements=kept), tuple(flows), inputs_of(flows))
 
 
 def _copies(statement: Statement) -> bool:

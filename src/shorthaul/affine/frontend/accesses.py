@@ -183,3 +183,53 @@ def _operations(node: Any, found: set[str]) -> None:
         found.add(c_text(node))
     for _, child in node.children():
         _operations(child, found)
+
+
+_EXTREMES = {name: name.lower().removeprefix("f").removesuffix("f") for name in ("fmax", "fmin", "fmaxf", "fminf")}
+_EXTREMES |= {name: name.lower() for name in ("max", "min", "MAX", "MIN")}
+
+
+def accumulation(target: Any, value: Any, operator: str) -> str:
+    """Return the associative operation by which ``target operator value`` adds to the target: +, *, max, min; or "".
+
+    A difference ``x - e`` is the sum of x and a term. That ``value`` does not read the target elsewhere is left to
+    the caller.
+
+    >>> from shorthaul.affine.workloads.cases import kernel
+    >>> [item.accumulates for item in kernel("gemm").statements]
+    ['*', '+']
+    """
+    if operator != "=":
+        return {"+=": "+", "-=": "+", "*=": "*"}.get(operator, "")
+    name = c_text(target)
+    while isinstance(value, c_ast.Cast):
+        value = value.expr
+    if isinstance(value, c_ast.FuncCall):
+        arguments = value.args.exprs if value.args is not None else []
+        found = _EXTREMES.get(getattr(value.name, "name", ""), "")
+        return found if len(arguments) == 2 and name in {c_text(item) for item in arguments} else ""
+    if isinstance(value, c_ast.TernaryOp):
+        return _extreme(name, value)
+    kind = "*" if isinstance(value, c_ast.BinaryOp) and value.op == "*" else "+"
+    return kind if isinstance(value, c_ast.BinaryOp) and _adds(name, value, kind) else ""
+
+
+def _adds(name: str, value: Any, kind: str) -> bool:
+    """True if the target is one of the operands of a sum or product."""
+    if isinstance(value, c_ast.BinaryOp) and value.op == kind:
+        return _adds(name, value.left, kind) or _adds(name, value.right, kind)
+    if isinstance(value, c_ast.BinaryOp) and (kind, value.op) == ("+", "-"):
+        return _adds(name, value.left, kind)
+    return bool(c_text(value) == name)
+
+
+def _extreme(name: str, value: Any) -> str:
+    """Return max or min for ``a < b ? b : a`` and the like, of which one is the target."""
+    if not isinstance(value.cond, c_ast.BinaryOp) or value.cond.op not in {"<", "<=", ">", ">="}:
+        return ""
+    left, right, first, second = (
+        c_text(item) for item in (value.cond.left, value.cond.right, value.iftrue, value.iffalse)
+    )
+    if name not in {left, right} or {left, right} != {first, second} or left == right:
+        return ""
+    return "max" if (first == left) == (value.cond.op in {">", ">="}) else "min"

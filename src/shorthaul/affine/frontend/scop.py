@@ -11,7 +11,7 @@ from typing import Any
 import islpy as isl
 from pycparser import c_ast
 
-from shorthaul.affine.frontend.accesses import Access, count_operations, data_reads, subscripted
+from shorthaul.affine.frontend.accesses import Access, accumulation, count_operations, data_reads, subscripted
 from shorthaul.affine.frontend.code_text import code_text, fragments
 from shorthaul.affine.frontend.constants import numbers_in_control
 from shorthaul.affine.frontend.delinearise import subscripts_of
@@ -380,8 +380,10 @@ class _Builder:
 
         reads: list[Reference] = []
         tags: dict[str, str] = {}
+        written, own = relation(draft.write), 0
         for access in draft.reads:
             item = relation(access)
+            own += access.array == draft.write.array and item.is_equal(written)
             same = (known for known in reads if known.array == access.array and item.is_equal(known.relation))
             known = next(same, None)
             tags[c_text(access.node)] = f"{name}.r{len(reads)}" if known is None else known.tag
@@ -391,14 +393,14 @@ class _Builder:
             reads.append(Reference(f"{name}.r{len(reads)}", access.array, item, c_text(access.node), place))
         left_out = [at for at in range(len(scope.iterators)) if at not in kept]
         implied = tuple(
-            (written, reduced(bound_map(scope.params, [variable(written)], scope.iterators, name, "")))
-            for written in (scope.iterators[at] for at in left_out)
+            (loop, reduced(bound_map(scope.params, [variable(loop)], scope.iterators, name, "")))
+            for loop in (scope.iterators[at] for at in left_out)
         )
         times = [integer(value) if isinstance(value, int) else value for value in scope.time]
         times += [integer(0)] * (length - len(times))
         schedule = bound_map(scope.params, times, scope.iterators, name, "")
         place = self.region.place(draft.write.node)
-        write = Reference(f"{name}.w", draft.write.array, relation(draft.write), c_text(draft.write.node), place)
+        write = Reference(f"{name}.w", draft.write.array, written, c_text(draft.write.node), place)
         return Statement(
             name=name,
             text=c_text(draft.node),
@@ -414,6 +416,7 @@ class _Builder:
             operations=draft.operations,
             code=fragments(draft.write.node, draft.operator, draft.value, self.names(scope), tags, name),
             implied=implied,
+            accumulates=accumulation(draft.write.node, draft.value, draft.operator) if own == 1 else "",
         )
 
     def complete_extents(self, statements: Sequence[Statement]) -> None:

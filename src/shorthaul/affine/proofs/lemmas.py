@@ -251,3 +251,27 @@ one value waits for the vertex that joins the two: n values. All but m of U exis
 themselves or as copies. At most S of these n + |U| - m different values are in fast memory now; the others are
 loaded.""",
 )
+
+REASSOCIATED = Lemma(
+    "reassociated sums",
+    """\
+A sum is a longest run of instances that add to one element, one after the other, of which only the last one's
+value is read by anything else. In the reassociated game its terms are computed in any order, each of them a
+partial sum of its own or one made out of another; two partial sums in fast memory may be added; all of them and
+the value that the element had before make the result. A play of it with L loads gives plays with at most L
+loads, in the same fast memory, of two graphs in which others read the result from a vertex of its own and
+nobody reads the terms, which take no room:
+(values) every sum has a vertex Z that all its terms read; Z and the result are computed from nothing;
+(order) there are no sums, and the result is computed when all its terms have been. Here only what follows from
+ancestors at one event is used; terms are none of the values that wait.""",
+    """\
+(values) Z is in fast memory while some partial sum is, in those stretches of time in which a term is computed:
+computed in the first stretch, loaded in each later one. That takes no more room. A stretch that is not the last
+one of its sum ends with all partial sums out of fast memory, and one of them holds a term t of the stretch; take
+the first load after it of a value that holds t. Two stretches have different such loads: if that of the earlier
+one held the later one's term too, the two had been added in fast memory after the earlier stretch, so a value
+that holds t had been loaded before. Hence Z is loaded no more often than partial sums are. A sum of one term and
+its result take the room of one value, one after the other.
+(order) All values but partial sums are where they were. The only reader of a term is its result, so a term that
+is an ancestor of an event and an operand of a descendant of it would make the result an ancestor of itself.""",
+)

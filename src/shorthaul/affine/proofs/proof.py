@@ -13,10 +13,12 @@ import sympy
 from shorthaul.affine.integer_sets.short_form import simple_bound
 from shorthaul.affine.proofs.lemmas import Lemma
 
-MODEL = (
+_GAME = (
     "Red-white pebble game: a fast memory of S words, loads counted, stores free, no value computed twice; one "
-    "statement instance is one vertex of one word, scalars are arrays of dimension 0, reductions keep their order."
+    "statement instance is one vertex of one word, scalars are arrays of dimension 0, "
 )
+MODEL = f"{_GAME}reductions keep their order."
+REASSOCIATED_MODEL = f"{_GAME}sums, products, max and min are made in any order and tree of their terms."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class Proof:
     formula: sympy.Expr
     program: tuple[str, ...] = ()
     counted_inputs: tuple[str, ...] = ()
+    model: str = MODEL
 
     SUM = (
         "Every input is loaded at least once. Each part bounds the loads of its may-spill set beyond the first load of "
@@ -176,7 +179,7 @@ class Proof:
     def document(self) -> dict[str, Any]:
         """Return the proof as JSON."""
         return {
-            "model": MODEL,
+            "model": self.model,
             "program": list(self.program),
             "input_sets": list(self.counted_inputs),
             "inputs": str(self.inputs),
@@ -200,7 +203,7 @@ class Proof:
         """Return the proof for people."""
         steps = _without_repeats([part.steps for part in self.parts])
         parts = [f"[{at}] {part.text(own)}" for at, (part, own) in enumerate(zip(self.parts, steps, strict=True), 1)]
-        head = [f"Model: {MODEL}", *(f"  {line}" for line in self.program)]
+        head = [f"Model: {self.model}", *(f"  {line}" for line in self.program)]
         inputs = [f"Inputs, each loaded at least once: {_shown_value(self.inputs)}"]
         inputs += [f"  {line}" for line in self.counted_inputs]
         lemmas = [item.text() for item in self.lemmas]
@@ -212,7 +215,7 @@ class Proof:
         lines = _paragraph((*self.program, *self.counted_inputs))
         lemmas = "\n\n".join(_paragraph(item.text().splitlines()) for item in self.lemmas)
         return (
-            f"{_escaped(MODEL)}\n\n{lines}\n\nCompulsory loads: ${sympy.latex(self.inputs)}$.\n\n{parts}\n\n"
+            f"{_escaped(self.model)}\n\n{lines}\n\nCompulsory loads: ${sympy.latex(self.inputs)}$.\n\n{parts}\n\n"
             f"{_escaped(self.sum)}\n\\[ Q \\ge {sympy.latex(self.formula)} \\]\n\n{lemmas}"
         )
 

@@ -54,6 +54,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
     yield _line("formula", _formula(details))
     yield _line("leading", f"{shorten(details['leading'])}   ({LEADING_HOLDS_FOR})")
     yield _line("rests on", _named(details["rests_on"]))
+    if "in_order" in details:
+        yield _line("sums", _orders_of_sums(details))
     if details["cut_off"]:
         yield _line("cut off", "the limit or a signal ended the search: with more effort the bound may be higher")
     if upper is None:
@@ -69,6 +71,15 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
         yield _line("gap", _gap(made.value, upper["value"]))
     else:
         yield _line("", f"not for so small a fast memory: {upper['holds_for']}")
+
+
+def _orders_of_sums(details: Mapping[str, Any]) -> str:
+    """Return for which sums the bound holds, and what holds for their order in the program where that is different."""
+    other, held = details["in_order"], "in any order and tree"
+    if (other["value"], other["leading"]) == (details["value"], details["leading"]):
+        return f"{held}; in the program's order the same"
+    number = "" if other["value"] is None else f"{other['value']:,.0f} words, "
+    return f"{held}; in the program's order {number}leading {shorten(other['leading'])}"
 
 
 def _line(name: str, text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from shorthaul.affine import tuning, views
@@ -35,11 +36,6 @@ if TYPE_CHECKING:
     )
 
 KIND = "shorthaul/affine-result"
-MODEL = (
-    "Model: red-white pebble game. One statement instance is one vertex, scalars are arrays of dimension 0; "
-    "S values fit into fast memory; only loads count; "
-    "nothing is computed twice; the order of a reduction is that of the program."
-)
 
 
 @verb(
@@ -51,7 +47,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     """Return a parametric lower bound on the loads of ``program``, with its proof.
 
     The bound's ``details`` hold ``formula``, ``leading``, ``inputs``, ``operations``, ``oi_limit`` as text; ``value``
-    is None in the document where no sizes are given.
+    is None in the document where no sizes are given. With ``reassociate`` the bound holds for any order and tree of
+    sums, and ``in_order`` holds the one for the order of the program.
 
     Returns
     -------
@@ -76,9 +73,13 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = dependences_in_time(program)
-        found = lower_bound(program, options, flow=flow, search=search, share=tuning.LOWER_SHARE, sizes=sizes)
+        share = tuning.LOWER_SHARE / 2 if options.reassociate else tuning.LOWER_SHARE
+        found = lower_bound(program, options, flow=flow, search=search, share=share, sizes=sizes)
         upper = upper_bound_in_time(program, flow, search, small) if options.upper else None
         made = bound_of(program, found, sizes, flow)
+        if options.reassociate:
+            own = lower_bound(program, replace(options, reassociate=False), flow=flow, search=search, sizes=sizes)
+            made.details["in_order"] = _in_order(own, sizes)
         made.details["cut_off"] = flow is None or search.expired()
         document = upper_document_in_time(upper, flow, found.leading, sizes)
     return Result(
@@ -162,7 +163,7 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         "operations": None if found.operations is None else str(found.operations),
         "oi_limit": str(found.oi_limit),
         "rests_on": rests_on(found, sizes),
-        "model": MODEL,
+        "model": found.proof.model,
         "assumes": assumption(program),
         "steps": found.proof.document(),
         "certificate": found.proof.certificate(),
@@ -172,6 +173,12 @@ def bound_of(program: Program, found: AffineBound, sizes: Mapping[str, int] | No
         width, surplus = bytes_of_loads(program, sizes, flow)
         details["value_bytes"] = value * width + surplus
     return Bound("loads_words", float("nan") if value is None else value, found.method, proof, details)
+
+
+def _in_order(found: AffineBound, sizes: Mapping[str, int] | None) -> dict[str, Any]:
+    """Return the bound for sums in the order of the program."""
+    value = None if sizes is None else max(0.0, found.value(sizes))
+    return {"value": value, "formula": str(found.formula), "leading": str(found.leading)}
 
 
 def rests_on(found: AffineBound, sizes: Mapping[str, int] | None) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ class BoundKeywords(TypedDict, total=False):
     proof: bool
     upper: bool
     experimental: bool
+    reassociate: bool
     effort: float | None
     time_limit: float | None
     seed: int
@@ -45,6 +46,7 @@ class CheckKeywords(TypedDict, total=False):
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
     bound: str | None
+    reassociate: bool
     effort: float | None
     time_limit: float | None
     seed: int

@@ -279,7 +279,7 @@ def check(
         flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE if given is None else tuning.REPLAY_LOWER_SHARE
         sizes = None if given is None else {**given.sizes, FAST_MEMORY: given.fast_memory}
-        made = BoundOptions(profile=options.profile)
+        made = BoundOptions(profile=options.profile, reassociate=options.reassociate)
         found = lower_bound(program, made, flow=flow, search=search, share=share, sizes=sizes)
         if given is not None:
             return _replayed(program, given, found, flow, options, search, source, verified)
