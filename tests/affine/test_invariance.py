@@ -10,7 +10,7 @@ from tests.affine.test_random_study import least_known
 from tests.reference.affine_transformations import SAME, in_copies
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
-from shorthaul.affine.bounds.graphs import graphs, without_copied_values
+from shorthaul.affine.bounds.graphs import Graph, graphs, without_copied_values
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
@@ -43,7 +43,7 @@ BACK = "for (int i = 1; i < N; i++) A[0][i][0] = B[0][i][0];"
 
 def graphs_of(body: str) -> list[str]:
     """Return the notes of the last graph of a program."""
-    return list(list(graphs(flow_dependences(program_from_text(HEAD % body))))[-1].notes)
+    return list(list(graphs(Graph(flow_dependences(program_from_text(HEAD % body)))))[-1].notes)
 
 
 @pytest.mark.parametrize("body", [
