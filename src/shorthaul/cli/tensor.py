@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -52,7 +52,6 @@ def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: An
 def check(
     workload: Input,
     options: CheckOptions,
-    search: SearchFlags,
     output: Output,
     plan_file: Annotated[
         Path | None,
@@ -67,7 +66,7 @@ def check(
         raise InputError("there is no plan to write", place="--output", value=str(output.output), cure=cure)
     from shorthaul.tensor.verbs import planning
 
-    result = planning.check(workload, plan_file, options=options, search=search.search())
+    result = planning.check(workload, plan_file, options=options)
     _print_groups(result, output)
     if plan_file is not None and result.extra["rules"] != "network":
         _print_subgraphs(result, output)
@@ -104,14 +103,15 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
     """Plan over a range of capacities, or of bandwidths: the best latency and its bound at each."""
     from shorthaul.cli.output import finish
     from shorthaul.report.text import print_table
-    from shorthaul.tensor.verbs import planning
+    from shorthaul.tensor.verbs import sweeping
 
-    result = planning.sweep(workload, options=options, search=search.search())
-    columns = (options.over, "latency", "bound", "gap", "status")
+    result = sweeping.sweep(workload, options=options, search=search.search())
+    latency: Literal["latency", "latency_s"] = "latency_s" if result.extra["rules"] == "network" else "latency"
+    columns = (options.over, latency, "bound", "gap", "status")
     rows = [
         [
             point.get(options.over),
-            point["latency"],
+            point[latency],
             point["bound"],
             "-" if point["gap"] is None else f"{point['gap']:.2%}",
             point["status"],

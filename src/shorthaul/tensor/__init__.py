@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from shorthaul.tensor.networks.plan import NetworkPlan
     from shorthaul.tensor.options import PlanOptions, SweepOptions
     from shorthaul.tensor.plan import Granularity, Plan, Subgraph
-    from shorthaul.tensor.verbs.planning import bound, case, cases, check, plan, run, sweep
+    from shorthaul.tensor.verbs.planning import bound, case, cases, check, plan, run
+    from shorthaul.tensor.verbs.sweeping import sweep
     from shorthaul.tensor.workloads.cases import CASES
 
 _NAMES = {
@@ -31,7 +32,8 @@ _NAMES = {
     "NetworkPlan": "shorthaul.tensor.networks.plan",
     **dict.fromkeys(("PlanOptions", "RuleOptions", "SweepOptions"), "shorthaul.tensor.options"),
     **dict.fromkeys(("Granularity", "Plan", "Subgraph"), "shorthaul.tensor.plan"),
-    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run", "sweep"), "shorthaul.tensor.verbs.planning"),
+    **dict.fromkeys(("bound", "case", "cases", "check", "plan", "run"), "shorthaul.tensor.verbs.planning"),
+    "sweep": "shorthaul.tensor.verbs.sweeping",
 }
 
 __all__ = [

@@ -74,14 +74,10 @@ class PlanOptions(RuleOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(RuleOptions):
     """Options of ``sweep``."""
 
     over: str = option("capacity", "What is varied.", choices=("capacity", "bandwidth"))
     least: float | None = option(None, "The smallest amount (default: a quarter of the machine's).", least=1e-9)
     most: float | None = option(None, "The largest amount (default: four times the machine's).", most=1e15)
     points: int = option(9, "How many amounts, evenly spaced on a logarithmic scale.", least=1, most=1000)
-    rules: str = option("spec", _RULES_HELP, choices=RULE_NAMES)
-
-    def __post_init__(self) -> None:
-        validate(self)

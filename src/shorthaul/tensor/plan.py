@@ -67,12 +67,15 @@ class Execution(TypedDict):
 
 
 class NetworkExecution(TypedDict):
-    """An execution of a network: bytes moved, and the largest error relative to what ``compared_with`` computed."""
+    """An execution of a network: bytes moved, and the largest error relative to what ``compared_with`` computed.
+
+    Both are None where nobody else can compute the outputs: they are not verified then.
+    """
 
     loads_bytes: float
     stores_bytes: float
-    largest_error: float
-    compared_with: str
+    largest_error: float | None
+    compared_with: str | None
     random_weights: int
     outputs: list[str]
 
@@ -84,12 +87,17 @@ class RunExtra(PlanExtra):
 
 
 class SweepPoint(TypedDict):
-    """One machine: the amount swept under its own name, and what was found; None where nothing fits."""
+    """One machine: the amount swept under its own name, and what was found; None where nothing fits.
+
+    Problems have ``latency`` and ``traffic``, networks ``latency_s`` and ``traffic_bytes``.
+    """
 
     capacity: NotRequired[float]
     bandwidth: NotRequired[float]
-    latency: float | None
-    traffic: float | None
+    latency: NotRequired[float | None]
+    traffic: NotRequired[float | None]
+    latency_s: NotRequired[float | None]
+    traffic_bytes: NotRequired[float | None]
     bound: float | None
     gap: float | None
     status: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import zlib
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,16 @@ from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.verbs.networks import TOLERANCE
 
 MODELS = {**SINGLE, **ODD}
+#: The networks that every run of the tests executes.
+ALWAYS = {
+    *("uneven_strides", "concatenated_slices", "product_chain", "reductions_of_any_axis", "integers"),
+    *("normalised_rows", "barriers", "words", "Softmax, flattened", "Conv in groups", "ArgMax", "CumSum", "Resize"),
+}
+
+
+def some(names: Iterable[str], always: Collection[str]) -> list[Any]:
+    """Return names as parameters, those not in ``always`` for long studies."""
+    return [name if name in always else pytest.param(name, marks=pytest.mark.slow) for name in names]
 
 
 def agrees(network: Network, plan: NetworkPlan, capacity: float, *, double: bool = False) -> bool:
@@ -47,12 +58,26 @@ def agrees(network: Network, plan: NetworkPlan, capacity: float, *, double: bool
     return True
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", some(MODELS, ALWAYS))
 def test_random_plans_give_the_numbers_of_the_reference(name: str) -> None:
     network = network_from_onnx(MODELS[name]().SerializeToString())
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     valid = (agrees(network, random_plan(network, rng), 1e9) for _ in range(40))
     assert sum(itertools.islice(filter(None, valid), 2)) == 2
+
+
+@pytest.mark.parametrize(("kind", "opset"), [("Softmax", 11), ("Softmax", 13), ("LogSoftmax", 9), ("Hardmax", 12)])
+def test_rows_of_old_versions_are_all_axes_from_the_second_on(kind: str, opset: int) -> None:
+    net = Net("old", opset=opset)
+    x = np.random.default_rng(0).standard_normal((3, 4, 5))
+    model = net.model(net.op(kind, net.input(3, 4, 5)))
+    (operator,) = network_from_onnx(model.SerializeToString()).operators
+    axes = (2,) if opset > 12 else (1, 2)
+    assert operator.whole == frozenset(axes)
+    ((found,),) = (outputs_of(model, {"input0": x})[0].values(),)
+    shares = np.exp(x) / np.exp(x).sum(axes, keepdims=True)
+    made = {"Softmax": shares, "LogSoftmax": np.log(shares), "Hardmax": x == x.max(axes, keepdims=True)}
+    np.testing.assert_allclose(found, made[kind], rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -125,6 +150,24 @@ def test_wrong_inputs(arrays: dict[str, Any], said: str, tmp_path: Path) -> None
         surface.tensor.run(tmp_path / "model.onnx", **given)
 
 
+def test_what_nobody_else_computes_is_executed_and_not_verified(tmp_path: Path) -> None:
+    net = Net("skip", filled=True)
+    x = net.op("Relu", net.input(3, 8))
+    y = net.op("SkipLayerNormalization", x, net.input(3, 8), net.weight(8), domain="com.microsoft")
+    onnx.save(net.model(net.op("Exp", y)), tmp_path / "model.onnx")
+    done = shorthaul_json("tensor", "run", "model.onnx", "--machine", "phone-npu", "--json", cwd=tmp_path)
+    assert (done["run"]["largest_error"], done["run"]["compared_with"]) == (None, None)
+    assert any("the outputs are not verified" in remark for remark in done["check"]["remarks"])
+    assert done["run"]["loads_bytes"] + done["run"]["stores_bytes"] == done["cost"]["traffic_bytes"]
+
+
+@pytest.mark.parametrize(("name", "value"), [("rules", "contest"), ("restarts", 2)])
+def test_options_of_the_contest_are_refused(name: str, value: Any, tmp_path: Path) -> None:
+    saved(tmp_path)
+    with pytest.raises(InputError, match="does not go with"):
+        surface.tensor.plan(tmp_path / "model.onnx", machine="edge-45nm", dim="b=2,c=3", **{name: value})
+
+
 def test_an_operator_that_nobody_knows_is_named() -> None:
     net = Net("unknown")
     model = net.model(net.op("Odd", net.op("Relu", net.input(4, 8)), domain="org.example"))
@@ -133,7 +176,7 @@ def test_an_operator_that_nobody_knows_is_named() -> None:
         execute(network, NetworkPlan((Group((0,)), Group((1,)))), None, Search())
 
 
-@pytest.mark.parametrize("name", [*ODD, "words", "barriers", "scales_made_on_the_way"])
+@pytest.mark.parametrize("name", some([*ODD, "words", "barriers", "scales_made_on_the_way"], ALWAYS))
 def test_a_model_of_functions_computes_the_same(name: str) -> None:
     """A function per group: the checker of onnx takes the model, and its reference makes the same numbers of it."""
     model = onnx.shape_inference.infer_shapes(MODELS[name]())

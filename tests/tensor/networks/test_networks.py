@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.commands import shorthaul, shorthaul_json
-from tests.tensor.networks.architectures import ARCHITECTURES
+from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 from tests.tensor.networks.held_back import HELD_BACK
 from tests.tensor.networks.odd_networks import ODD
 from tests.tensor.networks.onnx_writer import Net
@@ -32,13 +32,6 @@ from shorthaul.tensor.networks.onnx_network import network_from_onnx
 from shorthaul.tensor.networks.plan import Group, Inner, Loop, NetworkPlan
 from shorthaul.tensor.networks.pricing import loops_of
 from shorthaul.tensor.networks.tiling import best_tiling
-
-DIMS: dict[str, dict[str, int]] = {
-    "vgg16": {"batch": 4},
-    "efficientnet_b0": {"N": 1},
-    "distilbert_dynamic": {"batch": 2, "sequence": 128},
-    "mlp": {"batch": 64},
-}
 
 
 def read(model: Any, dims: dict[str, int] | None = None) -> Network:
@@ -351,6 +344,28 @@ def test_a_command_plans_and_checks(tmp_path: Path) -> None:
     assert again["cost"] == done["cost"]
     unbound = shorthaul("tensor", "plan", "model.onnx", "--machine", "tpu-v1", cwd=tmp_path)
     assert (unbound.returncode, "--dim b=1" in unbound.stderr) == (2, True)
+
+
+def test_sweeps_and_journals(tmp_path: Path) -> None:
+    net = Net("layer")
+    x = net.op("Softmax", net.linear(net.input(64, 60), 60, 48), axis=-1)
+    model, on = net.model(x).SerializeToString(), "edge-45nm"
+    network, kept = network_from_onnx(model), tmp_path / "points"
+    for over, name in (("capacity", "capacity_bytes"), ("bandwidth", "bandwidth_bytes_per_s")):
+        found = surface.tensor.sweep(network, machine=on, over=over, points=3, journal=kept, workers=1).extra["points"]
+        assert [point["bound"] <= point["latency_s"] for point in found] == [True] * 3
+        assert found[0]["latency_s"] >= found[2]["latency_s"]
+        again = surface.tensor.sweep(network, machine=on, over=over, points=3, resume=kept, workers=1)
+        assert again.extra["points"] == found
+        kept = tmp_path / name
+    with pytest.raises(InputError, match="is too small"):
+        surface.tensor.sweep(network, machine=on, least=1)
+    first = surface.tensor.plan(network, machine=on, effort=1e-6, journal=tmp_path / "plans")
+    further = surface.tensor.plan(network, machine=on, resume=tmp_path / "plans")
+    assert len(further.plan.groups) < len(first.plan.groups)
+    assert further.cost["latency_s"] <= first.cost["latency_s"]
+    last = surface.tensor.plan(network, machine=on, effort=1e-6, resume=tmp_path / "plans")
+    assert last.cost == further.cost
 
 
 @pytest.mark.parametrize(

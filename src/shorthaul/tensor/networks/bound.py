@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,22 +34,46 @@ class Least:
     product_bytes: float
 
 
-def least(network: Network, machine: Machine) -> Least:
-    """Return what every plan takes at least."""
-    capacity = float(machine.levels[1].capacity_bytes or 0)
-    needed = _needed(network)
-    seconds = {"matrix": 0.0, "vector": 0.0}
-    read: dict[int, float] = {}
-    for number, operator in enumerate(network.operators):
-        dims = needed.get(number)
-        if dims is None:
-            continue
-        points = math.prod(int(mask.sum()) for mask in dims)
-        per_operation = machine.seconds_per_operation(operator.unit, network.bits(number))
-        seconds[operator.unit] += points * operator.work * per_operation
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the outputs need of one operator: operations, and bytes of the tensors that it reads."""
+
+    operations: float
+    read: dict[int, float]
+
+
+def demands(network: Network) -> dict[int, Demand]:
+    """Return, by operator that the outputs need, what they need of it."""
+    found = {}
+    for number, dims in _needed(network).items():
+        operator = network.operators[number]
+        read: dict[int, float] = {}
         for access in operator.reads:
             amount = _elements(network, operator, access, dims) * network.tensors[access.tensor].bits / 8
             read[access.tensor] = max(read.get(access.tensor, 0.0), amount)
+        found[number] = Demand(_size(dims) * operator.work, read)
+    return found
+
+
+def together(
+    network: Network, machine: Machine, needed: Mapping[int, Demand]
+) -> tuple[dict[str, float], dict[int, float]]:
+    """Return the seconds of each unit that operators take at least, and the least bytes read of each tensor."""
+    seconds = {"matrix": 0.0, "vector": 0.0}
+    read: dict[int, float] = {}
+    for number, demand in needed.items():
+        unit = network.operators[number].unit
+        seconds[unit] += demand.operations * machine.seconds_per_operation(unit, network.bits(number))
+        for tensor, amount in demand.read.items():
+            read[tensor] = max(read.get(tensor, 0.0), amount)
+    return seconds, read
+
+
+def least(network: Network, machine: Machine) -> Least:
+    """Return what every plan takes at least."""
+    capacity = float(machine.levels[1].capacity_bytes or 0)
+    needed = demands(network)
+    seconds, read = together(network, machine, needed)
     traffic = 0.0
     for number, tensor in enumerate(network.tensors):
         if tensor.role != "made":

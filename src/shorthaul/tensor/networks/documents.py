@@ -78,14 +78,21 @@ def load_network_plan(path: Path, network: Network) -> NetworkPlan:
     document = load_json(path)
     if isinstance(document, dict) and document.get("kind") == _RESULT:
         document = document.get("plan")
-    document = expect_kind(document, _KIND, file=path)
-    groups = convert(document.get("groups"), list[_Group], file=path, place="groups")
+    try:
+        return network_plan_of(document, network)
+    except InputError as error:
+        raise error.in_file(path) from None
+
+
+def network_plan_of(document: object, network: Network) -> NetworkPlan:
+    """Return the plan in a JSON object; raises :class:`InputError` naming the place."""
+    groups = convert(expect_kind(document, _KIND).get("groups"), list[_Group], place="groups")
     for number, group in enumerate(groups):
         for loop in (*group.loops, *(loop for item in group.inner for loop in item.loops)):
             known = 0 <= loop.operator < len(network.operators)
             if not known or not 0 <= loop.dim < len(network.operators[loop.operator].dims):
                 place = f"groups[{number}].loops"
-                raise InputError("is no dimension", file=path, place=place, value=[loop.operator, loop.dim])
+                raise InputError("is no dimension", place=place, value=[loop.operator, loop.dim])
     return NetworkPlan(tuple(_group(group) for group in groups))
 
 

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
+from shorthaul.tensor.networks.bound import demands, together
 from shorthaul.tensor.networks.inner import InnerTilings
 from shorthaul.tensor.networks.machine import Machine
 from shorthaul.tensor.networks.model import Access, Network
-from shorthaul.tensor.networks.plan import Group, Loop
+from shorthaul.tensor.networks.plan import Group, Loop, NetworkPlan
 from shorthaul.tensor.networks.residency import keep_near
-from shorthaul.tensor.networks.tiling import Tiled, best_tiling
+from shorthaul.tensor.networks.tiling import Tiled, best_tiling, least_score
 
 #: Operators of a group at most, and tensors that they read.
 _MOST_OPERATORS = 16
 _MOST_READS = 64
-#: The share of the time for pairs of operators, before any are fused.
-_SHARE_OF_FIRST_PAIRS = 0.5
 #: What one tiling of a group costs the search, in its own unit (about a second of one core).
 _EFFORT_PER_GROUP = 0.05
 
@@ -29,6 +28,7 @@ class Tilings:
 
     def __init__(self, network: Network, machine: Machine, search: Search) -> None:
         self.network, self.machine, self.search = network, machine, search
+        self._demands = demands(network)
         self._known: dict[tuple[object, ...], Tiled | None] = {}
 
     def stored(self, operators: Sequence[int]) -> frozenset[int]:
@@ -51,6 +51,17 @@ class Tilings:
             self._known[form] = best_tiling(self.network, operators, self.machine, stored, capacity, near)
         known = self._known[form]
         return None if known is None else self._renamed(known, operators)
+
+    def least(self, operators: Sequence[int]) -> float:
+        """Return a score that no tiling of a group is below."""
+        network, inside = self.network, set(operators)
+        needed = {number: self._demands[number] for number in operators if number in self._demands}
+        seconds, read = together(network, self.machine, needed)
+        loads = sum(amount for tensor, amount in read.items() if network.producer.get(tensor) not in inside)
+        written = self.stored(operators) | {network.operators[operators[-1]].writes[0].tensor}
+        return least_score(
+            loads, float(sum(network.tensors[tensor].bytes for tensor in written)), seconds, self.machine
+        )
 
     def _form(self, operators: Sequence[int], stored: frozenset[int], near: frozenset[int]) -> tuple[object, ...]:
         """Return all that the cost of a group depends on: what operators and tensors are like, not which."""
@@ -87,6 +98,28 @@ class _State:
     tiled: dict[int, Tiled]
     group_of: dict[int, int]
 
+    def put(self, operators: tuple[int, ...]) -> bool:
+        """Make a group of operators, if a tiling of it fits."""
+        tiled = self.tilings.best(operators, self.capacity)
+        if tiled is None:
+            return False
+        sink = operators[-1]
+        self.members[sink], self.tiled[sink] = operators, tiled
+        self.group_of.update(dict.fromkeys(operators, sink))
+        return True
+
+    def is_complete(self) -> bool:
+        """Return whether all groups fit: a group that none does may still be joined to another one."""
+        return len(self.tiled) == len(self.members)
+
+    def merged(self, first: int, second: int) -> tuple[int, ...]:
+        """Return the operators of two groups."""
+        return tuple(sorted((*self.members[first], *self.members[second])))
+
+    def apart(self, first: int, second: int) -> float:
+        """Return what two groups cost as they are."""
+        return sum(self.tiled[group].score if group in self.tiled else float("inf") for group in (first, second))
+
     def sources(self, group: int) -> set[int]:
         """Return the groups whose tensors a group reads."""
         producer = self.tilings.network.producer
@@ -112,21 +145,34 @@ class _State:
         return False
 
 
-def fuse(network: Network, machine: Machine, search: Search, capacity: float) -> list[Tiled]:
+def fuse(
+    network: Network,
+    machine: Machine,
+    search: Search,
+    capacity: float,
+    start: NetworkPlan | None = None,
+    keep: Callable[[Callable[[], NetworkPlan]], None] = lambda _: None,
+) -> list[Tiled]:
     """Return groups in an order in which they can be executed, with their tilings.
 
+    The groups of ``start`` are joined further; ``keep`` is told how to make a plan whenever there is a better one.
     Raises :class:`InfeasibleError` naming the operators that do not fit into ``capacity`` bytes even alone.
     """
     tilings = Tilings(network, machine, search)
-    alone = {number: tilings.best((number,), capacity) for number in range(len(network.operators))}
-    state = _State(
-        tilings,
-        capacity,
-        {number: (number,) for number in alone},
-        {number: tiled for number, tiled in alone.items() if tiled is not None},
-        {number: number for number in alone},
-    )
-    _merge(state, search)
+    state = _begun(tilings, capacity, start)
+    inner = InnerTilings(network, machine)
+
+    def plan_of(groups: Sequence[Tiled]) -> list[Tiled]:
+        # Once time is up, operators pass through the memories inside: such a plan is as valid.
+        cut = [() if search.expired() else inner.of(item.group) for item in groups]
+        return [replace(item, group=replace(item.group, inner=tiles)) for item, tiles in zip(groups, cut, strict=True)]
+
+    def made() -> NetworkPlan:
+        return NetworkPlan(tuple(item.group for item in plan_of([state.tiled[group] for group in _ordered(state)])))
+
+    if state.is_complete():
+        keep(made)
+    _merge(state, search, lambda: keep(made) if state.is_complete() else None)
     too_large = [number for number in state.members if number not in state.tiled]
     if too_large:
         names = ", ".join(network.operators[number].name for number in too_large[:8])
@@ -137,38 +183,50 @@ def fuse(network: Network, machine: Machine, search: Search, capacity: float) ->
             cure="take a machine with more memory",
         )
     groups = [state.tiled[group] for group in _ordered(state)]
-    groups = keep_near(network, groups, capacity, tilings.best, search)
-    inner = InnerTilings(network, machine)
-    # Once time is up, operators pass through the memories inside: such a plan is as valid.
-    cut = [() if search.expired() else inner.of(item.group) for item in groups]
-    return [replace(item, group=replace(item.group, inner=tiles)) for item, tiles in zip(groups, cut, strict=True)]
+    return plan_of(keep_near(network, groups, capacity, tilings.best, search))
 
 
-def _merge(state: _State, search: Search) -> None:
-    queue: list[tuple[float, int, int, tuple[int, ...], tuple[int, ...]]] = []
+def _begun(tilings: Tilings, capacity: float, start: NetworkPlan | None) -> _State:
+    """Return the groups of ``start`` that can be tiled, and one group for every other operator."""
+    state = _State(tilings, capacity, {}, {}, {})
+    for group in () if start is None else start.groups:
+        state.put(tuple(sorted(group.operators)))
+    for number in range(len(tilings.network.operators)):
+        if number not in state.group_of and not state.put((number,)):
+            state.members[number], state.group_of[number] = (number,), number
+    return state
 
-    def offer(first: int, second: int) -> None:
-        found = _gain(state, first, second)
-        if found is not None:
-            heapq.heappush(queue, (-found, first, second, state.members[first], state.members[second]))
 
-    first_pairs = search.part(_SHARE_OF_FIRST_PAIRS)
+def _merge(state: _State, search: Search, keep: Callable[[], None]) -> None:
+    """Join the pair of groups that saves most, until none saves anything.
+
+    A pair is tiled only when nothing else in the queue may save more: until then it stands there with a bound on what
+    it may save, and most are gone before their turn.
+    """
+    queue: list[tuple[float, int, int, tuple[int, ...], tuple[int, ...], bool]] = []
+
+    def offer(first: int, second: int, gain: float | None, *, is_exact: bool = False) -> None:
+        if gain is not None and gain > 0:
+            heapq.heappush(queue, (-gain, first, second, state.members[first], state.members[second], is_exact))
+
     for second in sorted(state.members):
-        for first in () if first_pairs.expired() else sorted(state.sources(second)):
-            offer(first, second)
-    while queue:  # what is in the queue is worked out: it is taken even when time is up
-        _, first, second, before, after = heapq.heappop(queue)
+        for first in sorted(state.sources(second)):
+            offer(first, second, _most_gain(state, first, second))
+    while queue and not search.expired():
+        _, first, second, before, after, is_exact = heapq.heappop(queue)
         if state.members.get(first) != before or state.members.get(second) != after:
             continue  # one of them has changed since
         if state.is_reached_around(first, second):
             continue
-        _join(state, first, second)
-        if search.expired():
+        if not is_exact:
+            offer(first, second, _gain(state, first, second), is_exact=True)
             continue
+        _join(state, first, second)
+        keep()
         for source in sorted(state.sources(second)):
-            offer(source, second)
+            offer(source, second, _most_gain(state, source, second))
         for user in sorted(_users(state, second)):
-            offer(second, user)
+            offer(second, user, _most_gain(state, second, user))
 
 
 def _users(state: _State, group: int) -> set[int]:
@@ -178,21 +236,16 @@ def _users(state: _State, group: int) -> set[int]:
 
 
 def _join(state: _State, first: int, second: int) -> None:
-    merged = tuple(sorted((*state.members[first], *state.members[second])))
-    tiled = state.tilings.best(merged, state.capacity)
-    assert tiled is not None
-    state.members[second] = merged
-    state.tiled[second] = tiled
+    is_joined = state.put(state.merged(first, second))
+    assert is_joined
     del state.members[first]
     state.tiled.pop(first, None)
-    for number in merged:
-        state.group_of[number] = second
 
 
-def _gain(state: _State, first: int, second: int) -> float | None:
-    """Return the seconds that fusing two groups saves, None if it saves nothing or cannot be done."""
+def _most_gain(state: _State, first: int, second: int) -> float | None:
+    """Return seconds that fusing two groups cannot save more than, None if it cannot be done."""
     operators = state.tilings.network.operators
-    merged = tuple(sorted((*state.members[first], *state.members[second])))
+    merged = state.merged(first, second)
     if len(merged) > _MOST_OPERATORS or sum(len(operators[number].reads) for number in merged) > _MOST_READS:
         return None
     if any(operators[number].barrier for number in merged):
@@ -202,12 +255,13 @@ def _gain(state: _State, first: int, second: int) -> float | None:
     leads_on = not set(network.consumers[last]).isdisjoint(state.members[second])
     if merged[-1] != state.members[second][-1] or not leads_on or state.is_reached_around(first, second):
         return None
-    tiled = state.tilings.best(merged, state.capacity)
-    if tiled is None:
-        return None
-    apart = [state.tiled[group].score if group in state.tiled else float("inf") for group in (first, second)]
-    gain = sum(apart) - tiled.score
-    return gain if gain > 0 else None
+    return state.apart(first, second) - state.tilings.least(merged)
+
+
+def _gain(state: _State, first: int, second: int) -> float | None:
+    """Return the seconds that fusing two groups saves, None if no tiling of both fits."""
+    tiled = state.tilings.best(state.merged(first, second), state.capacity)
+    return None if tiled is None else state.apart(first, second) - tiled.score
 
 
 def _ordered(state: _State) -> list[int]:

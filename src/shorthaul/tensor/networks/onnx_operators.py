@@ -30,6 +30,9 @@ _REDUCTIONS: Final = (
     "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare",
 )
 # fmt: on
+#: Operators over one axis that were over all axes from one on, by default the second, up to a version of ONNX.
+FLATTENED: Final = ("Softmax", "LogSoftmax", "Hardmax")
+LAST_FLATTENED: Final = 12
 #: Operations per element of operators that pass over a row more than once.
 _PASSES: Final = {"Softmax": 4.0, "LogSoftmax": 4.0, "LayerNormalization": 6.0, "RMSNormalization": 4.0}
 
@@ -252,9 +255,10 @@ def rows(builder: Builder, node: Node) -> bool:
     shape = builder.shape(node.inputs[0])
     if not shape:
         return pointwise(builder, node)
-    default = {"InstanceNormalization": 2, "LpNormalization": -1}.get(node.kind, -1)
+    is_flat = node.kind in FLATTENED and builder.graph.opsets.get("", LAST_FLATTENED + 1) <= LAST_FLATTENED
+    default = 2 if node.kind == "InstanceNormalization" else 1 if is_flat else -1
     axis = int(node.attributes.get("axis", default)) % len(shape)
-    from_here = node.kind not in {"Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"}
+    from_here = is_flat or node.kind not in {*FLATTENED, "LpNormalization", "CumSum"}
     dims, axes = _output_dims(builder, node)
     reads = builder.reads(node.inputs[0], axes)
     for number, name in enumerate(node.inputs[1:], 1):
@@ -426,7 +430,7 @@ TRANSLATIONS: Final[dict[str, Translate]] = {
     **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooling),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), pooling),
     **dict.fromkeys(_REDUCTIONS, reduction),
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization", "CumSum"), rows),
+    **dict.fromkeys((*FLATTENED, "LpNormalization", "CumSum"), rows),
     **dict.fromkeys(("LayerNormalization", "RMSNormalization", "InstanceNormalization"), rows),
     "MeanVarianceNormalization": rows,
     **dict.fromkeys(("SimplifiedLayerNormalization", "SkipLayerNormalization"), rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -171,6 +171,12 @@ def _score(prices: Prices, machine: Machine) -> npt.NDArray[np.float64]:
     moved = (prices.loads + prices.stores) / machine.levels[0].bandwidth_bytes_per_s
     worked = prices.matrix_s + prices.vector_s
     return prices.latency(machine) + _TRAFFIC_WEIGHT * (moved + _TRAFFIC_WEIGHT * worked)
+
+
+def least_score(loads: float, stores: float, seconds: Mapping[str, float], machine: Machine) -> float:
+    """Return the score of a group that moves and computes so much."""
+    amounts = (loads, stores, seconds["matrix"], seconds["vector"], 0.0)
+    return float(_score(Prices(*(np.array([amount]) for amount in amounts)), machine)[0])
 
 
 def _tiled(group: Group, prices: Prices, machine: Machine) -> Tiled:

@@ -31,10 +31,6 @@ class CheckKeywords(TypedDict, total=False):
     dim: str | Mapping[str, int] | None
     rules: Literal["spec", "contest", "contest-loose"]
     bound: str | None
-    effort: float | None
-    time_limit: float | None
-    seed: int
-    memory_limit: str | None
     search: Search | None
     options: CheckOptions | None
 
@@ -76,11 +72,13 @@ class RunKeywords(TypedDict, total=False):
 class SweepKeywords(TypedDict, total=False):
     """The keywords of ``sweep``."""
 
+    machine: str | PathLike[str] | None
+    dim: str | Mapping[str, int] | None
+    rules: Literal["spec", "contest", "contest-loose"]
     over: Literal["capacity", "bandwidth"]
     least: float | None
     most: float | None
     points: int
-    rules: Literal["spec", "contest", "contest-loose"]
     effort: float | None
     time_limit: float | None
     seed: int

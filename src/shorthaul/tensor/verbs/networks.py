@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from shorthaul.core.amounts import Bound, Cost
@@ -28,38 +29,82 @@ from shorthaul.tensor.options import MachineOptions, RunOptions
 _KIND: Final = "shorthaul/tensor-result"
 #: The share of the time left that is kept for the check and the tables.
 _SHARE_OF_THE_CHECK: Final = 0.25
+#: Options of the contest's problems alone.
+_OF_THE_CONTEST: Final = frozenset({"rules", "restarts", "bound"})
+#: Seconds before a plan is kept that may yet become better, and between two, in times of what the last one took.
+_FIRST_KEPT_S: Final = 2.0
+_SHARE_OF_KEEPING: Final = 20
 #: How far an output may be from what others compute in double precision, relative to its largest number.
 TOLERANCE: Final = 1e-6
 
 
 def plan_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
     """Return the groups and tiles found for ``network`` on the machine that ``options`` name, checked."""
-    machine = _machine(options)
+    machine = machine_of_options(options)
     with search:
-        if search.time_limit is not None:
-            search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
-        tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0))
+        plan, replayed = planned(network, machine, search)
+        return _result("plan", network, machine, plan, replayed, options, search, source)
+
+
+def planned(network: Network, machine: Machine, search: Search) -> tuple[NetworkPlan, NetworkReplay]:
+    """Return the best plan found, and its replay: that from which the search goes on, if it finds no better one."""
+    if search.time_limit is not None:
+        search.keep_back(_SHARE_OF_THE_CHECK * search.remaining_s())
+
+    next_s = search.elapsed_s() + _FIRST_KEPT_S
+
+    def keep(make: Callable[[], NetworkPlan]) -> None:
+        """Keep plans of the search as it goes on, where that takes a small share of its time."""
+        nonlocal next_s
+        began_s = search.elapsed_s()
+        if search.keeps and began_s >= next_s:
+            made = make()
+            search.keep(latency_s(network, machine, made, _sound(network, machine, made)), made)
+            next_s = search.elapsed_s() + max(_FIRST_KEPT_S, _SHARE_OF_KEEPING * (search.elapsed_s() - began_s))
+
+    start = search.start()
+    tiled = fuse(network, machine, search, float(machine.levels[1].capacity_bytes or 0), start, keep)
     plan = NetworkPlan(tuple(item.group for item in tiled))
+    replayed = _sound(network, machine, plan)
+    found_s = latency_s(network, machine, plan, replayed)
+    if start is not None:
+        before = _sound(network, machine, start)
+        if latency_s(network, machine, start, before) < found_s:
+            return start, before
+    search.keep(found_s, plan)
+    return plan, replayed
+
+
+def _sound(network: Network, machine: Machine, plan: NetworkPlan) -> NetworkReplay:
+    """Return the replay of a plan of our own, which breaks no rule."""
     replayed = _replayed(network, plan, machine)
     if replayed.violations:
         broken = "; ".join(map(str, replayed.violations[:3]))
         raise DefectError(f"the search returned a plan that breaks the rules: {broken}")
-    return _result("plan", network, machine, plan, replayed, options, search, source)
+    return replayed
+
+
+def latency_s(network: Network, machine: Machine, plan: NetworkPlan, replayed: NetworkReplay) -> float:
+    """Return the seconds that a plan takes, as its replay sees it."""
+    return _cost(_rows(network, machine, plan, replayed))["latency_s"]
 
 
 def report_of(network: Network, plan: NetworkPlan, options: MachineOptions) -> CheckReport:
     """Return what a replay finds of a plan that a journal holds."""
-    machine = _machine(options)
+    return report_on(network, plan, machine_of_options(options))
+
+
+def report_on(network: Network, plan: NetworkPlan, machine: Machine) -> CheckReport:
+    """Return what a replay finds of a plan on a machine."""
     replayed = _replayed(network, plan, machine)
-    rows = _rows(network, machine, plan, replayed)
-    return CheckReport(tuple(replayed.violations), _cost(rows), network.remarks)
+    return CheckReport(tuple(replayed.violations), _cost(_rows(network, machine, plan, replayed)), network.remarks)
 
 
 def check_network(
     network: Network, plan: object, options: MachineOptions, search: Search, source: Source[Any]
 ) -> Result[Any, Any]:
     """Return what a replay of ``plan`` finds; raises :class:`InputError` if it is no plan of a network."""
-    machine = _machine(options)
+    machine = machine_of_options(options)
     if not isinstance(plan, NetworkPlan):
         raise InputError("is no plan of a network", place="plan", value=plan, allowed="what 'tensor plan' makes of it")
     return _result("check", network, machine, plan, _replayed(network, plan, machine), options, search, source)
@@ -73,7 +118,7 @@ def run_network(
     assert isinstance(plan, NetworkPlan)
     assert checked.check is not None
     extra: dict[str, Any] = {**checked.extra, "run": None}
-    replayed = _replayed(network, plan, _machine(options))
+    replayed = _replayed(network, plan, machine_of_options(options))
     if replayed.violations:
         return replace(checked, extra=extra)
     from shorthaul.tensor.networks.execution.verdict import execute
@@ -87,7 +132,7 @@ def run_network(
     extra["run"] = {
         "loads_bytes": sum(done.loads_bytes for done in outcome.moved),
         "stores_bytes": sum(done.stores_bytes for done in outcome.moved),
-        "largest_error": max(outcome.errors.values(), default=0.0),
+        "largest_error": None if outcome.remark else max(outcome.errors.values(), default=0.0),
         "compared_with": outcome.compared_with,
         "random_weights": outcome.random_weights,
         "outputs": list(outcome.outputs),
@@ -97,7 +142,8 @@ def run_network(
         for name, error in outcome.errors.items()
         if not error <= TOLERANCE
     ]
-    report = replace(checked.check, violations=(*checked.check.violations, *wrong))
+    remarks = (*checked.check.remarks, *filter(None, [outcome.remark]))
+    report = replace(checked.check, violations=(*checked.check.violations, *wrong), remarks=remarks)
     status = Status.INVALID if wrong else checked.status
     told_by = replace(checked.provenance, command="tensor run") if checked.provenance is not None else None
     return replace(checked, status=status, check=report, extra=extra, provenance=told_by)
@@ -105,7 +151,7 @@ def run_network(
 
 def bound_network(network: Network, options: MachineOptions, search: Search, source: Source[Any]) -> Result[Any, Any]:
     """Return the lower bound on the latency of every plan of ``network``."""
-    machine = _machine(options)
+    machine = machine_of_options(options)
     return Result(
         kind=_KIND,
         status=None,
@@ -115,7 +161,13 @@ def bound_network(network: Network, options: MachineOptions, search: Search, sou
     )
 
 
-def _machine(options: MachineOptions) -> Machine:
+def machine_of_options(options: MachineOptions) -> Machine:
+    """Return the machine; raises :class:`InputError` for options that say nothing of networks."""
+    for item in fields(options):
+        value = getattr(options, item.name)
+        if item.name in _OF_THE_CONTEST and value != item.default:
+            cure = "leave it out: a network has rules of its own, one search, and no certificate of its bound"
+            raise InputError("does not go with --machine", place=f"--{item.name}", value=value, cure=cure)
     assert options.machine is not None
     return load_machine(options.machine)
 

@@ -1,32 +1,28 @@
-"""The verbs of the tensor engine: plan, bound, check, run and sweep."""
+"""The verbs of the tensor engine: plan, bound, check and run."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack, cast
 
-from shorthaul.core.amounts import Bound, gap
+from shorthaul.core.amounts import Bound
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.document import expect_kind, load_json
-from shorthaul.core.errors import DefectError, InfeasibleError, InputError, NoPlanError
-from shorthaul.core.figure import Line, Series
+from shorthaul.core.errors import DefectError, InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
-from shorthaul.core.search import Search, SweepSearchOptions, TaskPlanSearchOptions
-from shorthaul.core.searching.tasks import run_tasks
+from shorthaul.core.search import Search, TaskPlanSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound, prove
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.replay import Replay, replay
-from shorthaul.tensor.formats.documents import plan_document, plan_from_document
 from shorthaul.tensor.model import RULES, Problem, Rules
 from shorthaul.tensor.networks.model import Network
-from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions, SweepOptions
-from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra, SweepExtra, SweepPoint
+from shorthaul.tensor.options import CheckOptions, PlanOptions, RuleOptions, RunOptions
+from shorthaul.tensor.plan import BoundExtra, Plan, PlanExtra, RunExtra
 from shorthaul.tensor.search.driver import begin, improve
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, PlanLike, Workload
 from shorthaul.tensor.verbs.networks import (
@@ -48,7 +44,6 @@ if TYPE_CHECKING:
         CheckKeywords,
         PlanKeywords,
         RunKeywords,
-        SweepKeywords,
     )
 
 _KIND: Final = "shorthaul/tensor-result"
@@ -201,7 +196,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     )
 
 
-@verb(CheckOptions, PROBLEMS, PLANS)
+@verb(CheckOptions, PROBLEMS, PLANS, searching=None)
 def check(
     workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[CheckKeywords]
 ) -> Result[Plan, PlanExtra]:
@@ -338,160 +333,3 @@ def run(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Run
     outcome = None if replayed.violations else execute(problem, plan, rules, seed=search.seed).document()
     made = _result("run", problem, plan, replayed, options, source, search)
     return replace(cast("Result[Plan, RunExtra]", made), extra={**made.extra, "run": outcome})
-
-
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    """What the search for a point of a sweep has found: a plan as JSON, or why there is none."""
-
-    plan: dict[str, Any] | None
-    bound: Bound | None
-    failure: Status | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What a point of a sweep has: a plan as replayed on its machine, or why there is none."""
-
-    plan: Plan | None
-    replayed: Replay | None
-    bound: Bound | None
-    failure: Status | None = None
-
-    @property
-    def latency(self) -> float:
-        cost = None if self.replayed is None else self.replayed.cost
-        return math.inf if cost is None else cost["latency"]
-
-
-@verb(SweepOptions, PROBLEMS, PLANS, searching=SweepSearchOptions, points=_Planned)
-def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
-    """Return the best latency and its bound over a range of capacities, or of bandwidths.
-
-    The document's ``points`` hold one object per machine, ``latency`` null where nothing fits. A time limit is shared
-    evenly by the points.
-
-    Returns
-    -------
-    Result[Plan, SweepExtra]
-        In ``extra["points"]`` one entry per machine.
-
-    Raises
-    ------
-    InputError
-        If the problem or a keyword is wrong.
-
-    Examples
-    --------
-    >>> from shorthaul.tensor.workloads.cases import example_3
-    >>> points = sweep(example_3(), over="bandwidth", points=2).extra["points"]
-    >>> [point["latency"] >= point["bound"] for point in points]
-    [True, True]
-    """
-    problem, options, search, source = asked(workload, PROBLEMS, SweepOptions, keywords)
-    problem = of_the_contest(problem)
-    rules = RULES[options.rules]
-    with search:
-        amounts = _amounts(problem, options)
-        machines = [_with_machine(problem, options.over, amount) for amount in amounts]
-        answers: dict[int, _Found] = {}
-        for number, planned in run_tasks(_planned, [(machine, rules) for machine in machines], search=search):
-            answers[number] = answer = _replayed(machines[number], planned, rules)
-            search.report(what=f"{options.over} {amounts[number]:g}: latency {answer.latency:g}")
-        done = sorted(answers)
-        machines, found = [machines[number] for number in done], [answers[number] for number in done]
-        _take_over(machines, found, rules)
-        points = [
-            cast("SweepPoint", {options.over: amounts[number], **_point(machine, rules, item)})
-            for number, machine, item in zip(done, machines, found, strict=True)
-        ]
-        return Result(
-            kind=_KIND,
-            status=None,
-            provenance=provenance("tensor sweep", options=options, source=source, search=search),
-            extra={"rules": options.rules, "over": options.over, "points": points},
-            figures=(_curve(options, points),),
-        )
-
-
-def _replayed(machine: Problem, planned: _Planned, rules: Rules) -> _Found:
-    """Return the point with its plan replayed; raises :class:`InputError` for a plan from a journal that is wrong."""
-    if planned.plan is None:
-        return _Found(None, None, planned.bound, planned.failure)
-    made = plan_from_document(planned.plan, machine)
-    replayed = replay(machine, made, rules)
-    if replayed.violations:
-        raise InputError("holds a plan that breaks the rules", place="journal", value=str(replayed.violations[0]))
-    return _Found(made, replayed, planned.bound)
-
-
-def _planned(task: tuple[Problem, Rules], search: Search) -> _Planned:
-    problem, rules = task
-    try:
-        result = plan(problem, options=PlanOptions(rules=rules.name), search=search)
-    except InfeasibleError:
-        return _Planned(None, None, Status.INFEASIBLE)
-    except NoPlanError:
-        return _Planned(None, None, Status.TIMEOUT)
-    assert result.plan is not None
-    return _Planned(plan_document(result.plan), result.bound)
-
-
-def _take_over(machines: list[Problem], found: list[_Found], rules: Rules) -> None:
-    """Put the plan of a machine beside in place of a worse one, upwards and then downwards."""
-    pairs = [(number, number + 1) for number in range(len(found) - 1)]
-    for source, target in [*pairs, *((b, a) for a, b in reversed(pairs))]:
-        other = found[source].plan
-        if other is not None and found[target].failure is not Status.INFEASIBLE:
-            moved = _Found(other, replay(machines[target], other, rules), found[target].bound)
-            if moved.replayed is not None and not moved.replayed.violations and moved.latency < found[target].latency:
-                found[target] = moved
-
-
-def _point(problem: Problem, rules: Rules, item: _Found) -> SweepPoint:
-    if item.replayed is None or item.replayed.cost is None:
-        failure = Status.TIMEOUT if item.failure is None else item.failure
-        return {"latency": None, "traffic": None, "bound": None, "gap": None, "status": failure.value}
-    cost, floor = item.replayed.cost, lower_bound(problem, rules) if item.bound is None else item.bound
-    return {
-        "latency": cost["latency"],
-        "traffic": cost["traffic"],
-        "bound": floor.value,
-        "gap": gap(cost["latency"], floor.value),
-        "status": (Status.OPTIMAL if floor.is_met_by(cost["latency"]) else Status.FEASIBLE).value,
-    }
-
-
-def _with_machine(problem: Problem, over: str, amount: float) -> Problem:
-    capacity = amount if over == "capacity" else problem.machine.capacity
-    bandwidth = amount if over == "bandwidth" else problem.machine.bandwidth
-    return replace(problem, machine=replace(problem.machine, capacity=capacity, bandwidth=bandwidth))
-
-
-def _amounts(problem: Problem, options: SweepOptions) -> list[float]:
-    """Return the capacities or bandwidths, evenly spaced on a logarithmic scale, whole numbers for capacities."""
-    import numpy as np
-
-    here = getattr(problem.machine, options.over)
-    least = here / 4 if options.least is None else options.least
-    most = here * 4 if options.most is None else options.most
-    if least > most:
-        raise InputError("is above --most", place="--least", value=least, allowed=f"up to {most:g}")
-    values = np.geomspace(least, most, options.points)
-    if options.over == "capacity":
-        return sorted({max(1, round(value)) for value in values.tolist()})
-    return sorted({float(value) for value in values})
-
-
-def _curve(options: SweepOptions, points: list[SweepPoint]) -> Series:
-    amounts = tuple(float(point[options.over]) for point in points)  # type: ignore[literal-required]
-    return Series(
-        title=f"Latency over {options.over}",
-        x_label=f"{options.over} (elements{' per unit of time' if options.over == 'bandwidth' else ''})",
-        y_label="latency",
-        lines=(
-            Line("latency found", amounts, tuple(point["latency"] for point in points)),
-            Line("lower bound", amounts, tuple(point["bound"] for point in points)),
-        ),
-        log_x=True,
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ import onnx.reference
 import onnx.version_converter
 from onnx import TensorProto, numpy_helper
 from onnx.reference.op_run import OpRun
+from onnx.reference.ops import op_hardmax, op_log_softmax, op_softmax
 
 from shorthaul.core.document import read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.files.arrays import Column, is_archive, read_archive, read_array
 from shorthaul.tensor.networks.onnx_graph import Graph, Node
+from shorthaul.tensor.networks.onnx_operators import LAST_FLATTENED
 
 Array = npt.NDArray[Any]
 
@@ -62,8 +64,23 @@ class MeanVarianceNormalization(OpRun):  # type: ignore[misc]
         return (np.asarray(x / (np.sqrt((x * x).mean(along, keepdims=True)) + 1e-9)),)
 
 
+def _flattening(kind: type[Any]) -> type[Any]:
+    """Return an operator over rows as all versions of ONNX have it: the reference knows the newest one alone."""
+
+    def run(self: Any, x: Array) -> tuple[Array]:
+        if self.run_params["opsets"].get("", LAST_FLATTENED + 1) > LAST_FLATTENED:
+            return cast("tuple[Array]", kind._run(self, x))
+        axis = next((item.i for item in self.onnx_node.attribute if item.name == "axis"), 1) % x.ndim
+        self.axis = -1
+        rows = x.reshape(math.prod(x.shape[:axis]), math.prod(x.shape[axis:]))
+        return (kind._run(self, rows)[0].reshape(x.shape),)
+
+    return type(kind.__name__, (kind,), {"op_domain": "", "_run": run})
+
+
+_ROWS: Final = (op_softmax.Softmax, op_log_softmax.LogSoftmax, op_hardmax.Hardmax)
 #: What the reference does not do, or not precisely.
-_OWN: Final = [Erf, LRN, MeanVarianceNormalization]
+_OWN: Final = [Erf, LRN, MeanVarianceNormalization, *map(_flattening, _ROWS)]
 
 
 def doubled(model: Any) -> Any:

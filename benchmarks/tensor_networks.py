@@ -1,0 +1,93 @@
+"""Public architectures planned and checked on machines: processor time, latency, bound, gap and traffic of each.
+
+    python benchmarks/tensor_networks.py [--machines phone-npu edge-45nm] [--names resnet50 bert_base] [--write]
+
+The architectures are those of ``tests/tensor/networks``, at their real sizes, without limits. Every plan is replayed
+again by ``check``. ``--write`` puts the rows into ``benchmarks/results/tensor_networks.json``, in place of older ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
+
+from shorthaul import tensor
+from shorthaul.tensor.networks.onnx_network import network_from_onnx
+
+RESULTS = Path(__file__).parent / "results" / "tensor_networks.json"
+ROW = (
+    "{name:<28}{machine:<12}{operators:>10}{groups:>8}{cpu_s:>8.1f}{check_s:>9.1f}"
+    "{latency_s:>12.4g}{bound_s:>12.4g}{gap:>8.1%}"
+)
+HEAD = ROW.replace(".1f", "").replace(".4g", "").replace(".1%", "")
+
+
+def measured(name: str, machine: str) -> dict[str, Any]:
+    """Plan a network and check the plan; processor time includes reading the model."""
+    model = ARCHITECTURES[name]().SerializeToString()
+    began = time.process_time()
+    network = network_from_onnx(model, DIMS.get(name))
+    found = tensor.plan(network, machine=machine)
+    planned = time.process_time()
+    checked = tensor.check(network, found.plan, machine=machine)
+    taken = time.process_time() - planned
+    assert found.cost is not None
+    assert found.bound is not None
+    assert checked.status in {"feasible", "optimal"}
+    assert checked.cost == found.cost
+    return {
+        "name": name,
+        "machine": machine,
+        "operators": len(network.operators),
+        "groups": len(found.plan.groups),
+        "cpu_s": round(planned - began, 2),
+        "check_s": round(taken, 2),
+        "latency_s": found.cost["latency_s"],
+        "traffic_bytes": found.cost["traffic_bytes"],
+        "bound_s": found.bound.value,
+        "bound_method": found.bound.method,
+        "gap": found.gap,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--machines", nargs="+", default=["phone-npu", "edge-45nm"])
+    parser.add_argument("--names", nargs="+", default=list(ARCHITECTURES), choices=list(ARCHITECTURES))
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    print(HEAD.format(**{key: key for key in ("name", "machine", "operators", "groups", "cpu_s", "check_s")},
+                      latency_s="latency_s", bound_s="bound_s", gap="gap"))  # fmt: skip
+    rows = []
+    for machine in options.machines:
+        for name in options.names:
+            rows.append(measured(name, machine))
+            print(ROW.format(**rows[-1]), flush=True)
+            if options.write:
+                write(rows)
+    mean = math.exp(sum(math.log(row["latency_s"] / row["bound_s"]) for row in rows) / len(rows))
+    most = max(rows, key=lambda row: row["cpu_s"])
+    print(
+        f"{len(rows)} planned; geometric mean of latency / bound {mean:.3f}; "
+        f"most: {most['name']}, {most['cpu_s']:.0f} s"
+    )
+
+
+def write(rows: list[dict[str, Any]]) -> None:
+    """Put rows into the file of results, in place of older ones of the same networks and machines."""
+    known = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else []
+    found = {(row["machine"], row["name"]): row for row in [*known, *rows]}
+    RESULTS.write_text(json.dumps({"rows": [found[key] for key in sorted(found)]}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
