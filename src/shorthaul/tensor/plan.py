@@ -57,33 +57,27 @@ class PlanExtra(BoundExtra):
 
 
 class Execution(TypedDict):
-    """An execution on arrays: elements moved, the peak of fast memory, and the largest relative error."""
+    """An execution on arrays: what moved, and the largest relative error.
 
-    loads: float
-    stores: float
-    peak: float
-    largest_error: float
-    outputs: list[int]
-
-
-class NetworkExecution(TypedDict):
-    """An execution of a network: bytes moved, and the largest error relative to what ``compared_with`` computed.
-
-    Both are None where nobody else can compute the outputs: they are not verified then.
+    Problems have ``loads`` and ``stores`` in elements, and the ``peak`` of fast memory; networks have bytes. Where nobody
+    else can compute the outputs of a network, error and ``compared_with`` are None: they are not verified.
     """
 
-    loads_bytes: float
-    stores_bytes: float
+    loads: NotRequired[float]
+    stores: NotRequired[float]
+    peak: NotRequired[float]
+    loads_bytes: NotRequired[float]
+    stores_bytes: NotRequired[float]
     largest_error: float | None
-    compared_with: str | None
-    random_weights: int
-    outputs: list[str]
+    compared_with: NotRequired[str | None]
+    random_weights: NotRequired[int]
+    outputs: list[int | str]
 
 
 class RunExtra(PlanExtra):
     """What ``run`` says beside the schedule; ``run`` is None where the plan broke a rule and was not executed."""
 
-    run: Execution | NetworkExecution | None
+    run: Execution | None
 
 
 class SweepPoint(TypedDict):
