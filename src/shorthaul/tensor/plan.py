@@ -59,8 +59,8 @@ class PlanExtra(BoundExtra):
 class Execution(TypedDict):
     """An execution on arrays: what moved, and the largest relative error.
 
-    Problems have ``loads`` and ``stores`` in elements, and the ``peak`` of fast memory; networks have bytes. Where nobody
-    else can compute the outputs of a network, error and ``compared_with`` are None: they are not verified.
+    Problems have ``loads`` and ``stores`` in elements, and the ``peak`` of fast memory; networks have bytes. Where
+    nobody else can compute the outputs of a network, error and ``compared_with`` are None: they are not verified.
     """
 
     loads: NotRequired[float]
