@@ -10,8 +10,6 @@ from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import Point, StoragePlan
 
-_MOST_POINTS = 1000
-
 
 def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
     """Return the Pareto front in its three objectives."""
@@ -72,7 +70,7 @@ def gantt_figure(net: MappedNetwork, point: Point) -> Bars:
     return Bars(
         "Schedule over one period",
         "tick of the period",
-        tuple(bars[:_MOST_POINTS]),
+        tuple(bars),
         note="A number after a task says how many periods back its iteration began.",
     )
 
@@ -91,7 +89,7 @@ def memory_figure(net: MappedNetwork, platform: Platform, point: Point) -> Bars:
         lane = memory if limit is None else f"{memory} ({limit} bytes)"
         kind = "multi-reader buffer" if len(buffer.readers) > 1 else "channel"
         bars.append(Bar(lane, begin, begin + size, f"{buffer.id} x {point.capacities[buffer.id]}", kind))
-    return Bars("Memory map", "bytes", tuple(sorted(bars, key=lambda bar: (bar.lane, bar.start))[:_MOST_POINTS]))
+    return Bars("Memory map", "bytes", tuple(sorted(bars, key=lambda bar: (bar.lane, bar.start))))
 
 
 def load_table(net: MappedNetwork, period: int) -> Table:

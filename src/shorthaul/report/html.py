@@ -16,12 +16,19 @@ from plotly.offline import get_plotlyjs
 
 from shorthaul.core.arguments import public
 from shorthaul.core.document import expect_writable, load_json, write_text
-from shorthaul.core.drawing.plots import plotly_figure
+from shorthaul.core.drawing.exports import TABULAR, table
+from shorthaul.core.drawing.plots import PALETTE, plotly_figure
+from shorthaul.core.drawing.words import described
 from shorthaul.core.errors import InputError
-from shorthaul.core.figure import Figure, Table, Text, figure_from_document
+from shorthaul.core.figure import Bars, Figure, Table, Text, figure_from_document
 from shorthaul.core.result import Result
 from shorthaul.core.version import VERSION
 from shorthaul.report.text import amount
+
+#: Intervals that Plotly still draws quickly; longer timelines are drawn on a canvas, what is in view only.
+_MOST_PLOTTED = 2000
+#: Rows of the table beside a drawing; the figure has them all in its document.
+_MOST_ROWS = 200
 
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
 
@@ -100,7 +107,8 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
         _result(document, name, index) for index, (document, name) in enumerate(zip(documents, names, strict=True))
     ]
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, undefined=jinja2.StrictUndefined)
-    template = files("shorthaul.report").joinpath("data/report.html.jinja").read_text(encoding="utf-8")
+    data = files("shorthaul.report").joinpath("data")
+    template = data.joinpath("report.html.jinja").read_text(encoding="utf-8")
     first = results[0]
     return environment.from_string(template).render(
         title=f"shorthaul: {first['name']}" if len(results) == 1 else f"shorthaul: {len(results)} results",
@@ -109,6 +117,7 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
         overview=[_figure(figure, f"overview-{number}") for number, figure in enumerate(overview)],
         comparison=_comparison(documents, results),
         plotly_js=Markup(get_plotlyjs()),
+        timeline_js=Markup(data.joinpath("timeline.js").read_text(encoding="utf-8")),
         version=VERSION,
     )
 
@@ -197,31 +206,54 @@ def _cards(document: Mapping[str, Any], check: Mapping[str, Any]) -> list[dict[s
 
 
 def _figure(figure: Figure, identity: str) -> dict[str, Any]:
-    plot = plotly_figure(figure)
+    long = isinstance(figure, Bars) and len(figure.bars) > _MOST_PLOTTED
+    plot = None if long else plotly_figure(figure)
     body: dict[str, Any] = {
         "id": identity,
         "title": figure.title,
         "note": getattr(figure, "note", ""),
+        "words": described(figure),
         "plot": plot,
-        "json": None,
+        "json": None if plot is None else _embedded(plot),
+        "timeline": _embedded(_timeline(figure)) if isinstance(figure, Bars) and long else None,
         "columns": None,
         "rows": None,
-        "body": "",
+        "hidden": 0,
+        "body": figure.body if isinstance(figure, Text) else "",
     }
-    if plot is not None:
-        # "</script>" inside a label must not end the element
-        body["json"] = Markup(json.dumps(plot, allow_nan=False).replace("<", "\\u003c"))
-    elif isinstance(figure, Table):
-        if any(len(row) != len(figure.columns) for row in figure.rows):
+    if isinstance(figure, TABULAR):
+        columns, rows = table(figure)
+        if isinstance(figure, Table) and any(len(row) != len(columns) for row in rows):
             raise ValueError(f"a row of {figure.title!r} has not one cell per column")
-        numeric = [
-            all(not isinstance(row[column], str) for row in figure.rows) for column in range(len(figure.columns))
-        ]
-        body["columns"] = [{"name": name, "numeric": flag} for name, flag in zip(figure.columns, numeric, strict=True)]
-        body["rows"] = [[cell if isinstance(cell, str) else amount(cell) for cell in row] for row in figure.rows]
-    elif isinstance(figure, Text):
-        body["body"] = figure.body
+        shown = rows if isinstance(figure, Table) else rows[:_MOST_ROWS]
+        numeric = [all(not isinstance(row[column], str) for row in shown) for column in range(len(columns))]
+        body["columns"] = [{"name": name, "numeric": flag} for name, flag in zip(columns, numeric, strict=True)]
+        body["rows"] = [[cell if isinstance(cell, str) else amount(cell) for cell in row] for row in shown]
+        body["hidden"] = len(rows) - len(shown)
     return body
+
+
+def _embedded(document: Any) -> Markup:
+    """Return a document as JSON inside a script element, which "</script>" inside a label must not end."""
+    return Markup(json.dumps(document, allow_nan=False).replace("<", "\\u003c"))
+
+
+def _timeline(figure: Bars) -> dict[str, Any]:
+    """Return intervals as columns, those of a lane together and by their start, as ``timeline.js`` reads them."""
+    lanes = {lane: at for at, lane in enumerate(dict.fromkeys(bar.lane for bar in figure.bars))}
+    groups = {group: at for at, group in enumerate(dict.fromkeys(bar.group for bar in figure.bars))}
+    bars = sorted(figure.bars, key=lambda bar: (lanes[bar.lane], bar.start))
+    return {
+        "unit": figure.x_label,
+        "lanes": list(lanes),
+        "groups": list(groups),
+        "colours": [PALETTE[at % len(PALETTE)] for at in groups.values()],
+        "lane": [lanes[bar.lane] for bar in bars],
+        "start": [bar.start for bar in bars],
+        "stop": [bar.stop for bar in bars],
+        "group": [groups[bar.group] for bar in bars],
+        "label": [bar.label for bar in bars],
+    }
 
 
 def _comparison(documents: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -240,5 +272,14 @@ def _comparison(documents: Sequence[Mapping[str, Any]], results: Sequence[Mappin
         gap_text = "-" if gap is None else f"{gap:.2%}"
         texts = [result["name"], result["command"], document.get("status") or "-"]
         rows.append([*texts, *cells, amount(bound.get("value")), gap_text])
+    if alike and len(documents) == 2:
+        costs = [document.get("cost") or {} for document in documents]
+        changes = [_change(*(cost.get(column) for cost in costs)) for column in columns]
+        bounds = [(document.get("bound") or {}).get("value") for document in documents]
+        rows.append(["second against first", "", "", *changes, _change(*bounds), ""])
     numbers = [*(columns if alike else ["amount", "cost"]), "bound", "gap"]
     return {"texts": ["input", "command", "status"], "numbers": numbers, "rows": rows}
+
+
+def _change(first: float | None, second: float | None) -> str:
+    return "-" if not first or second is None else f"{second / first - 1:+.2%}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+from itertools import combinations, cycle
 from typing import Any
 
 from shorthaul.core.figure import Bars, Figure, Grid, Line, Network, Scatter, Series
@@ -190,25 +190,41 @@ def _network(figure: Network) -> dict[str, Any]:
 
 
 def _scatter(figure: Scatter) -> dict[str, Any]:
+    """One panel for every pair of axes; ``customdata`` is the number of the point, which links the panels."""
+    if len(figure.axes) < 2:
+        raise ValueError(f"{figure.title!r} has fewer than two axes")
     groups = figure.groups or ("",) * len(figure.points)
-    spatial = len(figure.axes) == 3
+    names = list(dict.fromkeys(groups))
+    pairs = list(combinations(range(len(figure.axes)), 2))
+    layout = _layout(height=420)
     data = []
-    for group in dict.fromkeys(groups):
-        chosen = [index for index, other in enumerate(groups) if other == group]
-        trace: dict[str, Any] = {
-            "type": "scatter3d" if spatial else "scatter",
-            "mode": "markers",
-            "name": group,
-            "marker": {"size": 6 if spatial else 9},
-            "text": [figure.labels[index] for index in chosen] if figure.labels else None,
-        }
-        columns = zip(*(figure.points[index] for index in chosen), strict=True)
-        trace |= dict(zip("xyz", columns, strict=False))
-        data.append(trace)
-    layout = _layout(figure.axes[0], figure.axes[1], height=620 if spatial else 420)
-    if spatial:
-        layout["scene"] = {
-            f"{name}axis": {"title": {"text": axis}, "nticks": 5} for name, axis in zip("xyz", figure.axes, strict=True)
-        }
-    layout["showlegend"] = len(set(groups)) > 1
+    for panel, (first, second) in enumerate(pairs, 1):
+        suffix = "" if panel == 1 else str(panel)
+        for name, colour in zip(names, cycle(PALETTE), strict=False):
+            members = [index for index, other in enumerate(groups) if other == name]
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": name,
+                    "legendgroup": name,
+                    "showlegend": panel == 1 and len(names) > 1,
+                    "x": [figure.points[index][first] for index in members],
+                    "y": [figure.points[index][second] for index in members],
+                    "xaxis": f"x{suffix}",
+                    "yaxis": f"y{suffix}",
+                    "customdata": members,
+                    "text": [figure.labels[index] for index in members] if figure.labels else None,
+                    "marker": {"size": 9, "color": colour},
+                    "selected": {"marker": {"size": 15}},
+                    "unselected": {"marker": {"opacity": 0.35}},
+                }
+            )
+        left, right = (panel - 1) / len(pairs), panel / len(pairs)
+        room = 0.0 if len(pairs) == 1 else 0.09
+        for letter, axis in (("x", first), ("y", second)):
+            plain = layout[f"{letter}axis"]
+            layout[f"{letter}axis{suffix}"] = {**plain, "title": {"text": figure.axes[axis]}}
+        layout[f"xaxis{suffix}"] |= {"domain": [left, right - room], "anchor": f"y{suffix}", "nticks": 5}
+        layout[f"yaxis{suffix}"] |= {"anchor": f"x{suffix}"}
     return {"data": data, "layout": layout}

@@ -1,0 +1,108 @@
+// A timeline of any length on a canvas: only what is in view is drawn, and what shares a pixel is drawn once.
+function timelineIndex(data) {
+  const first = new Int32Array(data.lanes.length + 1);
+  for (const lane of data.lane) first[lane + 1]++;
+  for (let lane = 0; lane < data.lanes.length; lane++) first[lane + 1] += first[lane];
+  const start = Float64Array.from(data.start), stop = Float64Array.from(data.stop);
+  const latest = new Float64Array(stop.length);  // the latest stop of the lane so far: where to begin to look
+  let low = Infinity, high = -Infinity;
+  for (let lane = 0; lane < data.lanes.length; lane++) {
+    for (let at = first[lane]; at < first[lane + 1]; at++) {
+      latest[at] = at > first[lane] ? Math.max(latest[at - 1], stop[at]) : stop[at];
+      low = Math.min(low, start[at]);
+      high = Math.max(high, stop[at]);
+    }
+  }
+  return {first, start, stop, latest, low, high: high > low ? high : low + 1};
+}
+function inView(index, lane, from, to, width, found) {
+  let low = index.first[lane], high = index.first[lane + 1];
+  const end = high, scale = width / (to - from);
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (index.latest[middle] < from) low = middle + 1; else high = middle;
+  }
+  let drawn = -1;
+  for (let at = low; at < end && index.start[at] <= to; at++) {
+    if (index.stop[at] < from) continue;
+    const right = (index.stop[at] - from) * scale;
+    const left = Math.floor((index.start[at] - from) * scale);
+    if (right - left < 1 && left === drawn) continue;
+    drawn = left;
+    found(at, left, Math.max(1, right - left));
+  }
+}
+function shownTimeline(canvas, data) {
+  const index = timelineIndex(data), names = 150, row = Math.max(3, Math.min(24, Math.floor(640 / data.lanes.length)));
+  let from = index.low, to = index.high, grip = null;
+  const status = canvas.nextElementSibling, height = row * data.lanes.length + 26;
+  const room = () => Math.max(50, canvas.clientWidth - names);
+  function draw() {
+    const pen = canvas.getContext("2d"), sharp = devicePixelRatio || 1, width = room();
+    const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink").trim();
+    canvas.style.height = `${height}px`;
+    canvas.width = (names + width) * sharp;
+    canvas.height = height * sharp;
+    pen.scale(sharp, sharp);
+    pen.font = "12px system-ui, sans-serif";
+    for (let lane = 0; lane < data.lanes.length; lane++) {
+      pen.save();
+      pen.beginPath();
+      pen.rect(names, lane * row, width, row);
+      pen.clip();
+      inView(index, lane, from, to, width, (at, left, size) => {
+        pen.fillStyle = data.colours[data.group[at]];
+        pen.fillRect(names + left, lane * row, size, row * 0.85);
+        if (size > 60 && row > 10) {
+          pen.fillStyle = "white";
+          pen.fillText(data.label[at], names + Math.max(left, 0) + 3, lane * row + row * 0.65, size - 6);
+        }
+      });
+      pen.restore();
+      pen.fillStyle = ink;
+      if (row > 10) pen.fillText(data.lanes[lane], 0, lane * row + row * 0.65, names - 6);
+    }
+    pen.fillText(from.toPrecision(6), names, height - 6);
+    const end = `${to.toPrecision(6)} ${data.unit}`;
+    pen.fillText(end, names + width - pen.measureText(end).width, height - 6);
+  }
+  function show(low, high) {
+    const least = (index.high - index.low) * 1e-9, length = Math.min(Math.max(high - low, least), index.high - index.low);
+    from = Math.min(Math.max(low, index.low), index.high - length);
+    to = from + length;
+    requestAnimationFrame(draw);
+  }
+  const zoom = (factor, part) => show(from + (to - from) * part * (1 - factor), from + (to - from) * (part + factor * (1 - part)));
+  const place = event => event.clientX - canvas.getBoundingClientRect().left - names;
+  canvas.addEventListener("wheel", event => {
+    event.preventDefault();
+    zoom(event.deltaY > 0 ? 1.25 : 0.8, Math.min(Math.max(place(event) / room(), 0), 1));
+  }, {passive: false});
+  canvas.addEventListener("pointerdown", event => { grip = place(event); canvas.setPointerCapture(event.pointerId); });
+  canvas.addEventListener("pointerup", () => { grip = null; });
+  canvas.addEventListener("pointermove", event => {
+    if (grip !== null) {
+      const moved = (place(event) - grip) * (to - from) / room();
+      grip = place(event);
+      show(from - moved, to - moved);
+      return;
+    }
+    const lane = Math.floor((event.clientY - canvas.getBoundingClientRect().top) / row);
+    if (lane < 0 || lane >= data.lanes.length) return;
+    inView(index, lane, from, to, room(), (at, left, size) => {
+      if (left <= place(event) && place(event) < left + size)
+        status.textContent = `${data.lanes[lane]}: ${data.label[at]} ${data.groups[data.group[at]]}, ${data.start[at]} to ${data.stop[at]} ${data.unit}`;
+    });
+  });
+  canvas.addEventListener("keydown", event => {
+    const step = (to - from) / 5;
+    const act = {
+      ArrowLeft: () => show(from - step, to - step), ArrowRight: () => show(from + step, to + step),
+      "+": () => zoom(0.5, 0.5), "=": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), Home: () => show(index.low, index.high),
+    }[event.key];
+    if (act) { event.preventDefault(); act(); status.textContent = `${from.toPrecision(6)} to ${to.toPrecision(6)} ${data.unit}`; }
+  });
+  addEventListener("resize", draw);
+  draw();
+  return draw;
+}
