@@ -12,6 +12,7 @@ from itertools import combinations as combinations_of
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds import hourglass
 from shorthaul.affine.bounds.choice import Family, Fixed, combinations
 from shorthaul.affine.bounds.graphs import Graph, graphs
 from shorthaul.affine.bounds.lifetime import crossing_scans, intervals, layers, phases, successive_chains, wavefront
@@ -167,6 +168,7 @@ _INTERVALS = Family(intervals.intervals, wavefront.sub_bound)
 _CROSSINGS = Family(crossing_scans.crossings, crossing_scans.sub_bound)
 _PHASES = Family(phases.phases, phases.sub_bound)
 _SUCCESSIVE = Family(successive_chains.successive_chains, phases.sub_bound)
+_HOURGLASSES = Family(hourglass.hourglasses, hourglass.sub_bound, has_value=False)
 _BODIES = Family(convex_body.convex_bodies, convex_body.sub_bound, has_value=False)
 _LISTED = (_LAYERS, _WAVEFRONTS, _INTERVALS, _CROSSINGS, _PHASES, _SUCCESSIVE)
 _TRIED = (_CROSSINGS, _WAVEFRONTS, _LAYERS, _INTERVALS, _PHASES, _SUCCESSIVE)
@@ -238,6 +240,7 @@ def _pool(
         with charged_to(search.part(share)):
             return until_out_of_effort(family.arguments(flow, where))
 
+    necks = found(_HOURGLASSES) if symmetric else []
     levels = found(Family(stencil_levels.stencils, count, has_value=False))
     covered = frozenset(name for item in levels if item.item.covers for name in item.item.statements)
     with charged_to(search.part(FAMILY_SHARE)):
@@ -247,7 +250,7 @@ def _pool(
     lifetime = {family: found(family, 1.0 if family is tried[-1] else FAMILY_SHARE) for family in tried}
     listed = [item for family in _LISTED for item in lifetime.get(family, ())]
     bodies = found(_BODIES, 1.0) if options.experimental else []
-    return [*alone, *merged, *listed, *levels, *bodies]
+    return [*alone, *merged, *listed, *levels, *necks, *bodies]
 
 
 def _of_events(flow: DataFlow, where: tuple[Instance, ...], search: Search) -> list[Candidate | Fixed]:

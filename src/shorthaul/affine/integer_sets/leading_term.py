@@ -25,7 +25,7 @@ def leading_term(expression: sympy.Expr, parameters: Sequence[str]) -> sympy.Exp
     2*N**3/sqrt(S)
     """
     sizes = [symbol(name) for name in parameters if name != "S"]
-    terms = _terms(_plain(expression), sizes)
+    terms = _terms(_plain(expression, sizes), sizes)
     return sympy.Add(*terms)
 
 
@@ -54,24 +54,25 @@ def order(term: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> tuple[sympy.Expr, 
     return sympy.Add(*(powers.get(size, 0) for size in sizes)), powers.get(S, sympy.Integer(0))
 
 
-def _plain(expression: sympy.Expr) -> sympy.Expr:
-    """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch."""
+def _plain(expression: sympy.Expr, sizes: Sequence[sympy.Symbol]) -> sympy.Expr:
+    """Return the expression without floors (x for floor x), and every Piecewise replaced by its first branch.
+
+    Of a sum that is divided by, and of a power of a sum in S, only the highest order is kept.
+    """
     if isinstance(expression, sympy.Piecewise):
-        return _plain(_branch(expression))
+        return _plain(_branch(expression), sizes)
     if isinstance(expression, sympy.floor):
-        return _plain(expression.args[0])
+        return _plain(expression.args[0], sizes)
     if not expression.args:
         return expression
-    inner = tuple(_plain(item) for item in expression.args)
+    inner = tuple(_plain(item, sizes) for item in expression.args)
     result = expression if inner == expression.args else expression.func(*inner)
-    is_power = result.is_Pow and result.base.is_Add and result.base.free_symbols == {S}
-    return _top(result) if is_power else result
-
-
-def _top(power: sympy.Pow) -> sympy.Expr:
-    """Return the highest order in S of a power of a sum in S."""
-    base = max(sympy.Add.make_args(sympy.expand(power.base)), key=lambda term: order(term, ())[1])
-    return base**power.exp
+    is_sum = result.is_Pow and result.base.is_Add
+    if not is_sum or not (result.exp.is_negative or result.base.free_symbols == {S}):
+        return result
+    terms = sympy.Add.make_args(sympy.expand(result.base))
+    best = max(order(term, sizes) for term in terms)
+    return sympy.Add(*(term for term in terms if order(term, sizes) == best)) ** result.exp
 
 
 def _branch(item: sympy.Piecewise) -> sympy.Expr:

@@ -252,6 +252,22 @@ themselves or as copies. At most S of these n + |U| - m different values are in 
 loaded.""",
 )
 
+HOURGLASS = Lemma(
+    "hourglass",
+    """\
+Let D be a product of W places and of pairs of a step and a column, in which a column that occurs in two steps
+occurs in all steps between, and let every instance be an ancestor of all instances of its column one step
+later. Let phi0 be the projection onto place and column, phi1 the one onto step and place. If a stretch of a
+play computes the instances P of D and |phi0(P)| + |phi1(P)| <= K, then  |P| <= (K + 2 W)^2 / (4 W).""",
+    """\
+Let a column of P occur in steps from s to t. An instance of a step between is a descendant of one of P in step s
+and an ancestor of one in step t, step by step, so it is computed in between: all W places of the step are in P.
+Call such steps full. With F different full steps, W F <= |phi1(P)|; if a column has a full step, it has W
+classes of phi0, so there are at most |phi0(P)| / W of these columns, with at most F W instances in full steps.
+The first and the last step of a column have at most as many instances as the column has classes of phi0. With
+c = |phi0(P)| and |phi1(P)| <= K - c: |P| <= c (K - c) / W + 2 c, largest at c = (K + 2 W) / 2.""",
+)
+
 REASSOCIATED = Lemma(
     "reassociated sums",
     """\

@@ -53,7 +53,7 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
 
 def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, U: sympy.Expr) -> tuple[str, ...]:
     """Return what was checked and concluded, in order; ``K``, ``T`` and ``U`` are the numbers of the argument."""
-    lines = [*_coordinates(argument), *_families(argument, flow.program), *_sources(argument, flow)]
+    lines = [*facts_of(argument, flow)]
     if argument.far:
         lines.extend(_mirrored(argument))
     elif argument.symmetry is None:
@@ -68,6 +68,11 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
     else:
         lines.append("Lemma (segments): value = T floor(|D|/U) - sources.")
     return tuple(lines)
+
+
+def facts_of(argument: Partition, flow: DataFlow) -> tuple[str, ...]:
+    """Return what was checked of the families of paths."""
+    return (*_coordinates(argument), *_families(argument, flow.program), *_sources(argument, flow))
 
 
 def _coordinates(argument: Partition) -> Iterator[str]:
