@@ -157,9 +157,9 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         Raises :class:`InputError` if there is none, or the file cannot be written.
         """
         from shorthaul.core.drawing.plots import DRAWN
-        from shorthaul.core.drawing.svg import svg_text
+        from shorthaul.core.drawing.svg import svg_file
 
-        write_text(_path(path), f"{svg_text(chosen(self.figures, which, DRAWN, 'a drawing'))}\n")
+        write_text(_path(path), svg_file(chosen(self.figures, which, DRAWN, "a drawing")))
 
     def to_dot(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a graph among the figures as DOT; raises :class:`InputError` if there is none."""

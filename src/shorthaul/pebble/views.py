@@ -112,15 +112,17 @@ def of_points(
     if not points:
         return ()
     budgets = tuple(point[0] for point in points)
-    lines = [
-        Line("plan", budgets, tuple(point[1] for point in points)),
+    lines = [  # a plan fits every larger memory as well: stairs, not slopes
+        Line("plan", budgets, tuple(point[1] for point in points), "step"),
         Line("lower bound", budgets, tuple(point[2] for point in points)),
     ]
     if all(point[3] is not None for point in points):
         for i, name in enumerate(BASELINES):
-            lines.append(Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3])))
+            lines.append(
+                Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3]), "step")
+            )
     label = "traffic (weight)" if of == "traffic" else "total (price)"
-    return (Series(f"Search against {of}", "fast memory (weight)", label, tuple(lines), log_x=True),)
+    return (Series(f"{of.capitalize()} by fast memory", "fast memory (weight)", label, tuple(lines), log_x=True),)
 
 
 def sram_document(one: Sram) -> SramEstimate:

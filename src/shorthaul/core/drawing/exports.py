@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from shorthaul.core.document import save_json, write_text
 from shorthaul.core.drawing.plots import DRAWN
-from shorthaul.core.drawing.svg import svg_text
+from shorthaul.core.drawing.svg import svg_file
 from shorthaul.core.errors import InputError, unknown_name
 from shorthaul.core.figure import Bars, Figure, Grid, Network, Scatter, Series, Table
 
@@ -150,7 +150,7 @@ def write_figure(figures: Sequence[Figure], path: Path, which: str | None = None
         return str(network.title)
     if path.suffix == ".svg":
         drawn = chosen(figures, which, DRAWN, "a drawing")
-        write_text(path, f"{svg_text(drawn)}\n")
+        write_text(path, svg_file(drawn))
         return str(drawn.title)
     if path.suffix == ".json":
         first = chosen(figures, which, (Bars,), "a timeline")

@@ -42,8 +42,12 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            return [10.0**power for power in range(first, last + 1, max(1, (last - first) // 6))]
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            steps = (1, 2, 5) if last - first <= 3 else (1,)
+            made = [
+                10.0**power * step for power in range(first, last + 1, max(1, (last - first) // 6)) for step in steps
+            ]
+            return [tick for tick in made if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
         raw = (self.high - self.low) / 6
         power = 10.0 ** math.floor(math.log10(raw))
         step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw)
@@ -75,6 +79,11 @@ def svg_text(figure: Figure) -> str | None:
     style = f'font-size="12" fill="currentColor" style="max-width:{WIDTH}px"'
     title = f'<title>{words}</title><text x="8" y="18" font-size="14" font-weight="600">{escape(figure.title)}</text>'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {frame} {style}>{title}{"".join(body)}</svg>'
+
+
+def svg_file(figure: Figure) -> str:
+    """Return a drawing as the text of a file: dark on white wherever it is shown, not in the colours around it."""
+    return f"{svg_text(figure)}\n".replace(' style="', ' style="background:white;color:#1f2933;', 1)
 
 
 def _series(figure: Series) -> tuple[list[str], float]:
