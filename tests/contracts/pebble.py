@@ -99,6 +99,15 @@ CONTRACT = Contract(
         Broken("method-elsewhere", ("plan", "tree.json", "--method", "mvm-tiling"), ("matrix-vector products only",)),
         Broken("budget", ("plan", "tree.json", "--budget", "0"), ("--budget", "is out of range")),
         Broken(
+            "too-small-operand-by-operand",
+            ("plan", "tree.json", "--budget", "9", "--partial"),
+            ("infeasible at node v", "10 needed, the limit is 9", "operand p: 8", "the result v: 2", "at least 10"),
+            status=3,
+        ),
+        Broken("code-partial", ("code", "tree.json", "--partial"), ("--partial: is not written as C", "take --format")),
+        Broken("code-format", ("code", "tree.json", "--format", "cc"), ("--format", "did you mean 'c'")),
+        Broken("modes", ("plan", "tree.json", "--partial", "--recompute"), ("--recompute", "cannot be combined")),
+        Broken(
             "too-small",
             ("plan", "tree.json", "--budget", "14"),
             ("infeasible at node c", "15 needed, the limit is 14", "operand a: 7", "at least 15"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack, cast
 
-from shorthaul.core.errors import InputError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.verbs import asked, verb
@@ -57,9 +56,6 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
         return written
     seen = terms_of(cdag, options).played(cdag)
     room = int(written.cost["peak"]) if options.budget is None else options.budget
-    if options.format == "c" and options.partial:
-        cure = "take --format json, csv or dot"
-        raise InputError("is not written as C", place="--partial", value=True, cure=cure)
     if options.format == "c":
         made = scratchpad(seen, written.plan, room, in_place=options.in_place)
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})
