@@ -87,6 +87,8 @@ def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     assert "Timeline of subgraphs" in listed.stdout
     for target in ("a.csv", "a.dot", "a.svg", "a.json"):
         assert command("export", "r.json", target, cwd=tmp_path).returncode == 0
+    assert command("export", "r.json", "-o", "c.csv", cwd=tmp_path).returncode == 0
+    assert tmp_path.joinpath("c.csv").read_bytes() == tmp_path.joinpath("a.csv").read_bytes()
     result.to_csv(tmp_path / "b.csv")
     result.to_svg(tmp_path / "b.svg")
     for kind in ("csv", "svg"):
@@ -94,6 +96,7 @@ def test_documents_are_exported(result: Any, tmp_path: Path) -> None:
     for arguments, says in (
         (("r.json", "a.png"), "is of no known format"),
         (("r.json", "a.csv", "--figure", "Subgraph"), "did you mean 'Subgraphs'"),
+        (("r.json", "d.csv", "-o", "e.csv"), "cannot be combined with TARGET"),
         (("a.json", "b.json"), "is not a result document"),
         (("r.json", "r.json"), "is an input of this command"),
     ):

@@ -40,6 +40,7 @@ def export(
         Path | None, typer.Argument(metavar="[TARGET]", help="The file to write: .csv, .dot, .svg, .json (a trace).")
     ] = None,
     figure: Annotated[str | None, typer.Option(help="The title of the figure (default: the first that fits).")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The same as TARGET.")] = None,
 ) -> None:
     """Write a figure of a result document as CSV, DOT, SVG or a trace.
 
@@ -48,9 +49,13 @@ def export(
     """
     from shorthaul.core.document import load_json, promise_output
     from shorthaul.core.drawing.exports import write_figure
+    from shorthaul.core.errors import InputError
     from shorthaul.core.figure import figures_of
     from shorthaul.report.text import print_table
 
+    if target is not None and output is not None:
+        raise InputError("cannot be combined with TARGET", place="--output", cure="give one of the two")
+    target = target or output
     if target is not None:
         promise_output(target)
     figures = figures_of(load_json(result), file=result)

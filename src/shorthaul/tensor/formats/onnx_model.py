@@ -143,7 +143,7 @@ def _shapes(graph: Any) -> dict[str, Shape]:
                     place=f"{value.name}, axis {axis}",
                     value=dim.dim_param or dim.dim_value,
                     allowed="positive integers",
-                    cure="fix the model's input shapes, as with onnxruntime.tools.make_dynamic_shape_fixed",
+                    cure="plan for a --machine, with sizes as in --dim batch=1; or fix the model's input shapes",
                 )
         shapes[value.name] = tuple(dim.dim_value for dim in dims)
     return shapes
