@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def sample(seed: int, largest: int = 5) -> tuple[Game, Cdag]:
     return Game(seen, int(terms.needs(seen).max()) + int(rng.integers(3)), False, terms), cdag
 
 
-def agree(seeds: range) -> None:
+def agree(seeds: Sequence[int]) -> None:
     """The exact search finds the optimum of the game; annealing never beats it, and mostly meets it."""
     met = 0
     for seed in seeds:
@@ -65,7 +66,7 @@ def agree(seeds: range) -> None:
 
 
 def test_plans_agree_with_the_game() -> None:
-    agree(range(100))
+    agree(samples(60))
 
 
 @pytest.mark.slow
