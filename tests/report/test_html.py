@@ -109,3 +109,9 @@ def test_tables_align_numbers() -> None:
     print_table(("name", "n"), (("a", 1), ("[b]", 1000)), file=out)
     assert out.getvalue().splitlines()[1].endswith("    1")
     assert "[b]" in out.getvalue()
+
+
+def test_the_entries_of_a_front_are_the_least_of_each() -> None:
+    document = sample().document()
+    assert "least traffic" not in render([document], names=["r.json"])
+    assert "least traffic" in render([{**document, "plan": {"front": [{}, {}]}}], names=["r.json"])

@@ -189,7 +189,9 @@ def _cards(document: Mapping[str, Any], check: Mapping[str, Any]) -> list[dict[s
     status = document.get("status")
     if status:
         cards.append({"name": "status", "value": status, "tone": _CARD_TONES.get(status, "")})
-    cards += [{"name": name, "value": amount(value), "tone": ""} for name, value in (document["cost"] or {}).items()]
+    least = "least " if len((document.get("plan") or {}).get("front", ())) > 1 else ""  # which no one point need have
+    costs = (document["cost"] or {}).items()
+    cards += [{"name": f"{least}{name}", "value": amount(value), "tone": ""} for name, value in costs]
     if document.get("bound"):
         bound = document["bound"]
         cards.append({"name": f"bound on {bound['of']}", "value": amount(bound["value"]), "tone": ""})

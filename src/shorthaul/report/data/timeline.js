@@ -1,4 +1,7 @@
 // A timeline of any length on a canvas: only what is in view is drawn, and what shares a pixel is drawn once.
+function shortened(value) {
+  return String(Number(value.toPrecision(6)));
+}
 function timelineIndex(data) {
   const first = new Int32Array(data.lanes.length + 1);
   for (const lane of data.lane) first[lane + 1]++;
@@ -62,8 +65,8 @@ function shownTimeline(canvas, data) {
       pen.fillStyle = ink;
       if (row > 10) pen.fillText(data.lanes[lane], 0, lane * row + row * 0.65, names - 6);
     }
-    pen.fillText(from.toPrecision(6), names, height - 6);
-    const end = `${to.toPrecision(6)} ${data.unit}`;
+    pen.fillText(shortened(from), names, height - 6);
+    const end = `${shortened(to)} ${data.unit}`;
     pen.fillText(end, names + width - pen.measureText(end).width, height - 6);
   }
   function show(low, high) {
@@ -100,7 +103,7 @@ function shownTimeline(canvas, data) {
       ArrowLeft: () => show(from - step, to - step), ArrowRight: () => show(from + step, to + step),
       "+": () => zoom(0.5, 0.5), "=": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5), Home: () => show(index.low, index.high),
     }[event.key];
-    if (act) { event.preventDefault(); act(); status.textContent = `${from.toPrecision(6)} to ${to.toPrecision(6)} ${data.unit}`; }
+    if (act) { event.preventDefault(); act(); status.textContent = `${shortened(from)} to ${shortened(to)} ${data.unit}`; }
   });
   addEventListener("resize", draw);
   draw();
