@@ -189,7 +189,9 @@ def _cards(document: Mapping[str, Any], check: Mapping[str, Any]) -> list[dict[s
     status = document.get("status")
     if status:
         cards.append({"name": "status", "value": status, "tone": _CARD_TONES.get(status, "")})
-    least = "least " if len((document.get("plan") or {}).get("front", ())) > 1 else ""  # which no one point need have
+    plan = document.get("plan")
+    front = plan.get("front") if isinstance(plan, Mapping) else None
+    least = "least " if isinstance(front, list) and len(front) > 1 else ""  # which no one point need have
     costs = (document["cost"] or {}).items()
     cards += [{"name": f"{least}{name}", "value": amount(value), "tone": ""} for name, value in costs]
     if document.get("bound"):
