@@ -103,7 +103,10 @@ def _can_fork() -> bool:
 
 
 def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    """What a test may have changed; pytest names the test, and scikit-learn sets KMP variables when imported."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("KMP_")}
+    own.pop("PYTEST_CURRENT_TEST", None)
+    return own
 
 
 @functools.cache

@@ -18,7 +18,7 @@ SUMMARIES = {
     "dataflow": "Streaming networks mapped to heterogeneous many-cores.",
     "spatial": "Trees on a grid of processors, and algorithms that run there.",
     "report": "Draw result documents as one self-contained HTML file.",
-    "export": "Write a figure of a result document as CSV, DOT or a trace.",
+    "export": "Write a figure of a result document as CSV, DOT, SVG or a trace.",
     "machines": "List the machines that come with the package, or show one.",
     "convert": "Rewrite a file in another format; the suffixes decide.",
     "demo": "Run the main job of every engine and draw one report.",
