@@ -32,7 +32,7 @@ def shorthaul(
     *arguments: str, cwd: Path | None = None, timeout: float = 240, stdin: str | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run ``shorthaul ARGUMENTS`` and return what it printed; a traceback fails the test at once."""
-    run = _forked if _can_fork() and _environment() == _environment_at_start() else _fresh
+    run = _forked if _can_fork() and _environment() == _AT_START else _fresh
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8") as given,
         tempfile.TemporaryFile("w+", encoding="utf-8") as out,
@@ -109,10 +109,7 @@ def _environment() -> dict[str, str]:
     return own
 
 
-@functools.cache
-def _environment_at_start() -> dict[str, str]:
-    _server()
-    return _environment()
+_AT_START = _environment()
 
 
 @functools.cache
@@ -122,7 +119,8 @@ def _server() -> ForkServerContext:
     names = [module.name for module in pkgutil.walk_packages(package.__path__, "shorthaul.")]
     context.set_forkserver_preload([*(name for name in names if not name.endswith("__main__")), *_LATE_IMPORTS])
     before = dict(os.environ)
-    os.environ.update(_SCREEN)
+    os.environ.clear()  # a test may have changed it
+    os.environ.update(_AT_START | _SCREEN)
     try:
         forkserver.ensure_running()
     finally:
