@@ -266,7 +266,7 @@ POSITIONS_RATE: Final = 5e6
 POSITIONS_CALL: Final = 100_000
 #: Positions of the exact search over accumulations, each times nodes and steps, per effort; from how many steps on
 #: nothing is left for it unless it is asked for.
-ACCUMULATION_RATE: Final = 250_000
+ACCUMULATION_RATE: Final = 150_000
 MOST_SEARCHED_STEPS: Final = 64
 #: The integer program over stages: its largest size in stages times nodes and edges, per effort and in all, its effort
 #: at most, and the solver's own time per effort.

@@ -11,8 +11,8 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.plan import Move, Plan, plan_of
 
-#: Positions kept at most, some 300 bytes each: where the search has a limit, and where it has none, about six seconds.
-_MOST_POSITIONS, _UNASKED_POSITIONS = 1_000_000, 100_000
+#: Positions kept at most: some 300 bytes each.
+_MOST_POSITIONS = 1_000_000
 
 #: What is in fast memory, which steps are done, whose slow copies are up to date: sets as bits.
 Position = tuple[int, int, int]
@@ -54,7 +54,6 @@ def solve(game: Game, *, limit: int, search: Search) -> Outcome:
     first = rules.still(start)
     queue = [(first, 0, start)] if first is not None and first < limit else []
     least = 0
-    most = _UNASKED_POSITIONS if search.is_unlimited else _MOST_POSITIONS
     while queue:
         total, paid, position = heappop(queue)
         if cost[position] < paid:
@@ -62,7 +61,7 @@ def solve(game: Game, *, limit: int, search: Search) -> Outcome:
         least = total
         if position[1] == rules.all_steps:
             return Outcome(rules.played(_path(origin, position)), total, True)
-        if search.expired() or len(cost) > most:
+        if search.expired() or len(cost) > _MOST_POSITIONS:
             return Outcome(None, least, False)
         search.spend((game.cdag.n + len(rules.steps)) / tuning.ACCUMULATION_RATE)
         for event, price, reached in rules.events(position):

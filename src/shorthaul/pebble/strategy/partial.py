@@ -62,7 +62,7 @@ def find_partial_plan(request: Request, method: str) -> Found:
 
 def partial_bound(request: Request) -> Bound:
     """Return the best lower bound on what a plan pays."""
-    search: Search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    search: Search = request.search.part(1.0, unlimited=tuning.PARTS_EFFORT)
     done = accumulation_search.solve(_game(request), limit=2**61, search=search)
     if done.is_complete and done.plan is None:
         return trivial_bound(request)
