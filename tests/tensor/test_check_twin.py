@@ -14,7 +14,7 @@ from tests.tensor.random_plans import random_plan, random_problem
 
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import plan_document, problem_document
-from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC, Machine
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, RULES, SPEC, Machine, Problem
 from shorthaul.tensor.plan import Granularity, Plan, Subgraph
 from shorthaul.tensor.workloads.cases import GraphBuilder
 
@@ -77,6 +77,53 @@ def test_a_pointwise_that_feeds_a_matmul_part_by_part():
 @settings(max_examples=len(samples(200)), deadline=None, derandomize=True)
 def test_checker_and_twin_agree(seed, rules):
     compare(seed, rules, operators=5)
+
+
+def beside_itself(rng, problem, plan):
+    """Return two plans on two copies of a problem, the second one not quite the same, alone and in one."""
+    shift = len(problem.tensors)
+    changed = [*problem.operators]
+    if rng.random() < 0.5:
+        number = int(rng.integers(len(changed)))
+        changed[number] = replace(changed[number], base_cost=changed[number].base_cost + 7)
+    moved = [
+        replace(item, inputs=tuple(shift + t for t in item.inputs), output=shift + item.output) for item in changed
+    ]
+    first = [*plan.subgraphs[:-1], replace(plan.subgraphs[-1], retained=())]
+    second = [*plan.subgraphs]
+    if rng.random() < 0.5:
+        number = int(rng.integers(len(second)))
+        second[number] = replace(second[number], retained=(), traversal=None)
+    later = [
+        replace(
+            subgraph,
+            operators=tuple(len(changed) + operator for operator in subgraph.operators),
+            retained=tuple(shift + tensor for tensor in subgraph.retained),
+        )
+        for subgraph in second
+    ]
+    both = Problem((*problem.tensors, *problem.tensors), (*problem.operators, *moved), problem.machine)
+    alone = (
+        replay(problem, Plan(tuple(first)), CONTEST),
+        replay(replace(problem, operators=tuple(changed)), Plan(tuple(second)), CONTEST),
+    )
+    return alone, replay(both, Plan((*first, *later)), CONTEST)
+
+
+def test_repeated_blocks_are_replayed_as_if_each_were_alone():
+    seen = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng)
+        alone, both = beside_itself(rng, problem, random_plan(rng, problem, CONTEST))
+        expected = [subgraph for half in alone for subgraph in half.subgraphs]
+        for mine, other in zip(both.subgraphs, expected, strict=True):
+            assert (mine is None) == (other is None)
+            if mine is not None:
+                seen += 1
+                assert mine.latency == pytest.approx(other.latency, rel=1e-12)
+                assert (mine.loads, mine.stores, mine.peak) == (other.loads, other.stores, other.peak)
+    assert seen > 200
 
 
 @pytest.mark.parametrize("name", RULES)

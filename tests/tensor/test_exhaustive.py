@@ -53,3 +53,9 @@ def test_three_operators():
 def test_many_tiny_problems():
     found = [compare(seed, rules, operators) for seed in range(60) for rules, operators in ((SPEC, 2), (CONTEST, 3))]
     assert all(found)
+
+
+def test_the_clipped_tile_of_every_column_first():
+    """One operand is resident, so nothing is kept at the turns of a serpentine: lines in one direction are better."""
+    plan = improve(tiny_problem(20960, 3), CONTEST, Search(effort=0.2, workers=1))
+    assert replay(tiny_problem(20960, 3), plan, CONTEST).cost["latency"] == pytest.approx(160 + 1 / 3)

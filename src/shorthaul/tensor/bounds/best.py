@@ -75,7 +75,7 @@ def prove(problem: Problem, rules: Rules, search: Search, plan: Plan | None = No
     6734.4
     """
     bound = lower_bound(problem, rules, search)
-    if bound.is_met_by(latency):
+    if bound.is_met_by(latency) or search.expired():
         return Proof(bound, None)
     program = column_program(problem, rules, search)
     if program is None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InputError
+from shorthaul.tensor.check.likeness import likeness
 from shorthaul.tensor.check.steps import Grid, StepTrace, Surroundings, grid, joined, replay_steps
 from shorthaul.tensor.model import Problem, Rules
 from shorthaul.tensor.plan import Plan, Subgraph
@@ -84,11 +85,12 @@ def replay(problem: Problem, plan: Plan, rules: Rules) -> Replay:
     in_slow_memory = set(problem.graph_inputs)
     resident: frozenset[int] = frozenset()
     runs = _Runs(problem, plan)
+    known: dict[Hashable, SubgraphReplay] = {}
     for index, subgraph in enumerate(plan.subgraphs):
         flow = _Flow(problem, rules, runs, index, subgraph, resident)
         violations += _broken_structure(problem, subgraph, rules, index)
         violations += flow.broken_rules(in_slow_memory)
-        found = _replay_subgraph(problem, subgraph, rules, flow, index)
+        found = _replay_subgraph(problem, subgraph, rules, flow, index, known)
         if isinstance(found, Violation):
             violations.append(found)
         done.append(found if isinstance(found, SubgraphReplay) else None)
@@ -265,9 +267,17 @@ def _partial_prologues(problem: Problem, subgraph: Subgraph, place: str) -> Iter
 
 
 def _replay_subgraph(
-    problem: Problem, subgraph: Subgraph, rules: Rules, flow: _Flow, index: int
+    problem: Problem,
+    subgraph: Subgraph,
+    rules: Rules,
+    flow: _Flow,
+    index: int,
+    known: dict[Hashable, SubgraphReplay],
 ) -> SubgraphReplay | Violation | None:
-    """Return what a subgraph does, or why it cannot be replayed (None where another violation says it)."""
+    """Return what a subgraph does, or why it cannot be replayed (None where another violation says it).
+
+    What ``known`` holds of one that is like it is taken from there.
+    """
     place = f"subgraph {index}"
     size = subgraph.granularity
     shapes = {problem.tensors[tensor]: tensor for tensor in flow.outputs}
@@ -292,7 +302,11 @@ def _replay_subgraph(
             return Violation("traversal-order", place, message, tiles.tiles, len(set(subgraph.traversal)))
     flushes = rules.default_order_flushes and subgraph.traversal is None
     around = Surroundings(flow.outputs, flow.resident, flow.retained, flushes)
-    return _totals(flow, tiles, replay_steps(problem, flow.inside, tiles, traversal, around))
+    key = (likeness(problem, flow.inside, around), size, subgraph.traversal)
+    if key not in known:
+        known[key] = _totals(flow, tiles, replay_steps(problem, flow.inside, tiles, traversal, around))
+    found = known[key]
+    return replace(found, inputs=flow.inputs, outputs=flow.outputs, resident=flow.resident, retained=flow.retained)
 
 
 def _totals(flow: _Flow, tiles: Grid, traces: Iterator[StepTrace]) -> SubgraphReplay:

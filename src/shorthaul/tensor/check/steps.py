@@ -203,7 +203,7 @@ def replay_steps(
     works, inputs = walk(problem, inside, around.outputs)
     loaded = [demand for demand in inputs if demand.tensor not in around.resident]
     stored = [tensor for tensor in around.outputs if tensor not in around.retained]
-    held = _held_throughout(problem, inside, around)
+    held = held_throughout(problem, inside, around)
     for first in range(0, grid.steps, _CHUNK):
         steps = _Steps(problem, grid, traversal, first, min(first + _CHUNK, grid.steps))
         compute = _compute(problem, works, steps)
@@ -223,7 +223,7 @@ def replay_steps(
         yield trace if steps.begin == first else trace.without_first()
 
 
-def _held_throughout(problem: Problem, inside: frozenset[int], around: Surroundings) -> int:
+def held_throughout(problem: Problem, inside: frozenset[int], around: Surroundings) -> int:
     """Return the size of the tensors that stay whole in fast memory during the subgraph.
 
     A tensor resident from before and retained again counts once if it is only named again, twice if it is produced

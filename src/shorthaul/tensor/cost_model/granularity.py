@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shorthaul.tensor.cost_model import granularity_kernels
 from shorthaul.tensor.cost_model.cost import Costs
 from shorthaul.tensor.cost_model.profile import Profile
-from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, SERPENTINES, Traversal
+from shorthaul.tensor.cost_model.traversal import ALL, PLAIN, Traversal
 from shorthaul.tensor.model import Machine, Rules
 from shorthaul.tensor.plan import Granularity
 
@@ -114,10 +114,8 @@ class Granularities:
             return (None,)
         if tiles > _FEW_TILES:
             return (None, *PLAIN)
-        if profile.is_mixed:
-            return (None, *ALL)
         is_clipped = profile.height % size.h or profile.width % size.w
-        return (None, *SERPENTINES) if is_clipped else (None, *PLAIN)
+        return (None, *(ALL if profile.is_mixed or is_clipped else PLAIN))
 
     def _coinciding(self, profile: Profile, sizes: list[Granularity]) -> list[Granularity]:
         """Return the granularities, and beside the first those whose steps are as long as its tiles."""

@@ -3,8 +3,9 @@
 Between two tiles only slices that the last step of the first one used can be reused. A move along a row keeps what
 does not depend on the column, a move along a column what does not depend on the row, any other move only what depends
 on neither. A serpentine makes no other moves, and as many of the better kind as any order can: what remains to choose
-is its direction and, where the last row or column is clipped, at which tiles it starts and turns. Where slices
-coincide by chance the side from which a tile is entered counts too, and lines that do not turn can be better.
+is its direction and, where the last row or column is clipped, at which tiles it starts and turns. Where nothing is kept
+at the turns, lines that do not turn are as good, and let the clipped tile of every line come first. Where slices
+coincide by chance the side from which a tile is entered counts too.
 """
 
 from __future__ import annotations
@@ -48,13 +49,15 @@ class Traversal(NamedTuple):
         return tiles
 
 
-_KINDS: Final = tuple(product((ASCENDING, DESCENDING, INNER), repeat=2))
 #: The plain serpentines, enough where no tile is clipped.
 PLAIN: Final = (Traversal(by_columns=False), Traversal(by_columns=True))
-#: All serpentines worth trying where tiles are clipped.
-SERPENTINES: Final = tuple(Traversal(by_columns, True, *kinds) for by_columns in (False, True) for kinds in _KINDS)
-#: All orders worth trying where slices coincide by chance.
-ALL: Final = SERPENTINES + tuple(order._replace(turns=False) for order in SERPENTINES)
+#: All orders worth trying where tiles are clipped, or slices coincide by chance.
+ALL: Final = tuple(
+    Traversal(by_columns, turns, *kinds)
+    for turns, by_columns, kinds in product(
+        (True, False), (False, True), product((ASCENDING, DESCENDING, INNER), repeat=2)
+    )
+)
 
 
 def _places(kind: int, length: int) -> Integers:

@@ -43,6 +43,7 @@ class Schedules:
         self.groups = group_kernels.Groups(group_kernels.Graph(*graph_arguments(problem)))
         self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs)
         self.executions: dict[int, Execution | None] = {}
+        self._planned: tuple[Sequence, Plan] | None = None  # the last one made
 
     @property
     def work(self) -> float:
@@ -109,9 +110,11 @@ class Schedules:
 
     def plan(self, sequence: Sequence) -> Plan:
         """Return the best plan of a sequence that has one; what is under way here is not disturbed."""
-        other = Schedules(self.problem, self.rules, self.granularities.known)
-        assert other.begin(sequence, 0) is not None, "the sequence was found by the search"
-        return other._current_plan()
+        if self._planned is None or self._planned[0] != sequence:
+            other = Schedules(self.problem, self.rules, self.granularities.known)
+            assert other.begin(sequence, 0) is not None, "the sequence was found by the search"
+            self._planned = sequence, other._current_plan()
+        return self._planned[1]
 
     def _current_plan(self) -> Plan:
         position = {operator: number for number, operator in enumerate(self.problem.topological_order)}
