@@ -61,7 +61,8 @@ FLOORS = {
         bounds caps_hms loading views
         modulo
         exploration
-        c_code execution
+        c_code
+        execution
         verbs
     """,
     "spatial": """

@@ -115,7 +115,13 @@ def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: O
     from shorthaul.dataflow.verbs.run import run as execute
 
     source = _case(workload)
-    _finish(execute(source, options=options, search=search.search()), output)
+    result = execute(source, options=options, search=search.search())
+    if not output.json:
+        from shorthaul.report.text import print_table
+
+        table: Any = result.figures[0]
+        print_table(table.columns, table.rows, file=sys.stdout)
+    _finish(result, output)
 
 
 @verb(app, "code")

@@ -153,6 +153,10 @@ class RunOptions:
 
     platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
     plan: Path | None = option(None, "Execute the points of this plan (default: explore some).")
+    point: int | None = option(None, "Which point of the plan (default: all).", least=0)
+    functions: Path | None = option(
+        None, "Functions of yours, a Python file or a shared library of the emitted C: each core is a process then."
+    )
     images: Path | None = option(
         None, "Colour images for the Sobel filter, a .npy array (n, height, width, 3) (default: drawn ones)."
     )

@@ -209,7 +209,10 @@ class CodeExtra(TypedDict):
 
 
 class ExecutedPoint(TypedDict):
-    """One point executed: frames made, whether all are identical to the direct ones, how full each buffer was."""
+    """One point executed: frames made, whether all are identical to the direct ones, how full each buffer was.
+
+    With functions of the user's also seconds per iteration: on all cores, of all actors in turn, and as planned.
+    """
 
     period: int
     footprint_bytes: int
@@ -217,6 +220,9 @@ class ExecutedPoint(TypedDict):
     frames: int
     identical: bool
     fullest: dict[str, int]
+    iteration_s: NotRequired[float]
+    in_turn_s: NotRequired[float]
+    planned_s: NotRequired[float]
 
 
 class RunExtra(TypedDict):

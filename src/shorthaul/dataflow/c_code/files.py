@@ -7,13 +7,15 @@ from graphlib import TopologicalSorter
 from importlib import resources
 
 from shorthaul.dataflow.c_code.names import comment, identifiers, literal
-from shorthaul.dataflow.c_code.steps import Access, Step, accesses, steps_of_cores
 from shorthaul.dataflow.mapping.binding import MappedNetwork
+from shorthaul.dataflow.mapping.steps import Access, Step, accesses, steps_of_cores
 from shorthaul.dataflow.model import Application, Channel
 from shorthaul.dataflow.plan import Point
 
 #: The file of the user's functions: written once.
 ACTORS = "actors.c"
+#: The same as a shared library, which ``run`` takes.
+_LIBRARY = "actors.so"
 _FIXED = ("main.c", "ring.c", "ring.h", "stand_in.h")
 
 
@@ -57,7 +59,9 @@ class _Files:
             "CC = cc\nCFLAGS = -std=c11 -O2 -Wall -Wextra -Werror\n"
             f"network: {sources} actors.h network.h ring.h stand_in.h\n"
             "\t$(CC) $(CFLAGS) -pthread $(filter %.c,$^) -o $@\n"
-            "check: network\n\t./network check\n.PHONY: check\n"
+            "check: network\n\t./network check\n"
+            f"{_LIBRARY}: {ACTORS} actors.h stand_in.h\n\t$(CC) $(CFLAGS) -shared -fPIC {ACTORS} -o $@\n"
+            ".PHONY: check\n"
         )
 
     # -- the user's functions

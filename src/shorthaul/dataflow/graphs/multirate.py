@@ -7,7 +7,8 @@ A cyclo-static actor goes through phases, one per firing, each with its own rate
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -25,7 +26,8 @@ MOST_FIRINGS: Final = 100_000
 class Dependence:
     """One channel of an expansion: ``target`` reads ``count`` tokens that ``source`` wrote ``delay`` iterations ago.
 
-    Both are firings, pairs (actor, number within the iteration).
+    Both are firings, pairs (actor, number within the iteration). ``first`` is the number, on the channel, of the first
+    token that ``target`` so reads in the first iteration; initial tokens count from 0.
     """
 
     channel: str
@@ -33,6 +35,7 @@ class Dependence:
     target: tuple[str, int]
     delay: int
     count: int
+    first: int
 
 
 def repetition_vector(graph: SdfGraph) -> dict[str, int]:
@@ -124,18 +127,32 @@ def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
         writes = repetitions[channel.source]
         written, read = _Stream(channel.production), _Stream(channel.consumption)
         for reader in range(repetitions[channel.target]):
-            counts: dict[tuple[int, int], int] = {}
+            target = channel.target, reader
             low, high = read.before(reader) - channel.tokens, read.before(reader + 1) - channel.tokens
             for firing in range(written.firing(low), written.firing(high - 1) + 1) if low < high else ():
-                key = firing % writes, -(firing // writes)
-                count = min(high, written.before(firing + 1)) - max(low, written.before(firing))
+                first = max(low, written.before(firing))
+                count = min(high, written.before(firing + 1)) - first
                 if count:
-                    counts[key] = count + counts.get(key, 0)
-            found += [
-                Dependence(channel.id, (channel.source, writer), (channel.target, reader), delay, count)
-                for (writer, delay), count in counts.items()
-            ]
+                    source, delay = (channel.source, firing % writes), -(firing // writes)
+                    found.append(Dependence(channel.id, source, target, delay, count, first + channel.tokens))
     return repetitions, found
+
+
+def firing_name(repetitions: Mapping[str, int], firing: tuple[str, int]) -> str:
+    """Return the actor that stands for a firing in the expansion."""
+    actor, number = firing
+    return actor if repetitions[actor] == 1 else f"{actor}#{number}"
+
+
+def channel_names(found: Iterable[Dependence]) -> list[str]:
+    """Return the channels that stand for the dependences in the expansion, in their order."""
+    channels = [edge.channel for edge in found]
+    per_channel, seen = Counter(channels), Counter[str]()
+    names = []
+    for channel in channels:
+        names.append(channel if per_channel[channel] == 1 else f"{channel}#{seen[channel]}")
+        seen[channel] += 1
+    return names
 
 
 class _Stream:
@@ -210,24 +227,15 @@ def expand(graph: SdfGraph) -> SdfGraph:
         return graph
     repetitions, found = dependences(graph)
 
-    def name(firing: tuple[str, int]) -> str:
-        actor, number = firing
-        return actor if repetitions[actor] == 1 else f"{actor}#{number}"
-
     sizes = {channel.id: channel.token_bytes for channel in graph.channels}
-    per_channel: dict[str, int] = {}
-    for edge in found:
-        per_channel[edge.channel] = per_channel.get(edge.channel, 0) + 1
-    seen: dict[str, int] = {}
     channels = []
-    for edge in found:
-        number = seen[edge.channel] = seen.get(edge.channel, -1) + 1
-        identity = edge.channel if per_channel[edge.channel] == 1 else f"{edge.channel}#{number}"
+    for edge, identity in zip(found, channel_names(found), strict=True):
+        ends = [firing_name(repetitions, firing) for firing in (edge.source, edge.target)]
         size = edge.count * sizes[edge.channel]
-        channels.append(SdfChannel(identity, name(edge.source), 1, name(edge.target), 1, edge.delay, size))
+        channels.append(SdfChannel(identity, ends[0], 1, ends[1], 1, edge.delay, size))
     actors = tuple(
         SdfActor(
-            name((actor.id, number)),
+            firing_name(repetitions, (actor.id, number)),
             {kind: phases(time)[number % len(phases(time))] for kind, time in actor.times.items()},
         )
         for actor in graph.actors
