@@ -8,8 +8,9 @@ from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
     from shorthaul.spatial.computer.machine import Machine
+    from shorthaul.spatial.computer.memory import MachineError
     from shorthaul.spatial.computer.operators import Operator
-    from shorthaul.spatial.computer.registers import MachineError, Nodes, Register, Selection, Values
+    from shorthaul.spatial.computer.registers import Nodes, Register, Selection, Values
     from shorthaul.spatial.formats.files import newick_from_tree, tree_from_newick
     from shorthaul.spatial.model import Grid, Tree, tree_from_parents
     from shorthaul.spatial.options import PlanOptions
@@ -29,9 +30,8 @@ _NAMES = {
     "tree_from_sklearn": "shorthaul.spatial.workloads.decision_trees",
     "Machine": "shorthaul.spatial.computer.machine",
     "Operator": "shorthaul.spatial.computer.operators",
-    **dict.fromkeys(
-        ("MachineError", "Nodes", "Register", "Selection", "Values"), "shorthaul.spatial.computer.registers"
-    ),
+    "MachineError": "shorthaul.spatial.computer.memory",
+    **dict.fromkeys(("Nodes", "Register", "Selection", "Values"), "shorthaul.spatial.computer.registers"),
     "PlanOptions": "shorthaul.spatial.options",
     "Layout": "shorthaul.spatial.plan",
     **dict.fromkeys(("bound", "case", "cases", "check", "plan"), "shorthaul.spatial.verbs.planning"),

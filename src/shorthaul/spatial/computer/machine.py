@@ -17,10 +17,10 @@ from shorthaul.core.arguments import public
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
 from shorthaul.spatial.computer.machine_kernels import first_wrong
+from shorthaul.spatial.computer.memory import WORD_BYTES, MachineError, Memory
 from shorthaul.spatial.computer.network import Listener, Network, Output
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import (
-    MachineError,
     Nodes,
     Register,
     Selection,
@@ -28,7 +28,6 @@ from shorthaul.spatial.computer.registers import (
     as_values,
     bytes_each,
     contents,
-    coordinates,
     hosts_of,
     nodes_of,
     numbers_of,
@@ -41,9 +40,6 @@ from shorthaul.spatial.model import Grid, grid_from_text
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]
-
-#: A word has 64 bits: a value, or the numbers of two nodes.
-WORD_BYTES = 8
 
 
 class Machine:
@@ -105,16 +101,14 @@ class Machine:
     ) -> None:
         if min(words, message_words or 1) < 1:
             raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
-        columns, lines = coordinates(x, "x"), coordinates(y, "y")
+        columns, lines = _coordinates(x, "x"), _coordinates(y, "y")
         self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
         self.grid = grid
-        self.looks = 0
         self.given: dict[str, float] = {}
-        self.words_limit = words
         self.message_words_limit = words if message_words is None else message_words
         self.count_links = count_links
-        self._bytes, self._most_bytes, self._ended = 0, 0, False
-        self.processors = Nodes(self, np.arange(len(columns), dtype=np.int32), "processors")
+        self._memory = Memory(words)
+        self.processors = Nodes(self._memory, np.arange(len(columns), dtype=np.int32), "processors")
 
     @classmethod
     @public
@@ -189,7 +183,7 @@ class Machine:
         if len(wrong):
             k = int(wrong[0])
             raise InputError("is no processor", place=f"{name}[{k}]", value=int(hosts[k]))
-        return Nodes(self, hosts, name)
+        return Nodes(self._memory, hosts, name)
 
     def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
         """Return a new register of every processor.
@@ -262,7 +256,6 @@ class Machine:
         self.given[name] = self.given.get(name, 0.0) + bytes_each(register) / WORD_BYTES
         return register
 
-    @public
     def send(self, to: Values, *payload: Values) -> tuple[Selection, tuple[Values, ...]]:
         """Send one message from every node that holds an address in ``to``, all at once.
 
@@ -296,15 +289,18 @@ class Machine:
         >>> machine.cost()["energy_hops"]
         4
         """
+        for held in (to, *payload):
+            if not isinstance(held, Values):
+                raise MachineError("is no value that processors hold", place="send", value=type(held).__name__)
         nodes = nodes_of(to)
         space = space_of(nodes)
         sender, receiver = numbers_of(nodes), self._addresses(to)
-        held = [as_values(values, nodes) for values in payload]
+        sent = [as_values(values, nodes) for values in payload]
         receivers = Selection(space, receiver, None, None)
         if len(sender):
-            words = self._words(sum(map(bytes_each, held)))
+            words = self._words(sum(map(bytes_each, sent)))
             self._network.deliver(sender, receiver, hosts_of(space), words)
-        return receivers, tuple(received(values, receivers) for values in held)
+        return receivers, tuple(received(values, receivers) for values in sent)
 
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
         """Let every node send ``held`` to the node in ``target`` once it has got ``awaited`` messages: a wave.
@@ -371,7 +367,7 @@ class Machine:
         self._wave(held, turns_by_children(kids), operator)
 
     def _wave(self, held: Register, turns: Turns, operator: Operator) -> None:
-        self._expect_running()
+        self._memory.expect_running()
         words = self._words(bytes_each(held))
         self._network.rounds += turns.height
         if len(turns.sender):
@@ -379,11 +375,12 @@ class Machine:
         turns.fold(held, operator)
 
     def _addresses(self, to: Values) -> Index:
-        self._expect_running()
+        self._memory.expect_running()
         numbers, space = contents(to), space_of(nodes_of(to))
         if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
             raise MachineError("is no number of a node", place="send", value=numbers.dtype)
-        numbers = np.ascontiguousarray(np.clip(numbers, -1, 2**31 - 1), np.int32)
+        if numbers.dtype != np.int32:
+            numbers = np.clip(numbers, -1, 2**31 - 1).astype(np.int32)
         wrong = first_wrong(numbers, *space.fresh())
         if wrong >= 0:
             sender, number = int(numbers_of(nodes_of(to))[wrong]), int(contents(to)[wrong])
@@ -402,25 +399,6 @@ class Machine:
             raise InfeasibleError("words of a message", demand=words, limit=self.message_words_limit)
         return words
 
-    def hold(self, size: int) -> None:
-        """Count bytes that every processor holds from now on; fewer, if negative."""
-        held = self._bytes + size
-        if size > 0:
-            self._expect_running()
-            if held > self.words_limit * WORD_BYTES:
-                demand, cure = -(-held // WORD_BYTES), "give more words (--words), or keep fewer registers and values"
-                raise InfeasibleError("memory of a processor", demand=demand, limit=self.words_limit, cure=cure)
-            self._most_bytes = max(self._most_bytes, held)
-        self._bytes = held
-
-    def look(self) -> None:
-        """Count a question of the host program whether any node is left."""
-        self.looks += 1
-
-    def _expect_running(self) -> None:
-        if self._ended:
-            raise MachineError("the program has ended", place="collect", cure="collect results at the end")
-
     def emit(self, register: Register) -> Output:
         """Write a result out of the machine; the host may read it when the program has ended.
 
@@ -434,7 +412,7 @@ class Machine:
         Output
             What :meth:`collect` takes.
         """
-        self._expect_running()
+        self._memory.expect_running()
         return Output(contents(register).copy())
 
     def collect(self, result: Register | Output) -> Array:
@@ -456,7 +434,7 @@ class Machine:
         >>> machine.collect(machine.register(7)).tolist()
         [7, 7]
         """
-        self._ended = True
+        self._memory.end()
         return (result._data if isinstance(result, Output) else contents(result)).copy()
 
     def link_loads(self) -> Index:
@@ -494,7 +472,15 @@ class Machine:
         """
         return {
             **self._network.figures(),
-            "words_per_processor": -(-self._most_bytes // WORD_BYTES),
-            "looks": self.looks,
+            "words_per_processor": self._memory.most_words(),
+            "looks": self._memory.looks,
             "given": dict(self.given),
         }
+
+
+def _coordinates(given: npt.ArrayLike, place: str) -> Index:
+    """Return where processors stand; raises :class:`InputError` for what is not a list of integers."""
+    try:
+        return np.ascontiguousarray(given, np.int32)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("is not a list of integers", place=place, value=given, allowed="32-bit integers") from None

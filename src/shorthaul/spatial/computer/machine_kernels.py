@@ -8,14 +8,17 @@ import numpy.typing as npt
 
 #: Cycles between a processor and its router (Luczynski et al.).
 ROUTER_CYCLES = cython.declare(cython.longlong, 2)
-#: The columns of the processors' state.
-X = cython.declare(cython.Py_ssize_t, 0)
-Y = cython.declare(cython.Py_ssize_t, 1)
-CLOCK = cython.declare(cython.Py_ssize_t, 2)
-FAR = cython.declare(cython.Py_ssize_t, 3)
-READY = cython.declare(cython.Py_ssize_t, 4)
-SENT = cython.declare(cython.Py_ssize_t, 5)
-RECEIVED = cython.declare(cython.Py_ssize_t, 6)
+#: What a row of a processor holds: x + 2^32 y, the longest chains that end there, when it may send again, the entry of
+#: the way from its router, how many messages it sent + 2^32 times those that it received.
+ROW = cython.declare(cython.Py_ssize_t, 8)
+PLACE = cython.declare(cython.Py_ssize_t, 0)
+CLOCK = cython.declare(cython.Py_ssize_t, 1)
+FAR = cython.declare(cython.Py_ssize_t, 2)
+READY = cython.declare(cython.Py_ssize_t, 3)
+FREE = cython.declare(cython.Py_ssize_t, 4)
+INTO = cython.declare(cython.Py_ssize_t, 5)
+PORTS = cython.declare(cython.Py_ssize_t, 7)
+LOW = cython.declare(cython.ulonglong, (1 << 32) - 1)
 #: Words that travel as one piece; longer messages are cut.
 PIECE = cython.declare(cython.longlong, 16)
 #: Of its past a link remembers at least so many cycles, of the 64 that it remembers at all.
@@ -30,19 +33,17 @@ LOAD = cython.declare(cython.ulonglong, (1 << 31) - 1)
 class Traffic:
     """Processors at (x, y) of a grid, and what the messages between them have taken so far.
 
-    ``state`` holds a row for each processor, which fills a line of cache: where it is, the longest chain of messages,
-    of hops and of cycles that ends there, and how many messages it sent and received. ``links`` holds two entries for
-    each of the six ways of every cell: east, west, south, north, from the processor to its router and back. The first
-    tells in which of 64 cycles the way is taken; the second holds the first of these cycles, times 2^32, whether the
-    way was crowded before them, and the words that went there. If these arrays are empty, nothing is counted but
-    messages, hops and chains, and nobody waits for a link. Nodes of one processor share its memory: nothing travels
-    between them.
+    ``table`` begins with a row for each processor; then comes one for each cell: an entry of two words for its links to
+    the east, west, south and north. A row fills a line of cache. The first word of an entry tells in which of 64 cycles
+    the link is taken; the second holds the first of these cycles, times 2^32, whether the link was crowded before them,
+    and the words that went there. Without rows of cells nothing is counted but messages, hops and chains, and nobody
+    waits for a link. Nodes of one processor share its memory: nothing travels between them.
     """
 
     width: cython.Py_ssize_t
+    processors: cython.Py_ssize_t
     counted: cython.bint
-    state: cython.longlong[:, ::1]
-    links: cython.ulonglong[::1]
+    table: cython.ulonglong[::1]
     now: cython.int[::1]  # scratch space of one round, zero outside
     when: cython.int[::1]  # what every message of a round will have taken when it arrives
     travelled: cython.longlong[::1]
@@ -60,13 +61,15 @@ class Traffic:
         counted: cython.bint,
     ) -> None:
         n: cython.Py_ssize_t = len(x)
-        state = np.zeros((n, 8), np.int64)
-        state[:, X], state[:, Y] = x, y
-        self.state = state
+        bytes_ = np.zeros(64 * (n + (cells if counted else 0) + 1), np.uint8)
+        begin = -bytes_.ctypes.data % 64
+        table = bytes_[begin : begin + len(bytes_) - 64].view(np.uint64)
+        table[PLACE : ROW * n : ROW] = np.asarray(x, np.uint64) | np.asarray(y, np.uint64) << np.uint64(32)
+        self.table = table
         self.width = width
+        self.processors = n
         self.counted = counted
         self.now = np.zeros(n if counted else 0, np.int32)
-        self.links = np.zeros(12 * cells if counted else 0, np.uint64)
         self.when = np.empty(0, np.int32)
         self.travelled = np.empty(0, np.int64)
         self.arrives = np.empty(0, np.int64)
@@ -74,12 +77,11 @@ class Traffic:
 
     def chains(self) -> tuple[int, int, int]:
         """Return the longest chain of messages, of hops and of cycles."""
-        depth, far, ready = np.asarray(self.state)[:, CLOCK : READY + 1].max(axis=0, initial=0)
-        return int(depth), int(far), int(ready)
+        return int(_largest(self, CLOCK, 0)), int(_largest(self, FAR, 0)), int(_largest(self, READY, 0))
 
     def busiest(self) -> int:
         """Return the most messages that a processor sent or received."""
-        return int(np.asarray(self.state)[:, SENT : RECEIVED + 1].max(initial=0))
+        return int(max(_largest(self, PORTS, 0), _largest(self, PORTS, 32)))
 
     def largest_load(self) -> int:
         """Return the most words over one link."""
@@ -88,8 +90,9 @@ class Traffic:
         return int(load)
 
     def loads(self) -> npt.NDArray[np.int32]:
-        """Return the words over every way, shape (cells, 6)."""
-        return (np.asarray(self.links)[1::2] & np.uint64(2**31 - 1)).astype(np.int32).reshape(-1, 6)
+        """Return the words over every link, shape (cells, 4)."""
+        entries = np.asarray(self.table)[ROW * self.processors + 1 :: 2]
+        return (entries & np.uint64(2**31 - 1)).astype(np.int32).reshape(-1, 4)
 
 
 @cython.final
@@ -116,31 +119,41 @@ class Messages:
 
 
 @cython.cfunc
-@cython.nogil
 @cython.exceptval(check=False)
-def _largest_load(traffic: Traffic) -> cython.ulonglong:
+def _largest(traffic: Traffic, column: cython.Py_ssize_t, bits: cython.int) -> cython.ulonglong:
     most: cython.ulonglong = 0
-    at: cython.Py_ssize_t
-    for at in range(traffic.links.shape[0] // 2):
-        if at % 6 < 4:
-            most = max(most, traffic.links[2 * at + 1] & LOAD)
+    keeps: cython.ulonglong = LOW if column == PORTS else ~cython.cast(cython.ulonglong, 0)
+    with cython.nogil:
+        for p in range(traffic.processors):
+            most = max(most, (traffic.table[ROW * p + column] >> bits) & keeps)
     return most
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _take(traffic: Traffic, link: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong) -> cython.longlong:
-    """Take a way for so many cycles in a row, the first free ones from ``when`` on; return the first of them."""
-    begins: cython.ulonglong = traffic.links[2 * link + 1] >> 32
-    full: cython.ulonglong = traffic.links[2 * link + 1] & FULL
-    load: cython.ulonglong = (traffic.links[2 * link + 1] & LOAD) + cython.cast(cython.ulonglong, words)
-    used: cython.ulonglong = traffic.links[2 * link]
+def _largest_load(traffic: Traffic) -> cython.ulonglong:
+    most: cython.ulonglong = 0
+    at: cython.Py_ssize_t
+    for at in range(ROW * traffic.processors, traffic.table.shape[0], 2):
+        most = max(most, traffic.table[at + 1] & LOAD)
+    return most
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _take(traffic: Traffic, entry: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong) -> cython.longlong:
+    """Take a link for so many cycles in a row, the first free ones from ``when`` on; return the first of them."""
+    begins: cython.ulonglong = traffic.table[entry + 1] >> 32
+    full: cython.ulonglong = traffic.table[entry + 1] & FULL
+    load: cython.ulonglong = (traffic.table[entry + 1] & LOAD) + cython.cast(cython.ulonglong, words)
+    used: cython.ulonglong = traffic.table[entry]
     at: cython.longlong = when - cython.cast(cython.longlong, begins)
     one: cython.ulonglong = 1
     wanted: cython.ulonglong = (one << words) - one
     if at < 0 and full == 0:  # so long ago that it is forgotten, but it was free
-        traffic.links[2 * link + 1] = (begins << 32) | load
+        traffic.table[entry + 1] = (begins << 32) | load
         return when
     at = max(at, 0)
     if at > PAST:
@@ -155,9 +168,23 @@ def _take(traffic: Traffic, link: cython.Py_ssize_t, when: cython.longlong, word
             begins += cython.cast(cython.ulonglong, PIECE)
             full = FULL
             at -= PIECE
-    traffic.links[2 * link] = used | (wanted << at)
-    traffic.links[2 * link + 1] = (begins << 32) | full | load
+    traffic.table[entry] = used | (wanted << at)
+    traffic.table[entry + 1] = (begins << 32) | full | load
     return cython.cast(cython.longlong, begins) + at
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _x(traffic: Traffic, p: cython.Py_ssize_t) -> cython.longlong:
+    return cython.cast(cython.longlong, traffic.table[ROW * p + PLACE] & LOW)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _y(traffic: Traffic, p: cython.Py_ssize_t) -> cython.longlong:
+    return cython.cast(cython.longlong, traffic.table[ROW * p + PLACE] >> 32)
 
 
 @cython.cfunc
@@ -167,25 +194,32 @@ def _travel(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong
 ) -> cython.longlong:
     """Send a piece along its row, then along its column; return when it has arrived."""
-    x: cython.longlong = traffic.state[a, X]
-    y: cython.longlong = traffic.state[a, Y]
-    end: cython.longlong = traffic.state[b, X]
-    side: cython.longlong = traffic.width
-    when = _take(traffic, 6 * (y * side + x) + 4, when, words) + ROUTER_CYCLES
+    x: cython.longlong = _x(traffic, a)
+    y: cython.longlong = _y(traffic, a)
+    end: cython.longlong = _x(traffic, b)
+    # What a processor sends later is never ready earlier: its way to the router is taken without gaps.
+    when = max(when, cython.cast(cython.longlong, traffic.table[ROW * a + FREE]))
+    traffic.table[ROW * a + FREE] = cython.cast(cython.ulonglong, when + words)
+    when += ROUTER_CYCLES
+    entry: cython.Py_ssize_t = ROW * (traffic.processors + y * traffic.width + x)
     while x < end:
-        when = _take(traffic, 6 * (y * side + x), when, words) + 1
+        when = _take(traffic, entry, when, words) + 1
+        entry += ROW
         x += 1
     while x > end:
+        entry -= ROW
         x -= 1
-        when = _take(traffic, 6 * (y * side + x) + 1, when, words) + 1
-    end = traffic.state[b, Y]
+        when = _take(traffic, entry + 2, when, words) + 1
+    end = _y(traffic, b)
     while y < end:
-        when = _take(traffic, 6 * (y * side + x) + 2, when, words) + 1
+        when = _take(traffic, entry + 4, when, words) + 1
+        entry += ROW * traffic.width
         y += 1
     while y > end:
+        entry -= ROW * traffic.width
         y -= 1
-        when = _take(traffic, 6 * (y * side + x) + 3, when, words) + 1
-    return _take(traffic, 6 * (y * side + x) + 5, when + ROUTER_CYCLES, words) + words
+        when = _take(traffic, entry + 6, when, words) + 1
+    return _take(traffic, ROW * b + INTO, when + ROUTER_CYCLES, words) + words
 
 
 @cython.cfunc
@@ -195,7 +229,7 @@ def _arrival(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, hops: cython.longlong, words: cython.longlong
 ) -> cython.longlong:
     """Return the cycle in which the last word of a message from ``a`` has arrived at ``b``."""
-    when: cython.longlong = traffic.state[a, READY]
+    when: cython.longlong = cython.cast(cython.longlong, traffic.table[ROW * a + READY])
     last: cython.longlong = when + hops + 2 * ROUTER_CYCLES + words
     left: cython.longlong = words
     if not traffic.counted:
@@ -214,9 +248,7 @@ def _count(
     traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, words: cython.longlong
 ) -> cython.longlong:  # fmt: skip
     """Count a message from one processor to another; return how far it travels."""
-    hops: cython.longlong = abs(traffic.state[a, X] - traffic.state[b, X]) + abs(
-        traffic.state[a, Y] - traffic.state[b, Y]
-    )
+    hops: cython.longlong = abs(_x(traffic, a) - _x(traffic, b)) + abs(_y(traffic, a) - _y(traffic, b))
     traffic.messages += 1
     traffic.hops += hops * words
     traffic.longest = max(traffic.longest, hops)
@@ -251,8 +283,8 @@ def _travel_at_once(
             traffic.when[i] = -1
         else:
             hops = _count(traffic, a, b, messages.words)
-            traffic.when[i] = cython.cast(cython.int, traffic.state[a, CLOCK]) + 1
-            traffic.travelled[i] = traffic.state[a, FAR] + hops
+            traffic.when[i] = cython.cast(cython.int, traffic.table[ROW * a + CLOCK]) + 1
+            traffic.travelled[i] = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
             traffic.arrives[i] = _arrival(traffic, a, b, hops, messages.words)
         i += 1
     return i
@@ -274,9 +306,24 @@ def _arrive(traffic: Traffic, messages: Messages) -> cython.void:
     for i in range(messages.sender.shape[0]):
         if traffic.when[i] >= 0:
             b = messages.host[messages.receiver[i]]
-            traffic.state[b, CLOCK] = max(traffic.state[b, CLOCK], traffic.when[i])
-            traffic.state[b, FAR] = max(traffic.state[b, FAR], traffic.travelled[i])
-            traffic.state[b, READY] = max(traffic.state[b, READY], traffic.arrives[i])
+            _reach(traffic, b, traffic.when[i], traffic.travelled[i], traffic.arrives[i])
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _reach(
+    traffic: Traffic,
+    b: cython.Py_ssize_t,
+    clock: cython.longlong,
+    far: cython.longlong,
+    ready: cython.longlong,
+) -> cython.void:
+    """Let a message end at a processor whose chains may be longer with it."""
+    row: cython.Py_ssize_t = ROW * b
+    traffic.table[row + CLOCK] = max(traffic.table[row + CLOCK], cython.cast(cython.ulonglong, clock))
+    traffic.table[row + FAR] = max(traffic.table[row + FAR], cython.cast(cython.ulonglong, far))
+    traffic.table[row + READY] = max(traffic.table[row + READY], cython.cast(cython.ulonglong, ready))
 
 
 @cython.cfunc
@@ -293,12 +340,8 @@ def _count_ports(traffic: Traffic, messages: Messages) -> cython.int:
                 traffic.now[p] += 1
                 most = max(most, traffic.now[p])
         for i in range(messages.sender.shape[0]):
-            if way == 0:
-                p = messages.host[messages.sender[i]]
-                traffic.state[p, SENT] += traffic.now[p]
-            else:
-                p = messages.host[messages.receiver[i]]
-                traffic.state[p, RECEIVED] += traffic.now[p]
+            p = messages.host[messages.sender[i] if way == 0 else messages.receiver[i]]
+            traffic.table[ROW * p + PORTS] += cython.cast(cython.ulonglong, traffic.now[p]) << (32 * way)
             traffic.now[p] = 0
     return most
 
@@ -325,12 +368,16 @@ def _travel_in_order(
         b = messages.host[messages.receiver[i]]
         if a != b:
             hops = _count(traffic, a, b, messages.words)
-            traffic.state[b, CLOCK] = max(traffic.state[b, CLOCK], traffic.state[a, CLOCK] + 1)
-            traffic.state[b, FAR] = max(traffic.state[b, FAR], traffic.state[a, FAR] + hops)
-            traffic.state[b, READY] = max(traffic.state[b, READY], _arrival(traffic, a, b, hops, messages.words))
+            _reach(
+                traffic,
+                b,
+                cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1,
+                cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
+                _arrival(traffic, a, b, hops, messages.words),
+            )
             if traffic.counted:
-                traffic.state[a, SENT] += 1
-                traffic.state[b, RECEIVED] += 1
+                traffic.table[ROW * a + PORTS] += 1
+                traffic.table[ROW * b + PORTS] += LOW + 1
         i += 1
     return i
 

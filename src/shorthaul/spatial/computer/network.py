@@ -83,7 +83,7 @@ class Network:
 
     def link_loads(self) -> Index:
         """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""
-        loads = self._traffic.loads()[:, :4]
+        loads = self._traffic.loads()
         return np.ascontiguousarray(loads.reshape(self.grid.height, self.grid.width, 4).transpose(2, 0, 1))
 
     def cost(self) -> Cost:

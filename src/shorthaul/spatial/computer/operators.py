@@ -12,11 +12,14 @@ import numpy.typing as npt
 from shorthaul.core.arguments import fields_checked
 from shorthaul.core.errors import unknown_name
 from shorthaul.spatial.computer.fold_kernels import fold_reals, fold_words
+from shorthaul.spatial.computer.memory import MachineError
 
 Index = npt.NDArray[np.int32]
 Values = npt.NDArray[Any]
 
 _PRIME = 2**31 - 1
+#: Rows on which a program's own operator is tried alone.
+_TRIED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +100,13 @@ def fold(source: Index, target: Index, values: Values, operator: Operator) -> No
     fold_words(source, target, words, operator.code)
     if flipped:
         words ^= _SIGN
+
+
+def expect_local(operator: Operator, a: Values, b: Values, found: Values) -> None:
+    """Raise :class:`MachineError` if an operator's result for a node changes when it sees that node alone."""
+    if found.shape != a.shape:
+        raise MachineError("gives another shape", place=f"operator {operator.name!r}", value=found.shape)
+    for k in sorted({0, len(a) // 2, len(a) - 1})[:_TRIED]:
+        alone = np.asarray(operator.combine(a[k : k + 1], b[k : k + 1]))
+        if not np.array_equal(alone[0], found[k], equal_nan=True):
+            raise MachineError("looks at the values of other processors", place=f"operator {operator.name!r}")

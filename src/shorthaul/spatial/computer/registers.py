@@ -7,38 +7,27 @@ memory until the program lets go of it: registers, values, and a byte for being 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import NotImplementedType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from shorthaul.core.errors import InputError
-
-if TYPE_CHECKING:
-    from shorthaul.spatial.computer.operators import Operator
+from shorthaul.spatial.computer.memory import MachineError, Memory
+from shorthaul.spatial.computer.operators import Operator, expect_local
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]
 
 _NUMBERS = "biuf"
-#: Rows on which a program's own function is tried alone.
-_TRIED = 3
-
-
-class MachineError(InputError):
-    """A program did what no processor can do: the message names the processor and the register."""
-
-
-class Memory(Protocol):
-    """Who counts the bytes."""
-
-    def hold(self, size: int) -> None:
-        """Count bytes of every processor; fewer, if negative."""
-
-    def look(self) -> None:
-        """Count a question of the host program."""
+_UFUNCS: dict[str, np.ufunc] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "floordiv": np.floor_divide, "truediv": np.true_divide,
+    "mod": np.remainder, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lshift": np.left_shift,
+    "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+    "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
 
 
 class Nodes:
@@ -110,11 +99,11 @@ class Selection:
 
     def __del__(self) -> None:
         if self._share:
-            self._space._memory.hold(-self._share)
+            self._space._memory.release(self._share)
 
     def __bool__(self) -> bool:
         """Whether any node is left: what the host program may know, to end a loop. Every question is counted."""
-        self._space._memory.look()
+        self._space._memory.looks += 1
         return len(self._index) > 0
 
     def __iter__(self) -> Any:
@@ -135,10 +124,10 @@ class Selection:
 
     def where(self, condition: Values | Register) -> Selection:
         """Return the nodes whose own value of ``condition`` is true."""
-        held = as_values(condition, self)
-        if held._data.dtype != np.bool_ or held._data.ndim != 1:
-            raise MachineError("is not true or false", place="where", value=held._data.dtype)
-        positions = np.flatnonzero(held._data)
+        held = as_values(condition, self)._data
+        if held.dtype != np.bool_ or held.ndim != 1:
+            raise MachineError("is not true or false", place="where", value=held.dtype)
+        positions = held.nonzero()[0]
         index = positions.astype(np.int32) if self is self._space._all else self._index[positions]
         return Selection(self._space, index, self, positions)
 
@@ -203,20 +192,7 @@ class _Local(NDArrayOperatorsMixin):
             raise _unreadable(self._name, f"{name}() works on the elements of many processors")
         if set(keywords) - {"dtype", "casting"} or (out is not None and out[0] is not self):
             raise MachineError("takes no arrays of the host", place=ufunc.__name__, value=[*keywords, "out"])
-        first = next(one for one in inputs if isinstance(one, _Local))
-        nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
-        arrays = _rows([_operand(one, nodes) for one in inputs])
-        try:
-            found = ufunc(*arrays, **keywords)
-            if out is not None:
-                found = found.astype(self._data.dtype, casting="same_kind", copy=False)
-                self._overwrite(found)
-                return self
-        except (TypeError, ValueError, OverflowError) as error:
-            raise MachineError(str(error), place=f"register {self._name!r}") from error
-        if isinstance(found, tuple):
-            raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")
-        return Values(nodes, found, self._name)
+        return _applied(ufunc, inputs, None if out is None else self, **keywords)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Values | NotImplementedType:
         if function is np.where and len(args) == 3 and not kwargs:
@@ -246,6 +222,22 @@ class _Local(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
+def _operator(ufunc: np.ufunc, number: int) -> Callable[..., Any]:
+    """Return the operator of a function: for number 0 as such, for 1 with operands exchanged, for 2 in place."""
+
+    def operate(self: _Local, other: Any) -> Any:
+        return _applied(ufunc, (other, self) if number == 1 else (self, other), self if number == 2 else None)
+
+    return operate
+
+
+for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "and", "or", "xor", "lshift", "rshift"):
+    for _number, _place in enumerate("_ri"):  # as NumPy's mixin has them, without its detours
+        setattr(_Local, f"__{_place.strip('_')}{_name}__", _operator(_UFUNCS[_name], _number))
+for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
+    setattr(_Local, f"__{_name}__", _operator(_UFUNCS[_name], 0))
+
+
 class Values(_Local):
     """What the nodes of a selection hold at the moment, one value each, for as long as the program keeps it."""
 
@@ -264,7 +256,7 @@ class Values(_Local):
 
     def __del__(self) -> None:
         if self._held:
-            self._nodes._space._memory.hold(-self._held)
+            self._nodes._space._memory.release(self._held)
 
     def _overwrite(self, data: Array) -> None:
         self._data = data  # others may share the old array
@@ -315,7 +307,7 @@ class Register(_Local):
 
     def __del__(self) -> None:
         if self._held:
-            self._space._memory.hold(-self._held)
+            self._space._memory.release(self._held)
 
     def _overwrite(self, data: Array) -> None:
         self._data[:] = data
@@ -354,11 +346,14 @@ class Register(_Local):
             raise MachineError(
                 f"belongs to the {self._space.name}, not to the {nodes._space.name}", place=f"register {self._name!r}"
             )
-        row = not isinstance(value, _Local) and np.shape(value) == self._data.shape[1:] != ()  # a constant
-        data = np.asarray(value) if row else _operand(value, nodes, self._name)
-        kind = np.asarray(data).dtype
-        if isinstance(value, _Local) and not np.can_cast(kind, self._data.dtype, "same_kind"):
-            raise MachineError(f"does not hold {kind}", place=f"register {self._name!r}", value=self._data.dtype)
+        if isinstance(value, _Local):
+            data = _operand(value, nodes, self._name)
+            kind = self._data.dtype
+            if data.dtype is not kind and not np.can_cast(data.dtype, kind, "same_kind"):
+                raise MachineError(f"does not hold {data.dtype}", place=f"register {self._name!r}", value=kind)
+        else:
+            row = self._data.ndim == 2 and np.shape(value) == self._data.shape[1:]  # a constant
+            data = np.asarray(value) if row else _operand(value, nodes, self._name)
         if nodes is nodes._space._all:
             self._data[:] = data
         else:
@@ -423,14 +418,6 @@ def space_of(held: Register | Selection) -> Nodes:
     return held._space
 
 
-def coordinates(given: npt.ArrayLike, place: str) -> Index:
-    """Return where processors stand; raises :class:`InputError` for what is not a list of integers."""
-    try:
-        return np.ascontiguousarray(given, np.int32)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError("is not a list of integers", place=place, value=given, allowed="32-bit integers") from None
-
-
 def hosts_of(space: Nodes) -> Index:
     """Return the processor of every node."""
     return space._host
@@ -442,11 +429,11 @@ def received(values: Values, receivers: Selection) -> Values:
 
 
 def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
-    if isinstance(value, Register) and nodes is value._space.all:
-        return value._data
-    if isinstance(value, _Local):
-        return as_values(value if isinstance(value, Values) else _register(value), nodes, register)._data
-    if np.ndim(value) > 0:
+    if isinstance(value, Values):
+        return value._data if value._nodes is nodes else as_values(value, nodes, register)._data
+    if isinstance(value, Register):
+        return value._data if nodes is value._space.all else value[nodes]._data
+    if not isinstance(value, int | float | np.generic) and np.ndim(value) > 0:
         raise MachineError(
             "an array of the host program is on no processor", place=f"register {register!r}" if register else "",
             value=f"shape {np.shape(value)}", cure="give it by load(), where it is counted as given",
@@ -454,9 +441,26 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
     return value
 
 
+def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **keywords: Any) -> Values | _Local:
+    """Return what an element-by-element function gives, or ``target`` with that written to it."""
+    first = next(one for one in inputs if isinstance(one, _Local))
+    nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
+    arrays = _rows([_operand(one, nodes) for one in inputs])
+    try:
+        found = ufunc(*arrays, **keywords)
+        if target is not None:
+            target._overwrite(found.astype(target._data.dtype, casting="same_kind", copy=False))
+            return target
+    except (TypeError, ValueError, OverflowError) as error:
+        raise MachineError(str(error), place=f"register {first._name!r}") from error
+    if isinstance(found, tuple):
+        raise MachineError("gives two results", place=ufunc.__name__, cure="call one function for each of them")
+    return Values(nodes, found, first._name)
+
+
 def _rows(arrays: list[Any]) -> list[Any]:
     """Return operands of which those with one number per node meet those with several."""
-    if not any(np.ndim(array) == 2 for array in arrays):
+    if not [array for array in arrays if isinstance(array, np.ndarray) and array.ndim == 2]:
         return arrays
     return [array[:, None] if np.ndim(array) == 1 else array for array in arrays]
 
@@ -481,18 +485,8 @@ def _unreadable(name: str, why: str) -> MachineError:
 
 
 def _picked(data: Array, nodes: Selection) -> Array:
-    return data.copy() if nodes is nodes._space._all else data[nodes._index]
+    return data.copy() if nodes is nodes._space._all else data.take(nodes._index, axis=0)
 
 
 def _size(data: Array) -> int:
     return data.itemsize * (1 if data.ndim == 1 else data.shape[1])
-
-
-def expect_local(operator: Operator, a: Array, b: Array, found: Array) -> None:
-    """Raise :class:`MachineError` if an operator's result for a node changes when it sees that node alone."""
-    if found.shape != a.shape:
-        raise MachineError("gives another shape", place=f"operator {operator.name!r}", value=found.shape)
-    for k in sorted({0, len(a) // 2, len(a) - 1})[:_TRIED]:
-        alone = np.asarray(operator.combine(a[k : k + 1], b[k : k + 1]))
-        if not np.array_equal(alone[0], found[k], equal_nan=True):
-            raise MachineError("looks at the values of other processors", place=f"operator {operator.name!r}")

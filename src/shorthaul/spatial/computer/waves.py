@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.graphs.tree_kernels import children, depths, sorted_by
-from shorthaul.spatial.computer.operators import Operator, fold
-from shorthaul.spatial.computer.registers import MachineError, Nodes, Register, contents, expect_local, space_of
+from shorthaul.spatial.computer.memory import MachineError
+from shorthaul.spatial.computer.operators import Operator, expect_local, fold
+from shorthaul.spatial.computer.registers import Nodes, Register, contents, space_of
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]

@@ -102,8 +102,8 @@ def lca(
     method, (machine, replay, found), cycles = fastest(options.method, run, search)
     expect_time(search)
     answers = np.where(found >= 0, stored.vertex[found], -1).astype(np.int32)
-    report = replayed(check_lca(tree, pairs, answers), machine, replay)
     cost = machine.cost()
+    report = replayed(check_lca(tree, pairs, answers), cost, replay)
     expect_time(search)
     return Result(
         KIND,
@@ -113,9 +113,9 @@ def lca(
         plan=VertexTable({"queries": pairs, "ancestor": answers}),
         provenance=provenance("spatial lca", options=options, source=source, search=search),
         extra=run_figures(
-            tree.n,
             stored,
             machine,
+            cost,
             method,
             {"queries": len(pairs), "barriers": options.barriers, **({"cycles_by_method": cycles} if cycles else {})},
         ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.amounts import Bound
+from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.figure import Figure
@@ -73,14 +73,14 @@ def machine_for(
     return machine, replay
 
 
-def replayed(report: CheckReport, machine: Machine, replay: Replay | None) -> CheckReport:
-    """Return ``report`` with the message log's recount: a rule ``wrong-cost`` if it differs."""
-    cost = machine.cost()
+def replayed(report: CheckReport, cost: Cost, replay: Replay | None) -> CheckReport:
+    """Return ``report`` with the message log's recount: a rule ``wrong-cost`` if it is not ``cost``."""
     details = {"messages_replayed": replay is not None}
-    if replay is None or dict(replay.cost()) == dict(cost):
+    recount = cost if replay is None else replay.cost()
+    if dict(recount) == dict(cost):
         return dataclasses.replace(report, cost=cost, details=details)
-    wrong = Violation("wrong-cost", "messages", f"the replay counts {replay.cost()}, the machine {cost}")
-    return dataclasses.replace(report, violations=(*report.violations, wrong), cost=replay.cost(), details=details)
+    wrong = Violation("wrong-cost", "messages", f"the replay counts {recount}, the machine {cost}")
+    return dataclasses.replace(report, violations=(*report.violations, wrong), cost=recount, details=details)
 
 
 def run_treefix(
@@ -211,8 +211,8 @@ def treefix(
     if operator is None:
         columns = (given.reshape(tree.n, -1), sums.reshape(tree.n, -1))
         report = check_treefix(tree, columns[0], options.op, options.direction, columns[1])
-    report = replayed(report, machine, replay)
     cost = machine.cost()
+    report = replayed(report, cost, replay)
     bound = treefix_bound(stored, options.direction)
     expect_time(search)
     return Result(
@@ -223,7 +223,7 @@ def treefix(
         check=report,
         plan=VertexTable({"parent": tree.parent, "value": sums}),
         provenance=provenance("spatial treefix", options=options, source=source, search=search),
-        extra=run_figures(tree.n, stored, machine, method, {"cycles_by_method": cycles} if cycles else {}),
+        extra=run_figures(stored, machine, cost, method, {"cycles_by_method": cycles} if cycles else {}),
         figures=run_views(machine, f"treefix {options.direction} by {method}"),
     )
 
@@ -275,15 +275,14 @@ def treefix_bound(stored: StoredTree, direction: str) -> Bound:
     return Bound("energy_hops", edges, "messages", proof, {"distance_hops": farthest})
 
 
-def run_figures(n: int, stored: StoredTree, machine: Machine, method: str, more: Mapping[str, object]) -> RunExtra:
+def run_figures(stored: StoredTree, machine: Machine, cost: Cost, method: str, more: Mapping[str, object]) -> RunExtra:
     """Return what a run adds to its result document."""
-    energy = machine.cost()["energy_hops"]
     grid = [stored.grid.width, stored.grid.height]
     figures = {
-        "vertices": n,
+        "vertices": stored.n,
         "grid": grid,
         "method": method,
-        "energy_per_vertex": energy / n,
+        "energy_per_vertex": cost["energy_hops"] / stored.n,
         **machine.figures(),
         **more,
     }

@@ -1,0 +1,55 @@
+"""The memory of a processor: every processor has as much, and a program takes as much of each."""
+
+from __future__ import annotations
+
+from shorthaul.core.errors import InfeasibleError, InputError
+
+#: A word has 64 bits: a value, or the numbers of two nodes.
+WORD_BYTES = 8
+
+
+class MachineError(InputError):
+    """A program did what no processor can do: the message names the processor and the register."""
+
+
+class Memory:
+    """So many words of each processor; counts the bytes that a program holds there, and what the host program asks."""
+
+    __slots__ = ("_held", "_most", "_room", "has_ended", "limit_words", "looks")
+
+    def __init__(self, limit_words: int) -> None:
+        self.limit_words = limit_words
+        self.looks = 0  #: how often the host asked whether any node is left
+        self.has_ended = False
+        self._held = self._most = self._room = 0  # up to the room nothing has to be checked
+
+    def hold(self, size: int) -> None:
+        """Count bytes that every processor holds from now on.
+
+        Raises :class:`InfeasibleError` if they do not fit, :class:`MachineError` if the program has ended.
+        """
+        held = self._held + size
+        if held > self._room:
+            self.expect_running()
+            if held > self.limit_words * WORD_BYTES:
+                demand, cure = -(-held // WORD_BYTES), "give more words (--words), or keep fewer registers and values"
+                raise InfeasibleError("memory of a processor", demand=demand, limit=self.limit_words, cure=cure)
+            self._most = self._room = held
+        self._held = held
+
+    def release(self, size: int) -> None:
+        """Count bytes that are no longer held."""
+        self._held -= size
+
+    def end(self) -> None:
+        """End the program: nothing is held from now on."""
+        self.has_ended, self._room = True, -1
+
+    def expect_running(self) -> None:
+        """Raise :class:`MachineError` if the program has ended."""
+        if self.has_ended:
+            raise MachineError("the program has ended", place="collect", cure="collect results at the end")
+
+    def most_words(self) -> int:
+        """Return the most words that were held at a time."""
+        return -(-self._most // WORD_BYTES)
