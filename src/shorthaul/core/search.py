@@ -17,6 +17,8 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
 
     from shorthaul.core.searching.journal import Journal
@@ -136,6 +138,7 @@ class Search:
         self._previous: dict[int, object] = {}
         self._is_command = is_command
         self._is_aside = self._has_begun = False
+        self._out: Callable[[Any], Any] | None = None
         #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
         self.journal_file, self.resumed_file = journal, resume
         self.memory_limit = memory_limit
@@ -206,6 +209,22 @@ class Search:
         part._is_aside = True
         return part
 
+    def translated(self, out: Callable[[Any], Any], into: Callable[[Any], Any]) -> Search:
+        """Return this search in other terms: what is kept there is kept here as ``out`` makes it, and starts ``into``.
+
+        >>> search = Search()
+        >>> search.begin()
+        >>> search.translated(str.upper, str.lower).part(0.5).keep(3, "a plan")
+        >>> search.best()
+        'A PLAN'
+        """
+        start, other = self.start(), self.part(1.0)
+        other._is_aside = not self.keeps
+        if self.keeps:
+            other.begin()
+            other.resumed, other._out = None if start is None else into(start), out
+        return other
+
     def keep(self, cost: float, plan: Any) -> None:
         """Keep a plan that is complete, if it is the best so far: in the journal, if there is one.
 
@@ -226,6 +245,9 @@ class Search:
 
     def _note(self, cost: float, plan: Any) -> None:
         """Take note of a plan that is the best so far."""
+        if self._out is not None and self._whole is not None:
+            out = self._out
+            self._whole.keep(cost, lambda: out(plan() if callable(plan) else plan))
         if self.journal is not None:
             self.journal.note(cost, plan)
 

@@ -9,7 +9,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble.bounds.best import exhausted
-from shorthaul.pebble.model import Cdag, Terms
+from shorthaul.pebble.model import Cdag, IntArray, Terms
 from shorthaul.pebble.plan import Move, Plan, as_computed
 
 
@@ -17,7 +17,8 @@ from shorthaul.pebble.plan import Move, Plan, as_computed
 class Request:
     """What is asked for: a plan or a bound for ``cdag`` within ``budget``, as good as ``search`` allows.
 
-    ``terms`` are the prices and the order; the usual ones are those of the paper.
+    ``terms`` are the prices and the order; the usual ones are those of the paper. ``order`` is an order of computation
+    to begin with, beside those of the methods.
     """
 
     cdag: Cdag
@@ -25,6 +26,7 @@ class Request:
     recompute: bool
     search: Search
     terms: Terms = Terms()
+    order: IntArray | None = None
 
     @property
     def is_usual(self) -> bool:

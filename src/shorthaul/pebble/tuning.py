@@ -200,6 +200,15 @@ REPLAY_CALL: Final = 50_000
 ORDER_CALL: Final = 1_000_000
 #: Nodes and edges of one pass with NumPy over a graph per effort: fusing, sorting by tiles, cutting into modules.
 PASS_RATE: Final = 1e7
+#: Links looked at per effort when nodes are numbered by structure.
+REFINING_RATE: Final = 2e7
+#: Values with more than so many times the mean number of links are neighbours of nobody, and how often each other node
+#: moves towards its neighbours when a graph is laid out along a line.
+HUB_DEGREES: Final = 8.0
+SMOOTHING_ROUNDS: Final = 20
+#: Nodes and edges numbered by structure per effort, beside that, and what it may take of the search.
+RENUMBERING_RATE: Final = 3e5
+NUMBERING_SHARE: Final = 0.3
 #: Steps of the list scheduler per effort.
 LIST_RATE: Final = 2e7
 #: What a run of the list scheduler takes beside, in effort: rules are drawn, arrays made.

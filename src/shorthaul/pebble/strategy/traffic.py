@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
@@ -12,12 +14,12 @@ from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
-from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.model import Cdag, IntArray
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
 from shorthaul.pebble.states import recomputation
-from shorthaul.pebble.structured import matrix_vector, memory_states, tree_cuts, tree_recursion, wavelet
+from shorthaul.pebble.structured import matrix_vector, memory_states, numbering, tree_cuts, tree_recursion, wavelet
 from shorthaul.pebble.structured.forest import as_forest, recursion_is_optimal
 
 
@@ -52,7 +54,14 @@ def recursion_bound(traffic: int) -> Bound:
 
 
 def lower_bound(request: Request) -> Bound:
-    """Return the best lower bound on the traffic: by formulas and cuts, and by searches if the graph is small."""
+    """Return the best lower bound on the traffic: by formulas and cuts, and by searches if the graph is small.
+
+    The nodes are numbered by the structure of the graph first: the bound does not depend on how they were.
+    """
+    return _bounded(_renumbered(request)[0])
+
+
+def _bounded(request: Request) -> Bound:
     cdag = request.cdag
     if as_forest(cdag) is not None:
         return _auto(request).bound
@@ -288,6 +297,9 @@ def _quick(request: Request) -> Found:
     """Return the best of the planners that take no search."""
     cdag = request.cdag
     best = _belady(Request(cdag, request.budget, request.recompute, request.search.part(0.5)))
+    if request.order is not None:
+        given = belady.plan(cdag, request.budget, request.order, search=request.search.part(0.2))
+        best = cheaper(cdag, best, replace(best, plan=given))
     resumed = request.search.start()
     if resumed is not None:
         best = cheaper(cdag, best, replace(best, plan=resumed, method="resumed"))
@@ -339,9 +351,20 @@ PLANNERS: dict[str, Planner] = {
 def find_plan(request: Request, method: str) -> Found:
     """Return the plan of ``method`` and the bound that stands beside it.
 
-    Where values may be computed again, loads of the plan that this makes cheaper are replaced.
+    The nodes are numbered by the structure of the graph first, so that only the order in which the graph lists them,
+    one start among others, depends on how they were. Where values may be computed again, loads of the plan that this
+    makes cheaper are replaced.
     """
-    search, weights = request.search, request.cdag.weights
+    inner, was = _renumbered(request)
+    found = _found(inner, method)
+    if was is not None:
+        found = replace(found, plan=Plan(found.plan.kinds, was[found.plan.nodes]))
+    request.search.keep(found.plan.traffic(request.cdag.weights), found.plan)
+    return found
+
+
+def _found(request: Request, method: str) -> Found:
+    search = request.search
     found = PLANNERS[method](request)
     kept = search.best()
     if kept is not None:
@@ -349,5 +372,24 @@ def find_plan(request: Request, method: str) -> Found:
     if request.recompute and not is_met(request.cdag, found):
         again = rematerialisation.computed_again(request.cdag, found.plan, request.budget)
         found = cheaper(request.cdag, found, replace(found, plan=again))
-    search.keep(found.plan.traffic(weights), found.plan)
     return found
+
+
+def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
+    """Return the request with nodes numbered by the structure of the graph, and which node each was (None: itself)."""
+    cdag = request.cdag
+    found = numbering.renumbered(cdag, search=request.search.part(tuning.NUMBERING_SHARE))
+    if found is None:
+        return request, None
+    again, was = found
+    number = np.empty(cdag.n, dtype=np.int64)
+    number[was] = np.arange(cdag.n)
+
+    def out(plan: Plan) -> Plan:
+        return Plan(plan.kinds, was[plan.nodes])
+
+    def into(plan: Plan) -> Plan:
+        return Plan(plan.kinds, number[plan.nodes])
+
+    search = request.search.translated(out, into)
+    return replace(request, cdag=again, search=search, order=number[cdag.order]), was
