@@ -3,9 +3,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.pebble.families import cholesky, fused_product, lu, shuffled, symmetric_product, triangular_solve
 
 from shorthaul.core.search import Search
 from shorthaul.pebble import case
@@ -69,11 +71,22 @@ def test_no_words_dominate_more_than_the_network_lets_them(text: str) -> None:
     assert tight > 20
 
 
-@pytest.mark.parametrize("text", KERNELS)
-def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(text: str) -> None:
+@pytest.mark.parametrize(
+    ("make", "terms"),
+    [
+        *((lambda text=text: case(text).workload, 0) for text in KERNELS),
+        (lambda: shuffled(fused_product(5, 6, 7), np.random.default_rng(1)), 5 * 6 * 7),
+        (lambda: shuffled(symmetric_product(8, 6), np.random.default_rng(1)), 8 * 7 // 2 * 6),
+        (lambda: shuffled(lu(12), np.random.default_rng(1)), 490),
+        (lambda: shuffled(cholesky(14), np.random.default_rng(1)), 350),
+        (lambda: shuffled(triangular_solve(9, 8), np.random.default_rng(1)), 280),
+    ],
+)
+def test_terms_have_as_many_operands_and_sums_as_the_inequality_says(make: Callable[[], Cdag], terms: int) -> None:
     rng = np.random.default_rng(1)
-    found = [*contractions(case(text).workload, search=Search())]
+    found = [*contractions(make(), search=Search())]
     assert found
+    assert max(len(one.left) for one in found) >= terms
     for one in found:
         for _ in range(300):
             near = [np.abs(names - rng.integers(names.max() + 1)) <= rng.integers(names.max() + 2) for names in
@@ -128,6 +141,16 @@ def test_larger_kernels_are_bounded_beyond_their_inputs_and_outputs() -> None:
     assert best_bound(matmul, 16, search=Search(effort=0.2)).value >= least + found
 
 
+def test_sums_inside_factorisations_are_bounded_however_they_are_numbered() -> None:
+    rng = np.random.default_rng(5)
+    for cdag, budget in ((lu(18), 9), (triangular_solve(15, 15), 9), (fused_product(10, 10, 10), 9)):
+        cost = belady.plan(cdag, budget).traffic(cdag.weights) - cdag.algorithmic_bound()
+        bounds = {segments.excess(graph, budget, recompute=False, search=Search()).excess for graph in
+                  (cdag, shuffled(cdag, rng))}  # fmt: skip
+        assert 0.3 * cdag.algorithmic_bound() < 0.99 * max(bounds) <= min(bounds)
+        assert max(bounds) <= cost
+
+
 def test_a_butterfly_is_bounded_when_its_first_output_is_computed() -> None:
     cdag = case("fft:n=64,word=1").workload
     assert best_bound(cdag, 16, search=Search(effort=250), goal=220).value >= 128 + 92
@@ -141,15 +164,6 @@ def test_other_graphs_are_not_taken_for_networks() -> None:
     swapped[-1], swapped[-3] = swapped[-3], swapped[-1]
     assert known_networks.recognised(build(fft.weights, swapped, targets), search=Search()) is None
     assert [*contractions(fft, search=Search())] == []
-
-
-def shuffled(cdag: Cdag, rng: np.random.Generator) -> Cdag:
-    name = rng.permutation(cdag.n)
-    sources, targets = cdag.edge_arrays()
-    order = rng.permutation(cdag.edges)
-    weights = np.empty(cdag.n, dtype=np.int64)
-    weights[name] = cdag.weights
-    return build(weights, name[sources][order], name[targets][order])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.pebble.families import lu
 from tests.twins import Case, assert_agree
 
 from shorthaul.pebble.model import Cdag
@@ -96,7 +97,23 @@ def pieces(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return found.peaks, np.array(moves.kinds)[: moves.count], np.array(moves.nodes)[: moves.count]
 
 
+def numbers(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    size = int(rng.integers(2, 6))
+    cdag = [lu(size), dwt(n=16, d=3, word=1), random_tree(n=40, k=3, most=2, seed=size)][int(rng.integers(3))]
+    links = cdag.parents.starts, cdag.parents.targets, cdag.children.starts, cdag.children.targets
+    nodes = np.argsort(cdag.weights, kind="stable")
+    cells = kernels.Cells(*links, cdag.weights, nodes)
+    while not kernels.advance(cells, 5):
+        pass
+    is_passed = (rng.random(cdag.n) < 0.9).view(np.uint8)
+    far = kernels.distances(*links, is_passed, rng.permutation(cdag.n))
+    key = rng.permutation(cdag.n)
+    order = kernels.order_by_key(cdag.parents.degrees(), cdag.children.starts, cdag.children.targets, key)
+    return np.array(cells.nodes), cells.work, *far, order
+
+
 CASES: list[tuple[str, Case]] = [
+    ("shorthaul.pebble.structured.numbering_kernels", numbers),
     ("shorthaul.pebble.structured.sorting_kernels", sorts),
     ("shorthaul.pebble.structured.tree_recursion_kernels", recursions),
     ("shorthaul.pebble.structured.tree_recursion_moves_kernels", recursion_moves),

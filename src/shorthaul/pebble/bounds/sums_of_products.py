@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -31,43 +32,38 @@ class Contraction:
     accumulators: IntArray
     results: IntArray
     duplicates: int
-    left_weight: int
-    right_weight: int
+    left_weight: float
+    right_weight: float
     sum_weight: int
     ends_in_outputs: bool
 
     @property
     def nodes(self) -> IntArray:
         """All nodes of the contraction."""
-        return np.concatenate([self.operands, self.accumulators])
+        return np.union1d(self.operands, self.accumulators)
 
 
 def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
     """Yield the sums of products of ``cdag``, large ones first; no node is in two as a term or partial sum.
 
-    A partial sum adds two computed values that nothing else reads; a term is a node of two operands that is none.
-    Terms belong together if they share operands or sums. Where each operand is in one term alone there is nothing to
-    gain. It ends with the search.
+    A partial sum adds two computed values that nothing else reads, or a product to a value that nothing else reads
+    (fused multiply-add); other terms are nodes of two operands. Of more than two operands beside the partial sum, those
+    with the fewest readers count. Terms belong together if they share operands or sums. Where each operand is in one
+    term alone there is nothing to gain. It ends with the search.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import matmul
     >>> [found] = contractions(matmul(m=2, n=3, k=4, word=1), search=Search())
     >>> len(found.left), int(found.sums.max()) + 1, found.duplicates
     (24, 6, 1)
     """
-    degrees, readers = cdag.parents.degrees(), cdag.children.degrees()
-    binary = np.flatnonzero(degrees == 2)
     effort = cdag.n / tuning.PRODUCTS_RATE
-    if len(binary) == 0 or effort > search.left():
+    if effort > search.left():
         return
     search.spend(effort)
-    pairs = cdag.parents.targets[cdag.parents.starts[binary][:, None] + np.arange(2)]
-    adds = ((degrees[pairs] > 0) & (readers[pairs] == 1)).all(axis=1)
-    is_sum = np.zeros(cdag.n, dtype=bool)
-    is_sum[binary[adds]] = True
-    total = _totals(cdag, is_sum)
-    terms, operands = binary[~adds], pairs[~adds]
+    is_sum, into, terms, operands = _terms(cdag)
     if len(terms) == 0:
         return
+    total = _totals(cdag, into)
     ends = np.concatenate([operands[:, 1], cdag.n + total[terms]])  # a sum that is an operand elsewhere joins nothing
     starts = np.concatenate([operands[:, 0], operands[:, 0]])
     family = component_of(2 * cdag.n, starts, ends)[operands[:, 0]]
@@ -84,9 +80,36 @@ def contractions(cdag: Cdag, *, search: Search) -> Iterator[Contraction]:
             continue
         search.spend(tuning.FAMILY_EFFORT + len(chosen) / tuning.PRODUCTS_RATE)
         one = _oriented(cdag, terms[chosen], operands[chosen], total, members[label])
-        if one is not None and taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
+        if one is None or len(one.operands) == 2 * len(one.left):
+            continue
+        if taken.isdisjoint(one.nodes.tolist()):  # else a value would be charged twice
             taken.update(one.nodes.tolist())
             yield one
+
+
+def _terms(cdag: Cdag) -> tuple[BoolArray, IntArray, IntArray, IntArray]:
+    """Return which nodes add two partial sums, into which node each partial sum goes, the terms and their operands.
+
+    The shapes are (n,), (n,) with -1 for none, (terms,) and (terms, 2).
+    """
+    degrees, readers = cdag.parents.degrees(), cdag.children.degrees()
+    sources, targets = cdag.edge_arrays()
+    alone = readers[sources] == 1
+    made = alone & (degrees[sources] > 0)
+    count_made, count_alone = (np.bincount(targets[chosen], minlength=cdag.n) for chosen in (made, alone))
+    is_sum = (degrees == 2) & (count_made == 2)
+    fused = (degrees > 2) & ((count_made == 1) | ((count_made == 0) & (count_alone == 1)))
+    goes_on = np.where(count_made[targets] > 0, made, alone) & (is_sum | fused)[targets]
+    into = np.full(cdag.n, -1, dtype=np.int64)
+    into[sources[goes_on]] = targets[goes_on]
+    ends_a_sum = np.zeros(cdag.n, dtype=np.bool_)  # reads a complete sum and one value more: no product
+    ends_a_sum[targets[made & (is_sum | fused)[sources]]] = True
+    is_term = fused | ((degrees == 2) & ~is_sum & ~ends_a_sum)
+    kept = is_term[targets] & ~goes_on
+    sequence = np.lexsort((sources[kept], readers[sources[kept]], targets[kept]))
+    sources, targets = sources[kept][sequence], targets[kept][sequence]
+    first = np.flatnonzero(np.diff(targets, prepend=-1))
+    return is_sum, into, targets[first], np.stack([sources[first], sources[first + 1]], axis=1)
 
 
 def _groups(labels: IntArray) -> dict[int, IntArray]:
@@ -97,57 +120,126 @@ def _groups(labels: IntArray) -> dict[int, IntArray]:
     return {int(labels[group[0]]): group for group in np.split(order, cuts) if len(group)}
 
 
-def _totals(cdag: Cdag, is_sum: BoolArray) -> IntArray:
+def _totals(cdag: Cdag, into: IntArray) -> IntArray:
     """Return per node the last partial sum that it is added into, itself if there is none."""
     total = np.arange(cdag.n, dtype=np.int64)
-    starts, children = cdag.children.starts, cdag.children.targets
     for v in cdag.order[::-1].tolist():
-        if starts[v + 1] == starts[v] + 1 and is_sum[children[starts[v]]]:
-            total[v] = total[children[starts[v]]]
+        if into[v] >= 0:
+            total[v] = total[into[v]]
     return total
 
 
 def _oriented(
     cdag: Cdag, terms: IntArray, operands: IntArray, total: IntArray, accumulators: IntArray
 ) -> Contraction | None:
-    """Return the contraction of some terms with the better of the ways to call one operand the left one."""
-    sums = np.unique(total[terms], return_inverse=True)[1]
-    starts = cdag.children.starts
-    low = operands.argmin(axis=1)
-    by_index = operands[np.arange(len(terms))[:, None], np.stack([low, 1 - low], axis=1)]
-    best = None
-    for pairs in (operands, operands[:, ::-1], by_index, by_index[:, ::-1]):
-        names_left, left = np.unique(pairs[:, 0], return_inverse=True)
-        names_right, right = np.unique(pairs[:, 1], return_inverse=True)
-        duplicates = _duplicates(left, right, sums)
-        if duplicates is None or len(np.intersect1d(names_left, names_right)):
-            continue
-        if best is None or duplicates < best.duplicates:
-            best = Contraction(
-                left, right, sums, np.concatenate([names_left, names_right]), accumulators,
-                np.unique(total[terms]), duplicates,
-                int(cdag.weights[names_left].min()), int(cdag.weights[names_right].min()),
-                int(cdag.weights[accumulators].min()), bool((starts[total[terms]] == starts[total[terms] + 1]).all()),
-            )  # fmt: skip
-    return best
+    """Return the contraction of some terms with the better of the ways to call one operand the left one.
 
-
-def _duplicates(left: IntArray, right: IntArray, sums: IntArray) -> int | None:
-    """Return how many faces (i, k) a left operand stands for at most; None if the terms are no boxes (i, j, k).
-
-    j is what right operands and sums that meet have in common; k is the set of left operands that a right one meets,
-    i the set that a sum meets. If (k, j) tells the right operands apart, (i, j) the sums and (i, j, k) the terms, then
-    Loomis and Whitney's inequality bounds the terms by the faces.
+    Terms that do not fit into it are left out. Where an operand is a left one of some terms and a right one of others,
+    one word of it may serve as both: then each counts with half its weight.
     """
+    sums = np.unique(total[terms], return_inverse=True)[1]
+    classes = _classes_of_operands(operands, sums)
+    sided = _by_sides(operands, classes)
+    best: tuple[float, Contraction | None] = 0.0, None
+    for pairs in (sided, sided[:, ::-1], np.sort(operands, axis=1), np.sort(operands, axis=1)[:, ::-1]):
+        for boxes in (_boxes_of_classes(pairs, sums, classes), _boxes_of_sets(pairs, sums)):
+            if len(boxes.terms):
+                found = _contraction(
+                    cdag, pairs[boxes.terms], total[terms[boxes.terms]], boxes.duplicates, accumulators
+                )
+                worth = len(boxes.terms) * math.sqrt(found.left_weight * found.right_weight / found.duplicates)
+                best = max(best, (worth, found), key=lambda item: item[0])
+    return best[1]
+
+
+def _contraction(cdag: Cdag, pairs: IntArray, total: IntArray, duplicates: int, accumulators: IntArray) -> Contraction:
+    names_left, left = np.unique(pairs[:, 0], return_inverse=True)
+    names_right, right = np.unique(pairs[:, 1], return_inverse=True)
+    results, sums = np.unique(total, return_inverse=True)
+    share = 2.0 if len(np.intersect1d(names_left, names_right)) else 1.0
+    return Contraction(
+        left, right, sums, np.union1d(names_left, names_right), accumulators, results, duplicates,
+        int(cdag.weights[names_left].min()) / share, int(cdag.weights[names_right].min()) / share,
+        int(cdag.weights[accumulators].min()), bool((cdag.children.degrees()[results] == 0).all()),
+    )  # fmt: skip
+
+
+def _classes_of_operands(operands: IntArray, sums: IntArray) -> IntArray:
+    """Return a number for each node that is an operand, equal for those that go into the same two sums and more."""
+    pairs = np.unique(np.stack([operands.ravel(), np.repeat(sums, 2)], axis=1), axis=0)
+    same = np.flatnonzero(np.diff(pairs[:, 0]) == 0)
+    _, keys = np.unique(pairs[same, 1] * (int(sums.max()) + 1) + pairs[same + 1, 1], return_inverse=True)
+    n = int(operands.max()) + 1
+    return component_of(n + len(same), pairs[same, 0], n + keys)[:n]
+
+
+def _by_sides(operands: IntArray, classes: IntArray) -> IntArray:
+    """Return the pairs of operands turned so that each class stands on one side; else larger classes come first."""
+    count = int(classes.max()) + 1
+    one, other = classes[operands[:, 0]], classes[operands[:, 1]]
+    side = component_of(2 * count, np.concatenate([one, other]), np.concatenate([other, one]) + count)
+    if bool((side[one] == side[one + count]).any()):
+        size = np.bincount(classes[np.unique(operands)], minlength=count)
+        turned = (size[one] < size[other]) | ((size[one] == size[other]) & (one > other))
+    else:
+        turned = side[one] > side[one + count]
+    return np.where(turned[:, None], operands[:, ::-1], operands)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Boxes:
+    """Terms (places in the family) that (i, j, k) tells apart; ``duplicates`` faces (i, k) belong to a left operand.
+
+    j and k are known for each right operand, i and j for each sum: Loomis and Whitney's inequality bounds the terms by
+    the faces.
+    """
+
+    terms: IntArray
+    duplicates: int
+
+
+def _boxes_of_classes(pairs: IntArray, sums: IntArray, classes: IntArray) -> _Boxes:
+    """Return the boxes in which i and j are the classes of the operands, and k is common to those that meet.
+
+    Terms whose operands are of other classes than those of most terms of their sum are left out.
+    """
+    i, j = classes[pairs].T
+    usual = np.flatnonzero((i == _usual(i, sums)) & (j == _usual(j, sums)))
+    left, right = pairs[usual].T
+    if len(usual) == 0:
+        return _Boxes(usual, 1)
+    n = int(pairs.max()) + 1
+    k = component_of(2 * n, left, n + right)[left]
+    _, first = np.unique(np.stack([i[usual], j[usual], k], axis=1), axis=0, return_index=True)
+    return _Boxes(usual[np.sort(first)], 1)
+
+
+def _boxes_of_sets(pairs: IntArray, sums: IntArray) -> _Boxes:
+    """Return the boxes in which j is what right operands and sums that meet have in common.
+
+    k is the set of left operands that a right one meets, i the set that a sum meets. None are left where (i, j, k) does
+    not tell the terms apart.
+    """
+    left, right = (np.unique(pairs[:, side], return_inverse=True)[1] for side in (0, 1))
     rights, results = int(right.max()) + 1, int(sums.max()) + 1
-    j = component_of(rights + results, right, rights + sums)
-    k, i = _by_neighbours(right, left), _by_neighbours(sums, left)
-    if not (_differ(k, j[:rights]) and _differ(i, j[rights:])):
-        return None
-    if not _differ(i[sums], k[right], j[rights:][sums]):
-        return None
-    faces = np.unique(np.stack([left, i[sums], k[right]], axis=1), axis=0)
-    return int(np.bincount(faces[:, 0]).max())
+    j = component_of(rights + results, right, rights + sums)[right]
+    i, k = _by_neighbours(sums, left)[sums], _by_neighbours(right, left)[right]
+    rows = np.stack([i, j, k], axis=1)
+    if len(np.unique(rows, axis=0)) < len(rows):
+        return _Boxes(np.empty(0, dtype=np.int64), 1)
+    faces = np.unique(np.stack([left, i, k], axis=1), axis=0)
+    return _Boxes(np.arange(len(pairs)), int(np.bincount(faces[:, 0]).max()))
+
+
+def _usual(values: IntArray, keys: IntArray) -> IntArray:
+    """Return for each entry the value that is most frequent among those of its key."""
+    width = int(values.max()) + 1
+    found, counts = np.unique(keys * width + values, return_counts=True)
+    order = np.lexsort((counts, found // width))
+    found = found[order]
+    last = np.flatnonzero(np.diff(found // width, append=-1))
+    usual: IntArray = found[last] % width
+    return usual[keys]
 
 
 def _by_neighbours(ends: IntArray, others: IntArray) -> IntArray:
@@ -156,9 +248,3 @@ def _by_neighbours(ends: IntArray, others: IntArray) -> IntArray:
     groups = np.split(pairs[:, 1], np.flatnonzero(np.diff(pairs[:, 0])) + 1)
     numbers: dict[bytes, int] = {}
     return np.array([numbers.setdefault(group.tobytes(), len(numbers)) for group in groups], dtype=np.int64)
-
-
-def _differ(*columns: IntArray) -> bool:
-    """True if no two rows of the columns side by side are equal."""
-    rows = np.stack(columns, axis=1)
-    return len(np.unique(rows, axis=0)) == len(rows)

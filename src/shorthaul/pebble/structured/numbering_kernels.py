@@ -254,7 +254,7 @@ def _refine(cells: Cells) -> cython.void:
 
 
 def advance(cells: Cells, work: cython.longlong) -> bool:
-    """Refine for so many steps; where no cell divides, set one node of the first cell of several apart. True at the end.
+    """Refine for so many steps; where no cell divides, set a node of the first cell of several apart. True at the end.
 
     Where all nodes of each such cell look alike to all automorphisms, the outcome does not depend on which is taken.
     """

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.pebble.families import cholesky, fused_product, grid, lu, shuffled, symmetric_product, triangular_solve
+
+from shorthaul import pebble
+from shorthaul.core.search import Search
+from shorthaul.pebble.model import Cdag
+from shorthaul.pebble.structured.numbering import across, renumbered
+
+CASES = (
+    "dwt:n=32,d=4", "mvm:m=5,n=7", "matmul:m=3,n=4,k=5", "fft:n=32", "kary:k=2,depth=5", "tree:n=60", "stencil:n=20,t=9",
+    "pyramid:n=11", "conv:h=5,w=6,c=2,f=2,k=3", "attention:n=5,d=3", "spmv:n=20", "exp:n=12", "knn:n=15", "cg:n=8",
+    "random:n=300",
+)  # fmt: skip
+OTHERS: tuple[Callable[[], Cdag], ...] = (
+    lambda: fused_product(4, 4, 4),
+    lambda: symmetric_product(5, 4),
+    lambda: lu(6),
+    lambda: cholesky(7),
+    lambda: triangular_solve(5, 6),
+    lambda: grid(6, 5, 4),
+)
+
+
+def graphs() -> list[Cdag]:
+    return [*(pebble.case(text).workload for text in CASES), *(make() for make in OTHERS)]
+
+
+def content(cdag: Cdag) -> tuple[bytes, ...]:
+    arrays = cdag.weights, cdag.given, cdag.compute, cdag.parents.starts, cdag.parents.targets
+    return tuple(array.tobytes() for array in arrays)
+
+
+def test_a_shuffled_graph_gets_the_same_numbers() -> None:
+    rng = np.random.default_rng(3)
+    for cdag in graphs():
+        found = renumbered(cdag, search=Search())
+        assert found is not None
+        again, was = found
+        assert sorted(was.tolist()) == list(range(cdag.n))
+        assert (again.weights == cdag.weights[was]).all()
+        sources, targets = again.edge_arrays()
+        assert (sources < targets).all()
+        edges = set(zip(*(ends.tolist() for ends in cdag.edge_arrays()), strict=True))
+        assert set(zip(was[sources].tolist(), was[targets].tolist(), strict=True)) == edges
+        assert sorted(across(again).tolist()) == list(range(cdag.n))
+        moved = renumbered(shuffled(cdag, rng), search=Search())
+        assert moved is not None
+        assert content(moved[0]) == content(again), cdag.name
+
+
+def test_one_edge_elsewhere_gives_other_numbers() -> None:
+    cdag = pebble.case("stencil:n=9,t=4").workload
+    sources, targets = cdag.edge_arrays()
+    other = pebble.build(cdag.weights, np.append(sources, 0), np.append(targets, 30))
+    first, second = (renumbered(graph, search=Search()) for graph in (cdag, other))
+    assert first is not None
+    assert second is not None
+    assert content(first[0]) != content(second[0])
+
+
+def test_a_search_that_is_over_numbers_nothing() -> None:
+    assert renumbered(pebble.case("fft:n=16").workload, search=Search(effort=1e-6)) is None
+
+
+def agree(cdag: Cdag, effort: float) -> None:
+    """Bound and plan the graph as it is and shuffled."""
+    moved, budget = shuffled(cdag, np.random.default_rng(4)), cdag.least_budget() + 2
+    one, other = (pebble.plan(graph, budget=budget, effort=effort) for graph in (cdag, moved))
+    assert one.bound is not None
+    assert other.bound is not None
+    assert one.bound.value == other.bound.value
+    assert one.cost["traffic"] <= 1.01 * other.cost["traffic"] <= 1.01**2 * one.cost["traffic"]
+
+
+def test_bounds_and_plans_do_not_depend_on_the_numbering() -> None:
+    agree(lu(6), effort=0.1)
+    agree(pebble.case("stencil:n=60,t=30").workload, effort=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cdag", graphs(), ids=lambda cdag: cdag.name)
+def test_bounds_and_plans_of_all_families_do_not_depend_on_the_numbering(cdag: Cdag) -> None:
+    agree(cdag, effort=1.0)
