@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from shorthaul.bridges.conversion import convert
 from shorthaul.core.errors import InputError
-from shorthaul.dataflow.formats.documents import load_application
+from shorthaul.dataflow.formats.documents import application_document, load_application, write_sdf3
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
@@ -115,7 +116,7 @@ def test_cyclo_static_graphs_have_an_actor_per_phase() -> None:
     graph = read(CYCLO_STATIC)
     assert (graph.channels[0].production, graph.channels[0].consumption) == ((3, 0, 1), 2)
     assert repetition_vector(graph) == {"A": 3, "B": 2}
-    application = load_application(Path("app.xml"), CYCLO_STATIC.encode())
+    application = marked_graph(load_application(Path("app.xml"), CYCLO_STATIC.encode()))
     assert [(actor.id, dict(actor.tau)) for actor in application.actors] == [
         *((f"A#{k}", {"arm": 7}) for k in range(3)),
         ("B#0", {"arm": 5}),
@@ -128,7 +129,27 @@ def test_cyclo_static_graphs_have_an_actor_per_phase() -> None:
         ("B#1", "B#0", 1, 1),
         ("B#0", "B#1", 0, 1),
     ]
-    assert marked_graph(application) == application
+
+
+def test_cyclo_static_graphs_keep_their_phases() -> None:
+    application = load_application(Path("app.xml"), CYCLO_STATIC.encode())
+    assert application.actors[1].tau == {"arm": (5, 11)}
+    assert load_application(Path("app.xml"), write_sdf3(application).encode()) == application
+    document = application_document(application)
+    assert document["channels"][0]["produce"] == (3, 0, 1)
+    text = json.dumps(document)
+    assert load_application(Path("app.json"), text.encode()) == application
+    for right, wrong, says in (
+        ("[3, 0, 1]", "[0, 0]", "channels[0] (ab).produce: is out of range"),
+        ("[3, 0, 1]", "[3, -1, 1]", "channels[0] (ab).produce: is out of range"),
+        ("[3, 0, 1]", '"3,0,1"', "produce"),
+        ("[5, 11]", "[]", "actors[1] (B).tau.arm: is not an execution time"),
+        ("[5, 11]", "[5, 11.5]", "actors[1].tau"),
+    ):
+        assert right in text
+        with pytest.raises(InputError) as caught:
+            load_application(Path("app.json"), text.replace(right, wrong).encode())
+        assert says in str(caught.value)
 
 
 def test_sdf3s_example_of_buffer_sizing_for_cyclo_static_graphs() -> None:

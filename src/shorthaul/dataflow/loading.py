@@ -108,7 +108,7 @@ GRAPH_CASES = tuple(map(_graph_case, CASES))
 def default_platform(application: Application) -> Platform:
     """Return the paper's 24 cores; with the application's own core types if it runs on none of the paper's."""
     standard = generators.platform24()
-    kinds = list(dict.fromkeys(k for actor in application.actors for k, tau in actor.tau.items() if tau is not None))
+    kinds = list(dict.fromkeys(k for actor in application.actors for k in actor.ticks))
     if set(kinds) & set(standard.core_types):
         return standard
     tiles = []

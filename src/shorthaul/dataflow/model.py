@@ -23,20 +23,40 @@ MOST_BYTES: Final = 10**12
 MOST_TOKENS: Final = 10**6
 
 
+#: An amount of every firing, or of the firings in turn.
+PerPhase = int | tuple[int, ...]
+
+
+def phases(amount: PerPhase) -> tuple[int, ...]:
+    """Return the amounts of the firings in turn."""
+    return amount if isinstance(amount, tuple) else (amount,)
+
+
 @dataclass(frozen=True, slots=True)
 @fields_checked
 class Actor:
-    """A computation; ``tau`` gives its execution time in ticks per core type (a type left out cannot run it)."""
+    """A computation; ``tau`` gives its execution time in ticks per core type (a type left out cannot run it).
+
+    A tuple gives the times of its firings in turn (cyclo-static data flow).
+    """
 
     id: str
-    tau: Mapping[str, int | None]
+    tau: Mapping[str, PerPhase | None]
     kind: Literal["actor", "multicast"] = "actor"
+
+    @property
+    def ticks(self) -> dict[str, int]:
+        """The execution time of the first firing on every core type that can run it; in a marked graph, of all."""
+        return {kind: phases(time)[0] for kind, time in self.tau.items() if time is not None}
 
 
 @dataclass(frozen=True, slots=True)
 @fields_checked
 class Channel:
-    """A FIFO from ``src`` to ``dst``: token size in bytes, initial tokens, capacity in tokens, tokens per firing."""
+    """A FIFO from ``src`` to ``dst``: token size in bytes, initial tokens, capacity in tokens, tokens per firing.
+
+    A tuple gives the tokens of the firings in turn (cyclo-static data flow).
+    """
 
     id: str
     src: str
@@ -44,8 +64,8 @@ class Channel:
     token_bytes: int
     delay: int = 0
     capacity: int = 1
-    produce: int = 1
-    consume: int = 1
+    produce: PerPhase = 1
+    consume: PerPhase = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +103,11 @@ class Application:
 
     @property
     def is_marked_graph(self) -> bool:
-        """True if every firing produces and consumes one token per channel."""
-        return all(channel.produce == channel.consume == 1 for channel in self.channels)
+        """True if every firing takes the same time, and produces and consumes one token per channel."""
+        times = (time for actor in self.actors for time in actor.tau.values())
+        return not any(isinstance(time, tuple) for time in times) and all(
+            channel.produce == channel.consume == 1 for channel in self.channels
+        )
 
     @property
     def ticks_per_second(self) -> int:
@@ -132,12 +155,12 @@ def _check_actor(actor: Actor, place: str) -> None:
     if not any(value is not None for value in actor.tau.values()):
         raise InputError("has no core type that can run it", place=f"{place}.tau", value=dict(actor.tau))
     for name, value in actor.tau.items():
-        if value is not None and not 0 <= value <= MOST_TICKS:
+        if value is not None and not (value != () and all(0 <= time <= MOST_TICKS for time in phases(value))):
             raise InputError(
                 "is not an execution time",
                 place=f"{place}.tau.{name}",
                 value=value,
-                allowed=f"0 to {MOST_TICKS} ticks, null where it cannot run",
+                allowed=f"0 to {MOST_TICKS} ticks, a list of such for the firings in turn, null where it cannot run",
             )
 
 
@@ -149,13 +172,16 @@ def _check_channel(channel: Channel, known: set[str], place: str) -> None:
         "token_bytes": (0, MOST_BYTES),
         "delay": (0, MOST_TOKENS),
         "capacity": (1, MOST_TOKENS),
-        "produce": (1, MOST_TOKENS),
-        "consume": (1, MOST_TOKENS),
     }
     for name, (least, most) in ranges.items():
         value = getattr(channel, name)
         if not least <= value <= most:
             raise InputError("is out of range", place=f"{place}.{name}", value=value, allowed=f"{least} to {most}")
+    for name, rate in (("produce", channel.produce), ("consume", channel.consume)):
+        least = 0 if isinstance(rate, tuple) else 1
+        if not any(phases(rate)) or not all(least <= tokens <= MOST_TOKENS for tokens in phases(rate)):
+            allowed = f"1 to {MOST_TOKENS}, or a list for the firings in turn, some above 0"
+            raise InputError("is out of range", place=f"{place}.{name}", value=rate, allowed=allowed)
 
 
 def _unique(names: Iterable[tuple[str, str]]) -> None:
@@ -207,15 +233,6 @@ def check_deadlock(nodes: list[str], edges: list[tuple[str, str, str]]) -> None:
         value=" -> ".join(cycle),
         cure=f"give one of {', '.join(names)} a delay of 1 or more",
     )
-
-
-#: An amount of every firing, or of the firings in turn.
-PerPhase = int | tuple[int, ...]
-
-
-def phases(amount: PerPhase) -> tuple[int, ...]:
-    """Return the amounts of the firings in turn."""
-    return amount if isinstance(amount, tuple) else (amount,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def least_firings(
             continue
         times: dict[str, int] = {}
         for core, tile in kinds.values():
-            tau = actor.tau.get(core.type)
+            tau = actor.ticks.get(core.type)
             if tau is not None:
                 ticks = tau + _outside(application, seen[actor.id], core, tile)
                 times[core.type] = min(times.get(core.type, ticks), ticks)
@@ -58,7 +58,7 @@ def least_executions(application: Application, platform: Platform, actors: Colle
     """Return the ticks of an execution on the fastest core, per actor of ``actors``."""
     types = {core.type for core in platform.cores}
     return {
-        actor.id: min(tau for kind, tau in actor.tau.items() if tau is not None and kind in types)
+        actor.id: min(tau for kind, tau in actor.ticks.items() if kind in types)
         for actor in application.actors
         if actor.id in actors
     }
@@ -66,7 +66,7 @@ def least_executions(application: Application, platform: Platform, actors: Colle
 
 def least_accesses(application: Application, platform: Platform, actors: Collection[str]) -> dict[str, int]:
     """Return the least ticks of the write to and the read from every channel, as far as ``actors`` do them."""
-    runs_on = {actor.id: {kind for kind, tau in actor.tau.items() if tau is not None} for actor in application.actors}
+    runs_on = {actor.id: set(actor.ticks) for actor in application.actors}
     places = {
         (core.type, core.local_bytes, tile.crossbar_bytes_per_s) for tile in platform.tiles for core in tile.cores
     }

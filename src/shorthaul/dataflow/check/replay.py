@@ -141,7 +141,7 @@ def _complete(replay: _Replay, actors: Sequence[str], buffers: Sequence[_Buffer]
     if point.period < 1:
         replay.fault("period", "period", f"is {point.period}, not a number of ticks above 0")
     cores = {core.id: core for core in replay.platform.cores}
-    tau = {actor.id: actor.tau for actor in replay.application.actors}
+    tau = {actor.id: actor.ticks for actor in replay.application.actors}
     for name in actors:
         core = cores.get(point.binding.get(name, ""))
         if core is None:
@@ -227,9 +227,9 @@ def _justified(
 def _measure(replay: _Replay, actors: Iterable[str], buffers: Iterable[_Buffer]) -> None:
     """Duration and route of every task, from the rules; a route that the plan names must be that one."""
     cores = {core.id: core for core in replay.platform.cores}
-    tau = {actor.id: actor.tau for actor in replay.application.actors}
+    tau = {actor.id: actor.ticks for actor in replay.application.actors}
     for name in actors:
-        replay.length[name] = tau[name][cores[replay.point.binding[name]].type] or 0
+        replay.length[name] = tau[name][cores[replay.point.binding[name]].type]
         replay.crossed[name] = ()
     routes: dict[tuple[str, str], tuple[tuple[str, ...], float]] = {}
     for buffer in buffers:

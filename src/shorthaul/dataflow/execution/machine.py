@@ -104,7 +104,7 @@ class _Run:
         self._ticks_per_second = application.ticks_per_second
         types = {core.id: core.type for core in platform.cores}
         self._tau = {
-            actor.id: actor.tau[types[point.binding[actor.id]]] or 0
+            actor.id: actor.ticks[types[point.binding[actor.id]]]
             for actor in application.actors
             if actor.id in network.actors
         }

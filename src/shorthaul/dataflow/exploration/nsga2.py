@@ -287,7 +287,7 @@ def _parts(instance: Instance, groups: Groups) -> IntArray:
     order = _along(len(groups.first[2]), sorted((int(a), int(b)) for a, b in edges if a != b))
     work = np.zeros(len(order))
     for group, actor in zip(groups.of[2], actors, strict=True):
-        work[group] += min(tau for tau in actor.tau.values() if tau is not None)
+        work[group] += min(actor.ticks.values())
     ends = np.cumsum(work[order])
     cores = np.arange(len(instance.core_tile))
     found = []

@@ -1,4 +1,4 @@
-"""SDF3 XML, the field's exchange format: application graphs of types ``sdf`` and ``csdf`` read, of ``sdf`` written."""
+"""SDF3 XML, the field's exchange format: application graphs of types ``sdf`` and ``csdf``."""
 
 from __future__ import annotations
 
@@ -260,26 +260,27 @@ def _known(name: str, names: Collection[str], place: str) -> None:
 
 def sdf3_text(graph: SdfGraph) -> str:
     """Return ``graph`` as an SDF3 file; reading it again gives the same graph."""
-    root = ET.Element("sdf3", {"type": "sdf", "version": "1.0"})
+    kind = "csdf" if graph.is_cyclo_static else "sdf"
+    root = ET.Element("sdf3", {"type": kind, "version": "1.0"})
     application = ET.SubElement(root, "applicationGraph", {"name": graph.name})
-    sdf = ET.SubElement(application, "sdf", {"name": graph.name, "type": graph.name})
+    sdf = ET.SubElement(application, kind, {"name": graph.name, "type": graph.name})
     elements = {actor.id: ET.SubElement(sdf, "actor", {"name": actor.id, "type": actor.id}) for actor in graph.actors}
     for channel in graph.channels:
         out, into = f"{channel.id}_out", f"{channel.id}_in"
-        rate = {"type": "out", "name": out, "rate": str(channel.production)}
+        rate = {"type": "out", "name": out, "rate": _list(channel.production)}
         ET.SubElement(elements[channel.source], "port", rate)
-        rate = {"type": "in", "name": into, "rate": str(channel.consumption)}
+        rate = {"type": "in", "name": into, "rate": _list(channel.consumption)}
         ET.SubElement(elements[channel.target], "port", rate)
         ends = {"srcActor": channel.source, "srcPort": out, "dstActor": channel.target, "dstPort": into}
         tokens = {"initialTokens": str(channel.tokens)} if channel.tokens else {}
         ET.SubElement(sdf, "channel", {"name": channel.id, **ends, **tokens})
-    properties = ET.SubElement(application, "sdfProperties")
+    properties = ET.SubElement(application, f"{kind}Properties")
     for actor in graph.actors:
         entry = ET.SubElement(properties, "actorProperties", {"actor": actor.id})
-        for number, (kind, time) in enumerate(actor.times.items()):
+        for number, (core_type, time) in enumerate(actor.times.items()):
             default = {"default": "true"} if number == 0 else {}
-            processor = ET.SubElement(entry, "processor", {"type": kind, **default})
-            ET.SubElement(processor, "executionTime", {"time": str(time)})
+            processor = ET.SubElement(entry, "processor", {"type": core_type, **default})
+            ET.SubElement(processor, "executionTime", {"time": _list(time)})
     for channel in graph.channels:
         entry = ET.SubElement(properties, "channelProperties", {"channel": channel.id})
         if channel.capacity is not None:
@@ -287,3 +288,7 @@ def sdf3_text(graph: SdfGraph) -> str:
         ET.SubElement(entry, "tokenSize", {"sz": str(channel.token_bytes * _BITS)})
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _list(amount: PerPhase) -> str:
+    return ",".join(map(str, phases(amount)))

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from shorthaul.core.arguments import public
 from shorthaul.dataflow.graphs.multirate import check_live, expand, repetition_vector
-from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph, phases
+from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph
 
 
 def from_sdf(graph: SdfGraph) -> Application:
-    """Return an SDF graph as an application, rates and all; a cyclo-static one expanded, with an actor per firing.
-
-    Raises :class:`InputError` if it makes no sense.
-    """
-    if graph.is_cyclo_static:
-        graph = expand(graph)
+    """Return a graph as an application, rates, phases and all. Raises :class:`InputError` if it makes no sense."""
     return Application(
         graph.name,
-        tuple(Actor(actor.id, {kind: phases(time)[0] for kind, time in actor.times.items()}) for actor in graph.actors),
+        tuple(Actor(actor.id, actor.times, "multicast" if actor.id in graph.multicasts else "actor") for actor in graph.actors),
         tuple(
             Channel(
                 c.id,
@@ -25,8 +20,8 @@ def from_sdf(graph: SdfGraph) -> Application:
                 c.token_bytes,
                 c.tokens,
                 max(1, c.tokens, c.capacity or 1),
-                phases(c.production)[0],
-                phases(c.consumption)[0],
+                c.production,
+                c.consumption,
             )
             for c in graph.channels
         ),

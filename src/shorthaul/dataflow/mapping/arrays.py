@@ -63,8 +63,8 @@ def build(application: Application, platform: Platform) -> Instance:
     actor_of = {actor.id: number for number, actor in enumerate(application.actors)}
     tau = np.full((len(actor_of), len(types)), -1, np.int64)
     for number, actor in enumerate(application.actors):
-        for name, value in actor.tau.items():
-            if value is not None and name in platform.core_types:
+        for name, value in actor.ticks.items():
+            if name in platform.core_types:
                 tau[number, types.index(name)] = value
     multicasts = application.multicasts
     multicast_of = np.full(len(actor_of), -1, np.int64)

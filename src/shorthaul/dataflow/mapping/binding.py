@@ -130,7 +130,7 @@ def mapped(
 ) -> MappedNetwork:
     """Return the network with every task's duration and route (Eqs. (10) and (11))."""
     types = {core.id: core.type for core in platform.cores}
-    tau = {actor.id: actor.tau for actor in application.actors}
+    tau = {actor.id: actor.ticks for actor in application.actors}
     reads: dict[str, list[Task]] = {name: [] for name in network.actors}
     writes: dict[str, list[Task]] = {name: [] for name in network.actors}
     routes: dict[tuple[str, str], tuple[tuple[str, ...], float]] = {}
@@ -154,7 +154,7 @@ def mapped(
         network,
         {name: binding[name] for name in network.actors},
         memory,
-        {name: tau[name][types[binding[name]]] or 0 for name in network.actors},
+        {name: tau[name][types[binding[name]]] for name in network.actors},
         {name: tuple(tasks) for name, tasks in reads.items()},
         {name: tuple(tasks) for name, tasks in writes.items()},
     )
