@@ -14,7 +14,7 @@ def test_the_bundled_machines_have_sources_and_what_an_engine_needs() -> None:
     assert len(files) >= 10
     for file in files:
         assert len(file.source) > 40
-        assert (file.levels and file.compute) or (file.grid and file.processor)
+        assert (file.levels and file.compute) or (file.grid and file.processor) or file.many_core
 
 
 def test_everything_wrong_is_told_at_once() -> None:

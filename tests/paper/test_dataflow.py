@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from shorthaul.dataflow.check.replay import check_point
-from shorthaul.dataflow.formats.documents import load_application, load_platform
+from shorthaul.dataflow.formats.documents import load_application
+from shorthaul.dataflow.formats.platforms import load_platform
 from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
 from shorthaul.dataflow.loading import load_problem
 from shorthaul.dataflow.model import Problem

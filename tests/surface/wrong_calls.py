@@ -61,6 +61,7 @@ OWN: dict[str, tuple[object, ...]] = {
     "operator": (*NOTHING, "sum", 3),
     "platform": (*NOTHING, 3, "missing.json", Path("missing.json"), {}),
     "mapping": (*NOTHING, 3, "missing.json", Path("missing.json"), {}),
+    "functions": (*NOTHING, 3, "missing.py", Path("missing.so"), {}, {"fire_a": 3}),
 }
 
 

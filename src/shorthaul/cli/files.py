@@ -98,5 +98,8 @@ def machines(
         if file.grid is not None:
             takes = f"{takes}, spatial".strip(", ")
             levels = [*levels, f"{file.grid.width} x {file.grid.height} processors"]
+        if file.many_core is not None:
+            takes = f"{takes}, dataflow".strip(", ")
+            levels = [*levels, f"{sum(tile.count for tile in file.many_core.tiles)} tiles of cores"]
         rows.append((name, takes, " > ".join(levels), file.source.split(": ")[0]))
     print_table(("machine", "engines", "levels", "source"), rows, file=sys.stdout)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from shorthaul.core.lazy import attach
 
 if TYPE_CHECKING:
-    from shorthaul.dataflow.formats.documents import load_application, load_platform, load_points, save_plan, write_sdf3
+    from shorthaul.dataflow.formats.documents import load_application, load_points, save_plan, write_sdf3
+    from shorthaul.dataflow.formats.platforms import load_platform
     from shorthaul.dataflow.graphs.expansion import marked_graph
     from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
     from shorthaul.dataflow.loading import case, cases
@@ -52,9 +53,10 @@ _NAMES = {
     "code": "shorthaul.dataflow.verbs.coding",
     "run": "shorthaul.dataflow.verbs.run",
     **dict.fromkeys(
-        ("load_application", "load_platform", "load_points", "save_plan", "write_sdf3"),
+        ("load_application", "load_points", "save_plan", "write_sdf3"),
         "shorthaul.dataflow.formats.documents",
     ),
+    "load_platform": "shorthaul.dataflow.formats.platforms",
     **dict.fromkeys(("multicamera", "platform24", "sobel", "sobel4"), "shorthaul.dataflow.workloads.generators"),
     **dict.fromkeys(
         (

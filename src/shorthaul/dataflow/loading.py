@@ -13,7 +13,8 @@ from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.formats.documents import is_sdf3, load_application, load_platform, mapping_from
+from shorthaul.dataflow.formats.documents import is_sdf3, load_application, mapping_from
+from shorthaul.dataflow.formats.platforms import load_platform
 from shorthaul.dataflow.formats.sdf3 import read_sdf3
 from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph, check_platform_runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from shorthaul.core.options import SIZES, PythonForm, option, validate
 from shorthaul.core.search import ONE_PER_MACHINE, RESTARTS
@@ -16,6 +17,13 @@ MRB_CONSUMERS = ("first", "common-tile")
 PICKS = ("period", "footprint", "cost")
 STARTS = ("compact", "earliest")
 _BINDING = PythonForm("Mapping[str, str]", SIZES.text)
+
+
+def _platform(default: str) -> Any:
+    meaning = (
+        f"The platform: its JSON document, a machine file, or a name of 'shorthaul machines' (default: {default})."
+    )
+    return option(None, meaning, flags=("--platform", "--machine"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,7 @@ class Decoding:
 class PlanOptions(Decoding):
     """What an exploration is asked for."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
     strategy: str = option("mrb-explore", "Which multicasts become multi-reader buffers.", choices=STRATEGIES)
     start: str = option(
         "evolve",
@@ -88,7 +96,7 @@ class PlanOptions(Decoding):
 class ScheduleOptions(Decoding):
     """One mapping, one decoder."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the mapping's or the case's).")
+    platform: Path | None = _platform("the mapping's or the case's")
     mapping: Path | None = option(None, "The mapping, or a plan of which --point is taken.")
     point: int = option(0, "Which point of a plan given as mapping.", least=0)
     decoder: str = option("multistart", "How the mapping is scheduled.", choices=DECODERS)
@@ -103,7 +111,7 @@ class ScheduleOptions(Decoding):
 class BoundOptions:
     """What the bounds assume."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
     mapping: Path | None = option(None, "Bound the period of this mapping instead of any.")
     strategy: str = option("mrb-explore", "Which multicasts may become multi-reader buffers.", choices=STRATEGIES)
 
@@ -115,7 +123,7 @@ class BoundOptions:
 class CheckOptions:
     """What the plan is replayed against."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
 
     def __post_init__(self) -> None:
         validate(self)
@@ -125,7 +133,7 @@ class CheckOptions:
 class CodeOptions:
     """Which point becomes C."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
     point: int = option(0, "Which point of the plan.", least=0)
 
     def __post_init__(self) -> None:
@@ -136,7 +144,7 @@ class CodeOptions:
 class SweepOptions:
     """Which explorations are compared."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
     generations: int = option(500, "Generations of NSGA-II.", least=0, most=10**7)
     population: int = option(100, "Individuals kept.", least=2, most=10**5)
     offspring: int = option(25, "New individuals in each generation.", least=1, most=10**5)
@@ -151,7 +159,7 @@ class SweepOptions:
 class RunOptions:
     """What is executed, and on what."""
 
-    platform: Path | None = option(None, "The platform's JSON document (default: the case's, else 24 cores).")
+    platform: Path | None = _platform("the case's, else 24 cores")
     plan: Path | None = option(None, "Execute the points of this plan (default: explore some).")
     point: int | None = option(None, "Which point of the plan (default: all).", least=0)
     functions: Path | None = option(

@@ -15,7 +15,7 @@ from shorthaul.core.document import decode_text, read_bytes
 from shorthaul.core.errors import ABSENT, InputError, nearest_name, show_value, unknown_name
 from shorthaul.core.machines.schema import MachineFile
 
-T = TypeVar("T")
+SectionT = TypeVar("SectionT", bound=msgspec.Struct)
 
 _BUNDLED = Path(__file__).parent / "data"
 #: Larger machine files are refused: dead processors take some 10 bytes each.
@@ -81,15 +81,27 @@ def machine_file(text: str, *needed: str) -> MachineFile:
         raise InputError(f"is not YAML: {problem}", allowed="a machine file, see docs/machines.md") from None
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise InputError("is not a machine file", value=value, allowed=", ".join(_fields(MachineFile)))
-    faults = list(_faults(value, MachineFile, "", needed))
+    return section_from(value, MachineFile, needed, cure="see docs/machines.md for every field")
+
+
+def section_from(value: dict[str, Any], kind: type[SectionT], needed: tuple[str, ...] = (), *, cure: str) -> SectionT:
+    """Return ``value`` as a section; raises :class:`InputError` with everything that is wrong.
+
+    >>> section_from({"hight": 3}, MachineFile, cure="see the docs")
+    Traceback (most recent call last):
+    shorthaul.core.errors.InputError: has 2 faults
+      - name is missing
+      - unknown field 'hight'
+      do:      see the docs
+    """
+    faults = list(_faults(value, kind, "", needed))
     if len(faults) == 1:
         place, problem, found = faults[0]
-        raise InputError(problem, place=place, value=found, cure="see docs/machines.md for every field")
+        raise InputError(problem, place=place, value=found, cure=cure)
     if faults:
         listed = "\n".join(f"  - {_told(*fault)}" for fault in faults[:_MOST_FAULTS])
-        problem = f"has {len(faults)} faults\n{listed}"
-        raise InputError(problem, cure="see docs/machines.md for every field")
-    return msgspec.convert(value, MachineFile, str_keys=True)
+        raise InputError(f"has {len(faults)} faults\n{listed}", cure=cure)
+    return msgspec.convert(value, kind, str_keys=True)
 
 
 def _with_numbers(value: Any) -> Any:
@@ -130,11 +142,14 @@ def _faults(
 
 
 def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, str, object]]:
-    section, is_list = _section(kind)
-    if section is not None and is_list and isinstance(value, list):
+    section, holder = _section(kind)
+    if section is not None and holder is list and isinstance(value, list):
         for number, item in enumerate(value):
             yield from _faults_of_value(item, section, f"{place}[{number}]")
-    elif section is not None and not is_list and isinstance(value, dict):
+    elif section is not None and holder is dict and isinstance(value, dict):
+        for name, item in value.items():
+            yield from _faults_of_value(item, section, f"{place}.{name}")
+    elif section is not None and holder is None and isinstance(value, dict):
         yield from _faults(value, section, place)
     else:
         try:
@@ -145,16 +160,16 @@ def _faults_of_value(value: Any, kind: Any, place: str) -> Iterator[tuple[str, s
             yield f"{place}{inner}", message[0].lower() + message[1:].replace("`", "'"), value
 
 
-def _section(kind: Any) -> tuple[type[msgspec.Struct] | None, bool]:
-    """Return the section that an annotation speaks of, if it does, and whether of a list of them."""
+def _section(kind: Any) -> tuple[type[msgspec.Struct] | None, type | None]:
+    """Return the section that an annotation speaks of, if it does, and whether of a list or a dictionary of them."""
     origin = typing.get_origin(kind)
     if origin is typing.Annotated:
         return _section(typing.get_args(kind)[0])
     if origin in {typing.Union, types.UnionType}:
         found = [_section(part) for part in typing.get_args(kind)]
-        return next((item for item in found if item[0] is not None), (None, False))
-    if origin is list:
-        section, _ = _section(typing.get_args(kind)[0])
-        return section, True
+        return next((item for item in found if item[0] is not None), (None, None))
+    if origin in {list, dict}:
+        section, _ = _section(typing.get_args(kind)[-1])
+        return section, origin
     is_section = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-    return (kind, False) if is_section else (None, False)
+    return (kind, None) if is_section else (None, None)

@@ -1,4 +1,4 @@
-"""What a machine file may hold: memories and compute units for tensors, a grid of processors for trees."""
+"""What a machine file may hold: memories and compute units for tensors, a grid for trees, tiles of cores."""
 
 from __future__ import annotations
 
@@ -107,8 +107,47 @@ class ComputeSection(Struct, forbid_unknown_fields=True, frozen=True):
     vector: Annotated[UnitSection, Meta(description="All other operations.")]
 
 
+class CoreTypeSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """What a type of core costs."""
+
+    cost: Annotated[float, Meta(ge=0, le=1e9, description="What one core of the type costs where it is used.")]
+
+
+class CoresSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """One core of a tile, or several alike."""
+
+    type: Annotated[str, Meta(description="One of core_types.")]
+    local_bytes: Annotated[int, Meta(ge=0, le=10**15, description="Bytes of the core's own memory.")]
+    id: Annotated[str | None, Meta(description="The name of the core; p1, p2, ... without.")] = None
+    count: Annotated[int, Meta(ge=1, le=10_000, description="How many cores alike.")] = 1
+
+
+class TileSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """Cores and a memory around one crossbar, or several such tiles alike."""
+
+    cores: list[CoresSection]
+    tile_memory_bytes: Annotated[int, Meta(ge=0, le=10**15, description="Bytes of the memory that its cores share.")]
+    crossbar_bytes_per_s: Annotated[
+        float, Meta(gt=0, le=1e18, description="Bytes per second that the crossbar carries.")
+    ]
+    id: Annotated[str | None, Meta(description="The name of the tile; T1, T2, ... without.")] = None
+    count: Annotated[int, Meta(ge=1, le=10_000, description="How many tiles alike.")] = 1
+
+
+class ManyCoreSection(Struct, forbid_unknown_fields=True, frozen=True):
+    """Tiles of cores, joined by a network, and a global memory."""
+
+    core_types: dict[str, CoreTypeSection]
+    tiles: list[TileSection]
+    noc_bytes_per_s: Annotated[float, Meta(gt=0, le=1e18, description="Bytes per second between tiles.")]
+    global_memory_bytes: Annotated[
+        Annotated[int, Meta(ge=0, le=10**15)] | None,
+        Meta(description="Bytes of the global memory; as large as needed without."),
+    ] = None
+
+
 class MachineFile(Struct, forbid_unknown_fields=True, frozen=True):
-    """A machine: memories and compute units, or a grid of processors with memory and the network between them."""
+    """A machine: memories and compute units, a grid of processors and the network between them, or tiles of cores."""
 
     name: Annotated[str, Meta(description="What the machine is called in results.")]
     levels: Annotated[
@@ -119,6 +158,7 @@ class MachineFile(Struct, forbid_unknown_fields=True, frozen=True):
     processor: ProcessorSection | None = None
     network: NetworkSection = NetworkSection()
     dies: DiesSection | None = None
+    many_core: ManyCoreSection | None = None
     source: Annotated[str, Meta(description="Where the figures come from.")] = ""
 
 

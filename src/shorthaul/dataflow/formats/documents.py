@@ -1,4 +1,4 @@
-"""Documents of the engine: applications and platforms, mappings and plans (JSON); applications also as SDF3 XML."""
+"""Documents of the engine: applications, mappings and plans (JSON); applications also as SDF3 XML."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ from shorthaul.dataflow.model import (
     Actor,
     Application,
     Channel,
-    CoreType,
     Decisions,
-    Platform,
-    Tile,
 )
 from shorthaul.dataflow.plan import Plan, Point
 
 APPLICATION_KIND = "shorthaul-dataflow-application"
-PLATFORM_KIND = "shorthaul-dataflow-platform"
 PLAN_KIND = "shorthaul/dataflow-plan"
 RESULT_KIND = "shorthaul/dataflow-result"
-_FREE_KEYS = ("kind", "format", "version", "note", "expected", "size_unit")
+#: What any document may hold beside.
+FREE_KEYS = ("kind", "format", "version", "note", "expected", "size_unit")
 _MAPPING_KEYS = ("binding", "xi", "channel_decision")
 
 
@@ -78,7 +75,7 @@ def is_sdf3(path: Path, text: str) -> bool:
 
 def application_from(document: Any, *, file: str | Path | None = None) -> Application:
     """Return the application that a JSON document describes."""
-    document = _of_kind(document, APPLICATION_KIND, file)
+    document = of_kind(document, APPLICATION_KIND, file)
     _known_keys(document, ("name", "time_unit", "actors", "channels"), "", file)
     for name, kind in (("actors", Actor), ("channels", Channel)):
         for number, item in enumerate(_list(document, name, file)):
@@ -141,58 +138,6 @@ def write_sdf3(application: Application) -> str:
     '<?xml version="1.0" encoding="UTF-8"?>'
     """
     return sdf3_text(to_sdf(application))
-
-
-@public
-def load_platform(path: Path) -> Platform:
-    """Return the platform in a JSON file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Platform
-        The platform.
-
-    Raises
-    ------
-    InputError
-        If the file is missing or wrong: file, place, value and cure.
-
-    Examples
-    --------
-    >>> load_platform(Path("no.json"))
-    Traceback (most recent call last):
-    shorthaul.core.errors.InputError: no.json: no such file
-    """
-    return platform_from(load_json(path), file=path)
-
-
-def platform_from(document: Any, *, file: str | Path | None = None) -> Platform:
-    """Return the platform that a JSON document describes."""
-    document = _of_kind(document, PLATFORM_KIND, file)
-    place = "global_memory_bytes"
-    known = ("name", "core_types", "tiles", "noc_bytes_per_s", place)
-    unlimited = document.get(place)
-    _known_keys(document, known, "", file)
-    try:
-        return Platform(
-            name=convert(document.get("name", "platform"), str, file=file, place="name"),
-            core_types=convert(document.get("core_types"), dict[str, CoreType], file=file, place="core_types"),
-            tiles=convert(document.get("tiles"), tuple[Tile, ...], file=file, place="tiles"),
-            noc_bytes_per_s=convert(document.get("noc_bytes_per_s"), float, file=file, place="noc_bytes_per_s"),
-            global_memory_bytes=None if unlimited is None else convert(unlimited, int, file=file, place=place),
-        )
-    except InputError as error:
-        raise _placed(error, file) from None
-
-
-def platform_document(platform: Platform) -> dict[str, Any]:
-    """Return the platform as JSON, as :func:`platform_from` reads it."""
-    return {"kind": PLATFORM_KIND, "version": 1, **asdict(platform)}
 
 
 def mapping_from(document: Any, *, point: int = 0, file: str | Path | None = None) -> Decisions:
@@ -325,7 +270,8 @@ def save_plan(path: Path, plan: Plan) -> None:
     save_json(path, plan_document(plan), indent=None)
 
 
-def _of_kind(document: Any, kind: str, file: str | Path | None) -> Mapping[str, Any]:
+def of_kind(document: Any, kind: str, file: str | Path | None) -> Mapping[str, Any]:
+    """Return a document if it is of this kind; raises :class:`InputError`."""
     if not isinstance(document, dict):
         raise InputError("is not a JSON object", file=file, value=document, allowed=f"an object of kind {kind!r}")
     found = document.get("kind", document.get("format", ABSENT))
@@ -347,7 +293,7 @@ def _list(document: Mapping[str, Any], name: str, file: str | Path | None) -> Se
 def _known_keys(document: Mapping[str, Any], known: Iterable[str], place: str, file: str | Path | None) -> None:
     names = [*known]
     for key in document:
-        if key not in names and key not in _FREE_KEYS:
+        if key not in names and key not in FREE_KEYS:
             raise unknown_name("key", key, names, place=place, cure="remove it, or spell it right").in_file(file or "")
 
 

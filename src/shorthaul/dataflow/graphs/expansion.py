@@ -11,7 +11,10 @@ def from_sdf(graph: SdfGraph) -> Application:
     """Return a graph as an application, rates, phases and all. Raises :class:`InputError` if it makes no sense."""
     return Application(
         graph.name,
-        tuple(Actor(actor.id, actor.times, "multicast" if actor.id in graph.multicasts else "actor") for actor in graph.actors),
+        tuple(
+            Actor(actor.id, actor.times, "multicast" if actor.id in graph.multicasts else "actor")
+            for actor in graph.actors
+        ),
         tuple(
             Channel(
                 c.id,

@@ -99,6 +99,7 @@ class PlanKeywords(TypedDict, total=False):
 class RunKeywords(TypedDict, total=False):
     """The keywords of ``run``."""
 
+    point: int | None
     images: str | PathLike[str] | None
     iterations: int
     generations: int

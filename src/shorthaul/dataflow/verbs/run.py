@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ def run(
     plan: PlanLike | None = None,
     *,
     platform: Platform | str | PathLike[str] | None = None,
-    functions: Mapping[str, Any] | str | PathLike[str] | None = None,
+    functions: Mapping[str, object] | str | PathLike[str] | None = None,
     **keywords: Unpack[RunKeywords],
 ) -> Result[Plan, RunExtra]:
     """Execute the points of a plan (explored here without one) and compare every frame with the direct evaluation.
@@ -127,7 +127,7 @@ def _yours(functions: object, options: RunOptions, application: Application, mar
     if functions is None:
         assert options.functions is not None
         return load_functions(options.functions, application, marked)
-    named: Mapping[str, Any] | None = expect(functions, Mapping, "functions")  # type: ignore[type-abstract]
+    named: Mapping[str, object] | None = expect(functions, Mapping, "functions")  # type: ignore[type-abstract]
     assert named is not None
     return PythonFunctions(named, application, marked)
 

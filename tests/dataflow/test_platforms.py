@@ -1,0 +1,73 @@
+"""Platforms from documents and machine files: the same however written, and everything wrong in one message."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shorthaul import dataflow
+from shorthaul.core.errors import InputError
+from shorthaul.dataflow.formats.platforms import platform_document
+
+TEXT = """
+name: two clusters
+many_core:
+  core_types: {cpu: {cost: 1}, dsp: {cost: 2.5}}
+  tiles:
+    - cores: [{type: cpu, count: 2, local_bytes: 64}, {type: dsp, id: fast, local_bytes: 32}]
+      tile_memory_bytes: 256
+      crossbar_bytes_per_s: 2.0e9
+    - count: 2
+      cores: [{type: dsp, local_bytes: 32}]
+      tile_memory_bytes: 128
+      crossbar_bytes_per_s: 1e9
+  noc_bytes_per_s: 1e9
+"""
+
+
+def test_the_bundled_platform_is_the_one_assumed() -> None:
+    assert dataflow.load_platform(Path("many-core-24")) == dataflow.platform24()
+
+
+def test_counts_and_names(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(TEXT)
+    found = dataflow.load_platform(tmp_path / "m.yaml")
+    assert [core.id for core in found.cores] == ["p1", "p2", "fast", "p4", "p5"]
+    assert [(tile.id, tile.tile_memory_bytes) for tile in found.tiles] == [("T1", 256), ("T2", 128), ("T3", 128)]
+    (tmp_path / "m.json").write_text(json.dumps(platform_document(found)))
+    assert dataflow.load_platform(tmp_path / "m.json") == found
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("id: fast", "id: fast, count: 2", r"tiles[0].cores[1].id: one id for several alike"),
+        ("type: cpu", "type: gpu", "unknown core type"),
+        ("many_core", "many_cores", "did you mean 'many_core'?"),
+        ("id: fast", "id: p1", "an id is given twice"),
+        ("count: 2", "count: 0", "expected 'int' >= 1"),
+    ],
+)
+def test_wrong_machine_files(tmp_path: Path, right: str, wrong: str, says: str) -> None:
+    (tmp_path / "m.yaml").write_text(TEXT.replace(right, wrong))
+    with pytest.raises(InputError) as caught:
+        dataflow.load_platform(tmp_path / "m.yaml")
+    assert "m.yaml" in str(caught.value)
+    assert says in str(caught.value)
+
+
+def test_everything_wrong_in_a_document_is_told_at_once(tmp_path: Path) -> None:
+    document = platform_document(dataflow.platform24(tiles=2))
+    del document["noc_bytes_per_s"], document["tiles"][1]["cores"]
+    document["core_types"]["t1"] = {}
+    document["tiles"][0]["cores"] = [{"id": "p1", "type": "t1"}]
+    (tmp_path / "p.json").write_text(json.dumps(document))
+    with pytest.raises(InputError) as caught:
+        dataflow.load_platform(tmp_path / "p.json")
+    for part in (
+        "p.json: has 4 faults", "core_types.t1.cost is missing", "tiles[0].cores[0].local_bytes is missing",
+        "tiles[1].cores is missing", "noc_bytes_per_s is missing",
+    ):  # fmt: skip
+        assert part in str(caught.value)
