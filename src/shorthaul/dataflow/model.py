@@ -124,19 +124,12 @@ class Application:
         into = [channel for channel in self.channels if channel.dst == actor.id]
         out = [channel for channel in self.channels if channel.src == actor.id]
         if len(into) != 1 or not out:
-            raise InputError(
-                "is a multicast without exactly one input and at least one output",
-                place=place,
-                value=f"{len(into)} inputs, {len(out)} outputs",
-            )
+            problem = "is a multicast without exactly one input and at least one output"
+            raise InputError(problem, place=place, value=f"{len(into)} inputs, {len(out)} outputs")
         sizes = {channel.token_bytes for channel in (*into, *out)}
         if len(sizes) != 1:
-            raise InputError(
-                "is a multicast whose channels differ in token size",
-                place=place,
-                value=sorted(sizes),
-                allowed="one token size",
-            )
+            problem = "is a multicast whose channels differ in token size"
+            raise InputError(problem, place=place, value=sorted(sizes), allowed="one token size")
         if any(c.produce != 1 or c.consume != 1 for c in (*into, *out)):
             raise InputError(
                 "is a multicast on channels with rates above 1", place=place, cure="declare it as a plain actor"
@@ -156,12 +149,8 @@ def _check_actor(actor: Actor, place: str) -> None:
         raise InputError("has no core type that can run it", place=f"{place}.tau", value=dict(actor.tau))
     for name, value in actor.tau.items():
         if value is not None and not (value != () and all(0 <= time <= MOST_TICKS for time in phases(value))):
-            raise InputError(
-                "is not an execution time",
-                place=f"{place}.tau.{name}",
-                value=value,
-                allowed=f"0 to {MOST_TICKS} ticks, a list of such for the firings in turn, null where it cannot run",
-            )
+            allowed = f"0 to {MOST_TICKS} ticks, a list of such for the firings in turn, null where it cannot run"
+            raise InputError("is not an execution time", place=f"{place}.tau.{name}", value=value, allowed=allowed)
 
 
 def _check_channel(channel: Channel, known: set[str], place: str) -> None:
