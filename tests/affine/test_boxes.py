@@ -11,7 +11,7 @@ from tests.affine.derived import flow_of, kernel, quick, upper_of
 from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.orders.boxes import BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound

@@ -18,7 +18,7 @@ from shorthaul.affine.plan import Plan
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tiling import Tiling, best_tiling, tile_space
 from shorthaul.affine.sizes import parse_sizes, require_sizes
-from shorthaul.affine.verbs import planning
+from shorthaul.affine.verbs import planning, replays
 from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.workloads.cases import CASES, kernel
 from shorthaul.core.errors import InfeasibleError, InputError
@@ -58,7 +58,7 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
         asked.append(evaluations)
         return best_tiling(*arguments, evaluations=1, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(planning, "best_tiling", counted)
+    monkeypatch.setattr(replays, "best_tiling", counted)
     for text in ("M=4,N=4,K=4,S=9", "M=36,N=36,K=36,S=90"):
         plan(kernel("matmul"), size=text)
     plan(kernel("matmul"), size="M=4,N=4,K=4,S=9", evaluations=17)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shorthaul.core.options import NAMES, SIZES, option, validate
+from shorthaul.core.options import INTEGERS, NAMES, SIZES, option, validate
 
 PROFILES = ("best", "iolb")
 FORMATS = ("text", "latex", "sympy")
 UNITS = ("words", "bytes")
 
 _SIZE = "Values of the parameters and of S, the fast memory in words, as in N=1000,M=800,S=32768."
+_LEVEL = "Several memories in place of S, in words, each over the next: --level 4096 --level 32768."
 _FUNCTION = "The C function to read, where several have a '#pragma scop'."
 _PROFILE = "iolb: the published method; best: the further arguments too."
 _SMALL = "Parameters that stay small against S, as in D,K: the leading term keeps them apart."
@@ -26,6 +27,7 @@ class BoundOptions:
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
+    level: str | None = option(None, _LEVEL, form=INTEGERS)
     small: str | None = option(None, _SMALL, form=NAMES)
     format: str = option("text", "How formulas and proof are printed.", choices=FORMATS)
     proof: bool = option(False, "Print the proof too.")
@@ -44,6 +46,7 @@ class PlanOptions:
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
+    level: str | None = option(None, _LEVEL, form=INTEGERS)
     evaluations: int | None = option(
         None,
         "How many tiled orders are replayed at most (default: up to 200, fewer for large sizes).",
@@ -108,6 +111,7 @@ class CodeOptions:
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
+    level: str | None = option(None, _LEVEL, form=INTEGERS)
 
     def __post_init__(self) -> None:
         validate(self)

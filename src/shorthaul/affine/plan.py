@@ -17,7 +17,8 @@ class Plan:
     """The instances in execution order: ``names[statements[k]]`` at ``iterations[k]`` is the k-th.
 
     ``iterations`` has shape (instances, deepest nest), rows padded with zeros; ``sizes`` are the parameters' values,
-    ``fast_memory`` is S in words. ``tiling`` says in words how the order was made.
+    ``fast_memory`` is S in words, ``levels`` are smaller memories in front of it, the largest first. ``tiling`` says in
+    words how the order was made.
     """
 
     sizes: Mapping[str, int]
@@ -26,6 +27,7 @@ class Plan:
     statements: IntArray
     iterations: IntArray
     tiling: str = ""
+    levels: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.statements)
@@ -86,6 +88,14 @@ class UpperDocument(TypedDict):
     replayed_loads_words: NotRequired[int | None]
 
 
+class LevelLoads(TypedDict):
+    """One of several memories: its words, the bound on the loads into it, and those of the order, if there is one."""
+
+    S: int
+    bound: float
+    loads_words: float | None
+
+
 class BoundExtra(TypedDict):
     """What ``bound`` says beside the bound; ``upper`` is None where no order was derived."""
 
@@ -93,6 +103,7 @@ class BoundExtra(TypedDict):
     program: ProgramText
     upper: UpperDocument | None
     operations: float | None
+    levels: NotRequired[list[LevelLoads]]
 
 
 class PlanExtra(TypedDict):
@@ -103,6 +114,7 @@ class PlanExtra(TypedDict):
     operations: float | None
     program_order_loads_words: int
     upper: UpperDocument | None
+    levels: NotRequired[list[LevelLoads]]
 
 
 class CheckExtra(TypedDict):
@@ -110,6 +122,7 @@ class CheckExtra(TypedDict):
 
     sizes: NotRequired[dict[str, int]]
     formula: NotRequired[str]
+    levels: NotRequired[list[LevelLoads]]
 
 
 class CodeExtra(TypedDict):
@@ -120,6 +133,7 @@ class CodeExtra(TypedDict):
     tiles: dict[str, int]
     loads_words: float | None
     remarks: list[str]
+    levels: NotRequired[list[LevelLoads]]
 
 
 class SweepPoint(TypedDict):

@@ -71,6 +71,27 @@ def require_sizes(
     return result
 
 
+def require_memories(size: str | None, level: str | None, program: Program) -> tuple[dict[str, int], tuple[int, ...]]:
+    """Return sizes for every parameter and S, and the capacities of all memories, the largest first; S is the largest.
+
+    Without ``level`` S is the only memory. Raises :class:`InputError` for what is no capacity, and for S given twice.
+    """
+    if level is None:
+        sizes = require_sizes(size, program, fast_memory=True)
+        return sizes, (sizes[FAST_MEMORY],)
+    allowed = f"words, different integers from 1 to {_LARGEST}"
+    found: list[int] = []
+    for item in (part.strip() for part in level.split(",")):
+        known = re.fullmatch(r"\d+", item, re.ASCII) is not None and len(item) <= _MOST_DIGITS
+        if not known or not 1 <= int(item) <= _LARGEST or int(item) in found:
+            raise InputError("is not a further memory", place="--level", value=item, allowed=allowed)
+        found.append(int(item))
+    if FAST_MEMORY in parse_sizes(size, program):
+        raise InputError("is the largest --level already", place=f"--size {FAST_MEMORY}", cure="leave S out of --size")
+    found.sort(reverse=True)
+    return {**require_sizes(size, program, fast_memory=False), FAST_MEMORY: found[0]}, tuple(found)
+
+
 def _require_context(sizes: Mapping[str, int], program: Program) -> None:
     """Raise :class:`InputError` for sizes at which the C file is another program: rows shorter than their content."""
     where = program.context

@@ -61,6 +61,8 @@ def plan(workload: Input, options: PlanOptions, search: PlanSearchFlags, output:
         if upper is not None:
             replayed = upper["replayed_loads_words"]
             print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed")
+        for row in result.extra.get("levels", []):
+            print(f"S = {row['S']:,}: {row['loads_words']:,} loads, at least {row['bound']:,.0f}")
     _finish(result, source.workload, output)
 
 
@@ -170,6 +172,9 @@ def code(
         at_most = extra["loads_words"]
         told = "" if at_most is None else f", at most {at_most:,.0f} loads by its formula"
         print(f"{len(extra['code'].splitlines()):,} lines of C -> {c_file}{told}", file=sys.stderr)
+        for row in extra.get("levels", []):
+            most = "" if row["loads_words"] is None else f"at most {row['loads_words']:,.0f} loads, "
+            print(f"S = {row['S']:,}: {most}bound {row['bound']:,.0f}", file=sys.stderr)
         for remark in extra["remarks"]:
             print(f"note: {remark}", file=sys.stderr)
         finish(result, output)

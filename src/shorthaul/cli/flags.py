@@ -144,7 +144,7 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
         has_default = field.default is not dataclasses.MISSING
         default = field.default if has_default else inspect.Parameter.empty
         form = field.metadata.get("form")
-        adds_up = form is not None and form.annotation.startswith("Mapping")
+        adds_up = form is not None and form.annotation.startswith(("Mapping", "Sequence")) and field.default is None
         shown = has_default and field.default not in {None, False}
         number = next((kind for kind in (int, float) if hints[field.name] in {kind, kind | None}), None)
         metavar = "<str>" if adds_up else f"<{number.__name__}>" if number else None

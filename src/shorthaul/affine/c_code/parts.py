@@ -14,7 +14,8 @@ from itertools import product
 import islpy as isl
 
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.boxes import BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.turns import TurnsStep
@@ -72,6 +73,8 @@ class _Draft:
 
 def nest_of(program: Program, step: AnyStep, number: int, sizes: Mapping[str, int]) -> Nest:
     """Return the order of ``step`` at ``sizes``, which has every parameter and S; ``number`` counts the steps."""
+    if isinstance(step, FixedStep):
+        return nest_of(program, step.step, number, {**sizes, "S": step.capacity})
     capacity = sizes["S"]
     parameters = {name: sizes[name] for name in program.parameters}
     writer = _Writer(program, f"T{number}", capacity)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,19 +46,21 @@ def check_plan(program: Program, plan: Plan) -> CheckReport:
     violations += _too_early(program, execution, position)
     if violations:
         return CheckReport(tuple(violations[:_MOST_VIOLATIONS]))
-    totals = np.zeros(2, dtype=np.int64)
-    vertices = order + execution.inputs
-    wrong = least_loads(
-        vertices, execution.starts, execution.operands, plan.fast_memory, _widths(program, execution), totals
-    )
-    if wrong >= 0:
-        vertex = int(vertices[wrong])
-        need = int(execution.starts[vertex + 1] - execution.starts[vertex]) + 1
-        name = _name(program, execution, vertex - execution.inputs)
-        over = Violation("over-capacity", f"order[{wrong}]", f"{name} does not fit", need, plan.fast_memory)
-        return CheckReport((over,))
-    cost = Cost(loads_words=int(totals[0]), loads_bytes=int(totals[1]))
-    return CheckReport((), cost, details={"inputs": execution.inputs, "order": len(plan)})
+    vertices, widths = order + execution.inputs, _widths(program, execution)
+    found: dict[int, IntArray] = {}
+    for words in (plan.fast_memory, *plan.levels):
+        found[words] = totals = np.zeros(2, dtype=np.int64)
+        wrong = least_loads(vertices, execution.starts, execution.operands, words, widths, totals)
+        if wrong >= 0:
+            vertex = int(vertices[wrong])
+            need = int(execution.starts[vertex + 1] - execution.starts[vertex]) + 1
+            name = _name(program, execution, vertex - execution.inputs)
+            return CheckReport((Violation("over-capacity", f"order[{wrong}]", f"{name} does not fit", need, words),))
+    loads, width = found[plan.fast_memory].tolist()
+    details: dict[str, Any] = {"inputs": execution.inputs, "order": len(plan)}
+    if plan.levels:
+        details["levels"] = [{"S": words, "loads_words": int(totals[0])} for words, totals in found.items()]
+    return CheckReport((), Cost(loads_words=loads, loads_bytes=width), details=details)
 
 
 def _name(program: Program, execution: Execution, instance: int) -> str:

@@ -34,6 +34,7 @@ def _head(plan: Plan) -> dict[str, Any]:
         "sizes": dict(plan.sizes),
         "fast_memory": plan.fast_memory,
         "tiling": plan.tiling,
+        **({"levels": list(plan.levels)} if plan.levels else {}),
     }
 
 
@@ -88,7 +89,7 @@ def save_plan(path: str | Path, plan: Plan, program: Program) -> None:
         return
     arrays = {
         "sizes": np.array(json_text(dict(plan.sizes), indent=None)),
-        "fast_memory": np.array(plan.fast_memory),
+        "fast_memory": np.array([plan.fast_memory, *plan.levels] if plan.levels else plan.fast_memory),
         "names": np.array(plan.names),
         "statements": plan.statements,
         "iterations": plan.iterations,
@@ -166,6 +167,14 @@ def _capacity(value: Any) -> int:
     return value
 
 
+def _levels(value: Any, capacity: int) -> tuple[int, ...]:
+    """Return the smaller memories of a plan, the largest first."""
+    found = value if isinstance(value, list) else [value]
+    if not all(_is_index(item) and 1 <= item < above for item, above in zip(found, [capacity, *found], strict=False)):
+        raise InputError("are no memories", place="levels", value=value, allowed="words, falling, below fast_memory")
+    return tuple(found)
+
+
 def _from_order(fields: Mapping[str, Any], program: Program) -> Plan:
     order = fields.get("order")
     if isinstance(order, int) and not isinstance(order, bool):
@@ -190,7 +199,8 @@ def _from_order(fields: Mapping[str, Any], program: Program) -> Plan:
         statements[k] = at
         iterations[k, : len(row)] = row
     sizes, capacity = _sizes(fields.get("sizes"), program), _capacity(fields.get("fast_memory"))
-    return Plan(sizes, capacity, names, statements, iterations, str(fields.get("tiling", "")))
+    levels = _levels(fields.get("levels", []), capacity)
+    return Plan(sizes, capacity, names, statements, iterations, str(fields.get("tiling", "")), levels)
 
 
 def _is_index(value: Any) -> bool:
@@ -202,7 +212,7 @@ def _from_columns(data: bytes, program: Program) -> Plan:
     size = 1 << 50
     columns = {
         "sizes": Column("U", ()),
-        "fast_memory": Column(shape=()),
+        "fast_memory": Column(shape=None),
         "names": Column("U", None),
         "statements": Column(least=0),
         "iterations": Column(shape=(None, None), least=-size, most=size),
@@ -219,11 +229,13 @@ def _from_columns(data: bytes, program: Program) -> Plan:
     if len(statements) and int(statements.max()) >= len(listed):
         raise InputError("names a statement that does not exist", place="statements", value=int(statements.max()))
     given = _sizes(parse_json(str(sizes)), program)
+    words, *levels = np.atleast_1d(capacity).ravel().tolist() or [0]
     return Plan(
         given,
-        _capacity(int(capacity)),
+        _capacity(words),
         listed,
         statements.astype(np.int64),
         iterations.astype(np.int64),
         str(tiling),
+        _levels(levels, words),
     )

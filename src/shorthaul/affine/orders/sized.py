@@ -11,7 +11,8 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
-from shorthaul.affine.orders.boxes import BoxStep, WholeStep, boxed, whole
+from shorthaul.affine.orders.boxes.boxed import boxed
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.placement import Placement, Row, loops, placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
@@ -29,7 +30,7 @@ def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], search
     """
     steps: list[AnyStep] = list(upper.steps)
     with nullcontext() if search is None else effort.charged_to(search), suppress(effort.OutOfEffortError):
-        boxes = _Boxes(flow, sizes, upper.small)
+        boxes = Boxes(flow, sizes, upper.small)
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
@@ -38,19 +39,29 @@ def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], search
     return replace(upper, steps=tuple(in_order(flow, steps)))
 
 
-class _Boxes:
-    """The boxes of sets of statements at given sizes."""
+class Boxes:
+    """The boxes of sets of statements at given sizes.
 
-    def __init__(self, flow: DataFlow, sizes: Mapping[str, int], small: Sequence[str]) -> None:
+    ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
+    """
+
+    def __init__(
+        self,
+        flow: DataFlow,
+        sizes: Mapping[str, int],
+        small: Sequence[str],
+        weights: Mapping[int, float] | None = None,
+    ) -> None:
         self.flow, self.sizes = flow, sizes
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
         self.counts = Counts(flow, small)
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
+        self.weights = weights or {sizes["S"]: 1.0}
 
-    def loads(self, step: AnyStep) -> float:
-        """Return the loads of a phase."""
-        return step.loads(self.parameters, self.sizes["S"])
+    def cost(self, step: AnyStep) -> float:
+        """Return the loads of a phase into all memories, weighted."""
+        return sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
 
     def whole(self) -> WholeStep | None:
         """Return everything in program order, if it fits."""
@@ -61,7 +72,7 @@ class _Boxes:
     def better(self, step: AnyStep) -> AnyStep:
         """Return a phase in boxes where that loads less."""
         found = self.of(step.names)
-        return step if found is None or self.loads(found) >= self.loads(step) else found
+        return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def of(self, names: Iterable[str]) -> BoxStep | None:
         """Return the statements ``names`` in the best boxes found."""
@@ -73,10 +84,9 @@ class _Boxes:
         for placement in (self._as_written(ordered), *found_placements):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
-                found = boxed(
-                    self.flow, Step(tuple(ordered), phase, None, 0.0, self.counts, mine), self.conflicts, self.sizes
-                )
-                if found is not None and (best is None or self.loads(found) < self.loads(best)):
+                step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
+                found = boxed(self.flow, step, self.conflicts, self.sizes, tuple(self.weights))
+                if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best
 
@@ -91,7 +101,7 @@ class _Boxes:
         return result
 
 
-def _joined(flow: DataFlow, steps: list[AnyStep], search: _Boxes) -> list[AnyStep]:
+def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> list[AnyStep]:
     """Join phases as long as one in boxes loads less than several, those first that save most."""
     known: dict[frozenset[str], BoxStep | None] = {}
     while True:
@@ -105,7 +115,7 @@ def _joined(flow: DataFlow, steps: list[AnyStep], search: _Boxes) -> list[AnySte
             found = known.get(names)
             if found is not None:
                 parts = [item for item in steps if set(item.names) <= names]
-                saved = sum(map(search.loads, parts)) - search.loads(found)
+                saved = sum(map(search.cost, parts)) - search.cost(found)
                 if saved > best[0]:
                     best = saved, [*(item for item in steps if item not in parts), found]
         if not best[0]:

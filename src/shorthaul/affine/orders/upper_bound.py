@@ -23,7 +23,8 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.integer_sets.leading_term import S, leading_term, simplified
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.model import Program
-from shorthaul.affine.orders.boxes import BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep, panel_plans
 from shorthaul.affine.orders.placement import Placement, Read, placements, reads_of
 from shorthaul.affine.orders.skewing import skewed_placements
@@ -34,7 +35,7 @@ from shorthaul.affine.tuning import NEGLIGIBLE, PLACEMENT_OPERATIONS, POOR, WIDE
 from shorthaul.core.arguments import public
 from shorthaul.core.search import Search
 
-AnyStep = Step | PanelStep | TurnsStep | BoxStep | WholeStep
+AnyStep = Step | PanelStep | TurnsStep | BoxStep | WholeStep | FixedStep
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 import sympy
 
 from shorthaul.affine.integer_sets.short_form import simple_bound
-from shorthaul.affine.orders.boxes import BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.panel_policy import PanelPlan, PanelStep
 from shorthaul.affine.orders.placement import Loops, Row
 from shorthaul.affine.orders.splitting import Piece
@@ -28,7 +30,7 @@ HOW = (
 
 
 def upper_document(
-    upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None, here: UpperBound | None = None
+    upper: UpperBound, lower: sympy.Expr, sizes: Mapping[str, int] | None, here: UpperBound | LevelOrder | None = None
 ) -> UpperDocument:
     """Return the upper bound as JSON, beside the leading term ``lower`` of the lower bound.
 
@@ -55,7 +57,7 @@ def upper_document(
     return result
 
 
-def _steps(upper: UpperBound) -> list[OrderStep]:
+def _steps(upper: UpperBound | LevelOrder) -> list[OrderStep]:
     return [
         {"statements": list(item.names), "order": order_text(item), "kept": kept_text(item)} for item in upper.steps
     ]
@@ -109,14 +111,16 @@ def upper_text(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def orders_text(upper: UpperBound) -> str:
+def orders_text(upper: UpperBound | LevelOrder) -> str:
     """Return the order of all phases in one line."""
-    tiles = [f"{name} = {edge.formula}" for name, edge in upper.edges.items()]
+    tiles = [f"{name} = {edge.formula}" for name, edge in upper.edges.items()] if isinstance(upper, UpperBound) else []
     return "; ".join([*(f"{', '.join(item.names)}: {order_text(item)}" for item in upper.steps), *tiles])
 
 
 def order_text(step: AnyStep) -> str:
     """Return the order of one phase in words."""
+    if isinstance(step, FixedStep):
+        return f"for {step.capacity} words, {order_text(step.step)}"
     if isinstance(step, WholeStep):
         return "program order, everything kept: it fits at these sizes"
     if isinstance(step, BoxStep):
@@ -145,10 +149,13 @@ def order_text(step: AnyStep) -> str:
 def _box_text(step: BoxStep) -> str:
     assert step.phase is not None
     names = _coordinates(step.phase)
-    edges = zip(step.box.loops, step.box.edges, strict=True)
-    tiles = ", ".join(f"{edge} of {names[at]}" if edge > 1 else f"each {names[at]}" for at, edge in edges)
-    loops = f"boxes of {tiles}, outermost first, found for these sizes" if tiles else "one box: everything fits"
-    return f"{loops}, inside in program order"
+    parts = []
+    for item in step.boxes:
+        edges = zip(item.loops, item.edges, strict=True)
+        tiles = ", ".join(f"{edge} of {names[at]}" if edge > 1 else f"each {names[at]}" for at, edge in edges)
+        parts.append(f"boxes of {tiles}" if tiles else "one box: everything fits")
+    found = ", outermost first, found for these sizes" if step.box.loops else ""
+    return f"{', in these '.join(parts)}{found}, inside in program order"
 
 
 def _equation(step: TurnsStep, piece: Piece) -> str:
@@ -196,6 +203,8 @@ def _listed(order: Loops, names: Sequence[str]) -> str:
 
 def kept_text(step: AnyStep) -> list[str]:
     """Return for every class of values how long it is kept."""
+    if isinstance(step, FixedStep):
+        return kept_text(step.step)
     if isinstance(step, TurnsStep):
         return [text for item in step.groups for text in kept_text(item)]
     if isinstance(step, PanelStep):

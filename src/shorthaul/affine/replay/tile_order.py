@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.orders.boxes import Box, BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.steps import Box, BoxStep, WholeStep
 from shorthaul.affine.orders.panel_policy import PanelStep
 from shorthaul.affine.orders.placement import Row
 from shorthaul.affine.orders.tile_policy import Phase
@@ -39,6 +40,8 @@ def tiled_order(
 def _phase_order(
     step: AnyStep, cdag: ConcreteCdag, first: int, sizes: Mapping[str, int], origin: Sequence[int]
 ) -> IntArray:
+    if isinstance(step, FixedStep):
+        return _phase_order(step.step, cdag, first, {**sizes, "S": step.capacity}, origin)
     owners = [cdag.names.index(name, first) for name in step.names]
     vertices = np.flatnonzero(np.isin(cdag.owner, owners))
     if isinstance(step, TurnsStep):
@@ -159,6 +162,8 @@ def _origins(bound: UpperBound, sizes: Mapping[str, int], search: Search) -> Ite
 
 def _edges(step: AnyStep, sizes: Mapping[str, int]) -> list[int]:
     """Return sizes of what is cut, as many as there are coordinates to shift."""
+    if isinstance(step, FixedStep):
+        return _edges(step.step, {**sizes, "S": step.capacity})
     if isinstance(step, BoxStep | WholeStep):
         return []
     if isinstance(step, TurnsStep):

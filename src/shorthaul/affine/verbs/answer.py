@@ -8,7 +8,7 @@ from typing import Any
 
 from shorthaul.affine.bounds.best import FORMULAS
 from shorthaul.affine.orders.upper_report import upper_text
-from shorthaul.affine.plan import BoundExtra, Plan
+from shorthaul.affine.plan import BoundExtra, LevelLoads, Plan, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
 from shorthaul.affine.sizes import sizes_text
 from shorthaul.affine.verbs.bound import LEADING_HOLDS_FOR
@@ -58,8 +58,14 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
         yield _line("sums", _orders_of_sums(details))
     if details["cut_off"]:
         yield _line("cut off", "the limit or a signal ended the search: with more effort the bound may be higher")
-    if upper is None:
-        return
+    if upper is not None:
+        yield from _order(made, upper, sized=sized)
+    for row in extra.get("levels", []):
+        yield _line("level", _level(row))
+
+
+def _order(made: Bound, upper: UpperDocument, *, sized: bool) -> Iterator[str]:
+    """Yield the derived order, its loads, and the gap."""
     steps = sorted(upper["steps"], key=lambda item: -len(item["order"]))  # what has loops to order and to tile first
     orders = [f"{', '.join(item['statements'])}: {item['order']}" for item in steps]
     yield _line("order", _cut(orders))
@@ -71,6 +77,13 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
         yield _line("gap", _gap(made.value, upper["value"]))
     else:
         yield _line("", f"not for so small a fast memory: {upper['holds_for']}")
+
+
+def _level(row: LevelLoads) -> str:
+    """Return what is known of one of several memories."""
+    most = row["loads_words"]
+    told = "" if most is None else f", the order at most {most:,.0f}"
+    return f"S = {row['S']:,}: at least {row['bound']:,.0f} words{told}"
 
 
 def _orders_of_sums(details: Mapping[str, Any]) -> str:

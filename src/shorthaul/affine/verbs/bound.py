@@ -13,6 +13,7 @@ from shorthaul.affine.integer_sets.counting import LongFormulaError, card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.levels import LevelOrder, at_levels
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import upper_document
@@ -22,8 +23,9 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.sizes import assumption, parse_sizes, require_sizes
+from shorthaul.affine.sizes import assumption, require_memories
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
+from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.core.amounts import Bound
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
@@ -68,9 +70,10 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     'loads_words'
     """
     program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
-    given = parse_sizes(options.size, program)
-    small = _small(options, program)
-    sizes = None if options.size is None else require_sizes(options.size, program, fast_memory=True)
+    small, given = _small(options, program), None
+    if options.size is not None or options.level is not None:
+        given = require_memories(options.size, options.level, program)
+    sizes, capacities = given or (None, ())
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = dependences_in_time(program)
         share = tuning.LOWER_SHARE / 2 if options.reassociate else tuning.LOWER_SHARE
@@ -81,18 +84,23 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
             own = lower_bound(program, replace(options, reassociate=False), flow=flow, search=search, sizes=sizes)
             made.details["in_order"] = _in_order(own, sizes)
         made.details["cut_off"] = flow is None or search.expired()
-        document = upper_document_in_time(upper, flow, found.leading, sizes)
+        here = None if sizes is None else order_in_time(upper, flow, sizes, capacities)
+        document = upper_document_in_time(upper, found.leading, sizes, here)
+        extra: BoundExtra = {
+            "sizes": sizes or {},
+            "program": described(program),
+            "upper": document,
+            "operations": operations_at(found, sizes),
+        }
+        if sizes is not None and options.level is not None:
+            bounds = level_bounds(found, options, flow, sizes, capacities, search)
+            extra["levels"] = level_rows(bounds, sizes, here)
     return Result(
         kind=KIND,
         status=None,
         bound=made,
         provenance=provenance("affine bound", options=options, source=source, search=search),
-        extra={
-            "sizes": sizes or given,
-            "program": described(program),
-            "upper": document,
-            "operations": operations_at(found, sizes),
-        },
+        extra=extra,
         figures=views.of_bound(str(found.formula), str(found.leading)),
     )
 
@@ -119,13 +127,33 @@ def upper_bound_in_time(
         return None
 
 
-def upper_document_in_time(
-    upper: UpperBound | None, flow: DataFlow | None, lower: Any, sizes: Mapping[str, int] | None
-) -> UpperDocument | None:
-    """Return the derived order as JSON, None if there is none, or its formulas are not known in time or too long."""
+def order_in_time(
+    upper: UpperBound | None,
+    flow: DataFlow | None,
+    sizes: Mapping[str, int],
+    capacities: tuple[int, ...],
+    search: Search | None = None,
+) -> UpperBound | LevelOrder | None:
+    """Return the best order known at ``sizes`` for one memory, S, or several, None where the search ends first."""
     try:
-        here = None if upper is None or flow is None or sizes is None else at_sizes(upper, flow, sizes)
-        return None if upper is None else upper_document(upper, lower, sizes, here)
+        if upper is None or flow is None:
+            return None
+        if len(capacities) == 1:
+            return at_sizes(upper, flow, sizes, search)
+        return at_levels(upper, flow, sizes, capacities, search)
+    except (OutOfEffortError, LongFormulaError):
+        return None
+
+
+def upper_document_in_time(
+    upper: UpperBound | None, lower: Any, sizes: Mapping[str, int] | None, here: UpperBound | LevelOrder | None
+) -> UpperDocument | None:
+    """Return the derived order as JSON, None if there is none, or its formulas are not known in time or too long.
+
+    ``here`` is the best order known at ``sizes``.
+    """
+    try:
+        return None if upper is None or (sizes and here is None) else upper_document(upper, lower, sizes, here)
     except (OutOfEffortError, LongFormulaError):
         return None
 

@@ -11,12 +11,12 @@ from shorthaul.affine.c_code.legal import legal_order
 from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
-from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
-from shorthaul.affine.sizes import require_sizes
-from shorthaul.affine.verbs.bound import KIND, bound_of
+from shorthaul.affine.sizes import require_memories
+from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
+from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, CodeExtra]:
     """Return the derived order as a C file, with the program as written and a driver that compares them.
 
-    ``size`` gives every parameter and S: what tiles are chosen for. Sizes and tiles are macros of the file, and every
-    value of them is legal. Nothing is listed or executed, so sizes may be as large as C allows.
+    ``size`` gives every parameter and S, or ``level`` several memories: what tiles are chosen for. Sizes and tiles are
+    macros of the file, and every value of them is legal. Nothing is listed or executed, so sizes may be as large as C
+    allows.
 
     Returns
     -------
@@ -54,32 +55,35 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     {'T0_0': 59, 'T0_1': 67}
     """
     program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
-    sizes = require_sizes(options.size, program, fast_memory=True)
+    sizes, capacities = require_memories(options.size, options.level, program)
     with search, charged_to(search):
         try:
             flow = flow_dependences(program)
             upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
-            upper = at_sizes(upper, flow, sizes, search.part(tuning.UPPER_SHARE))
-            order = legal_order(upper, flow, sizes)
+            here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.UPPER_SHARE)) or upper
+            order = legal_order(here, flow, sizes)
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)
         except OutOfEffortError:
             raise NoPlanError("no order found before the search ended: give it more time") from None
-        found = lower_bound(
-            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
-        )
+        wanted = BoundOptions(profile=options.profile)
+        found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.LOWER_SHARE)
         least = bound_of(program, found, sizes, flow)
-    derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
+        derived = not any(nest.remark for nest in order.nests) and not order.storage.buffers
+        extra: CodeExtra = {
+            "code": text,
+            "sizes": sizes,
+            "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
+            "loads_words": here.value(sizes) if derived else None,
+            "remarks": remarks,
+        }
+        if options.level is not None:
+            bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
+            extra["levels"] = level_rows(bounds, sizes, here if derived else None)
     return Result(
         kind=KIND,
         status=None,
         bound=least,
         provenance=provenance("affine code", options=options, source=source, search=search),
-        extra={
-            "code": text,
-            "sizes": sizes,
-            "tiles": {name: value for nest in order.nests for name, value in nest.tiles.items()},
-            "loads_words": upper.value(sizes) if derived else None,
-            "remarks": remarks,
-        },
+        extra=extra,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -18,31 +17,30 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound
-from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import (
     CheckExtra,
-    IntArray,
     Plan,
     PlanExtra,
     SweepExtra,
     SweepPoint,
 )
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
-from shorthaul.affine.replay.tile_order import best_origin
-from shorthaul.affine.replay.tiling import best_tiling, tile_space
-from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
+from shorthaul.affine.sizes import FAST_MEMORY, require_memories, require_sizes
 from shorthaul.affine.verbs.bound import (
     KIND,
     bound_of,
     bytes_of_loads,
     dependences_in_time,
     operations_at,
+    order_in_time,
     upper_bound_in_time,
     upper_document_in_time,
 )
 from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
+from shorthaul.affine.verbs.levels import level_bounds
 from shorthaul.affine.verbs.oracle import examine
+from shorthaul.affine.verbs.replays import Replays
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
@@ -64,9 +62,9 @@ if TYPE_CHECKING:
 
 def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
-    sizes = require_sizes(options.size, program, fast_memory=True)
+    sizes, capacities = require_memories(options.size, options.level, program)
     found = {**plan.sizes, FAST_MEMORY: plan.fast_memory}
-    if found != sizes:
+    if found != sizes or (plan.fast_memory, *plan.levels) != capacities:
         raise InputError("is a plan for other sizes", place="sizes", value=found, allowed=str(sizes))
     return check_plan(program, plan)
 
@@ -81,7 +79,8 @@ def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckRepo
 def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, PlanExtra]:
     """Return a checked order of all statement instances that needs few loads, beside the bound.
 
-    ``size`` must give every parameter and S. Cost: ``loads_words``.
+    ``size`` must give every parameter and S, or ``level`` several memories in place of S: then ``loads_words`` are the
+    loads into the largest, and ``levels`` has those into each. Cost: ``loads_words``.
 
     Returns
     -------
@@ -115,48 +114,49 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
 def _planned(
     program: Program, options: PlanOptions, search: Search, source: Source[Program] | None
 ) -> Result[Plan, PlanExtra]:
-    sizes = require_sizes(options.size, program, fast_memory=True)
-    capacity = sizes[FAST_MEMORY]
+    sizes, capacities = require_memories(options.size, options.level, program)
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
     search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
-    before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, capacity)  # tells at once if S is too small
-    search.keep(int(before.sum()), _plan_of(program, cdag, cdag.program_order, sizes, "program order"))
-    found = lower_bound(
-        program,
-        BoundOptions(profile=options.profile),
-        flow=flow,
-        search=search,
-        share=tuning.PLAN_LOWER_SHARE,
-        sizes=sizes,
-    )
+    for words in reversed(capacities):  # tells at once if a memory is too small
+        before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, words)
+    wanted = BoundOptions(profile=options.profile)
+    replays = Replays(program, cdag, sizes, capacities, search)
+    replays.offer(cdag.program_order, "program order")
+    found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE, sizes=sizes)
     least = bound_of(program, found, sizes, flow)
+    bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
     derived = upper_bound_in_time(program, flow, search)
-    upper = None if derived is None else at_sizes(derived, flow, sizes, search.part(tuning.UPPER_SHARE))
-    order, how, loads = _best_order(program, cdag, upper, sizes, options, search, least.value)
-    after = belady_loads(order, cdag.starts, cdag.operands, capacity)
-    made = _plan_of(program, cdag, order, sizes, how)
-    if search.start() is not None and search.kept is not None and search.kept[0] < after.sum():
-        made = search.start()
-        after = belady_loads(_order_of(cdag, made), cdag.starts, cdag.operands, capacity)
+    here = order_in_time(derived, flow, sizes, capacities, search.part(tuning.UPPER_SHARE))
+    loads = replays.search(here, bounds, options.evaluations)
+    made = replays.best()
+    after = belady_loads(replays.order_of(made), cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
-    document = None if loads is None else upper_document_in_time(derived, flow, found.leading, sizes)
+    document = None if loads is None else upper_document_in_time(derived, found.leading, sizes, here)
+    extra: PlanExtra = {
+        "sizes": sizes,
+        "tiling": made.tiling,
+        "operations": operations_at(found, sizes),
+        "program_order_loads_words": int(before.sum()),
+        "upper": document and {**document, "replayed_loads_words": loads},
+    }
+    is_met = least.is_met_by(cost["loads_words"])
+    if options.level is not None:
+        loaded = {row["S"]: row["loads_words"] for row in report.details.get("levels", ())}
+        extra["levels"] = [
+            {"S": words, "bound": bounds[words], "loads_words": loaded[words]} for words in sorted(loaded)
+        ]
+        is_met = all(loaded[words] <= bounds[words] for words in loaded)
     return Result(
         kind=KIND,
-        status=Status.OPTIMAL if least.is_met_by(cost["loads_words"]) else Status.FEASIBLE,
+        status=Status.OPTIMAL if is_met else Status.FEASIBLE,
         cost=cost,
         bound=least,
         check=report,
         plan=made,
         provenance=provenance("affine plan", options=options, source=source, search=search),
-        extra={
-            "sizes": sizes,
-            "tiling": made.tiling,
-            "operations": operations_at(found, sizes),
-            "program_order_loads_words": int(before.sum()),
-            "upper": document and {**document, "replayed_loads_words": loads},
-        },
+        extra=extra,
         figures=(
             *views.of_plan(after, before, least.value, made.tiling),
             *views.of_bound(str(least.details["formula"]), str(least.details["leading"])),
@@ -164,73 +164,11 @@ def _planned(
     )
 
 
-def _best_order(
-    program: Program,
-    cdag: ConcreteCdag,
-    upper: UpperBound | None,
-    sizes: Mapping[str, int],
-    options: PlanOptions,
-    search: Search,
-    floor: float,
-) -> tuple[IntArray, str, int | None]:
-    """Return the best order found, how it was made, and the loads of the derived order if there is one."""
-    capacity = sizes[FAST_MEMORY]
-    fewest, many = tuning.LEAST_REPLAYS, tuning.MOST_REPLAYS
-    most = options.evaluations or max(fewest, min(many, tuning.REPLAYED_INSTANCES // cdag.n))
-    derived = tiled = None
-
-    def keep(order: IntArray, loads: int, how: str) -> None:
-        search.keep(loads, _plan_of(program, cdag, order, sizes, how))
-
-    with suppress(OutOfEffortError):
-        if upper is not None:
-            how = "derived: " + orders_text(upper)
-            tries = max(1, min(8, most // 4))
-            derived = best_origin(
-                upper, cdag, sizes, search, floor=floor, tries=tries, keep=lambda order, loads: keep(order, loads, how)
-            )
-        space = tile_space(program, sizes, cdag)
-        tiled = best_tiling(
-            space,
-            capacity,
-            search,
-            evaluations=most,
-            floor=floor,
-            keep=lambda tiling, loads: keep(space.order(tiling), loads, space.describe(tiling)),
-        )
-    replayed = None if derived is None else derived[1]
-    if derived is not None and upper is not None and (tiled is None or derived[1] <= tiled[1]):
-        return derived[0], "derived: " + orders_text(upper), replayed
-    if tiled is None:
-        return cdag.program_order, "program order", replayed
-    return space.order(tiled[0]), space.describe(tiled[0]), replayed
-
-
 def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
     cdag = concrete_cdag(program, sizes, flow)
     if cdag.n == cdag.inputs:
         raise InputError("nothing is executed at these sizes", place="--size", cure="use larger sizes")
     return cdag
-
-
-def _plan_of(program: Program, cdag: ConcreteCdag, order: Any, sizes: Mapping[str, int], tiling: str) -> Plan:
-    first = len(cdag.names) - len(program.statements)
-    parameters = {name: sizes[name] for name in program.parameters}
-    deepest = max(len(item.iterators) for item in program.statements)
-    rows = np.ascontiguousarray(cdag.coordinates[order][:, :deepest])
-    return Plan(parameters, sizes[FAST_MEMORY], cdag.names[first:], cdag.owner[order] - first, rows, tiling)
-
-
-def _order_of(cdag: ConcreteCdag, plan: Plan) -> IntArray:
-    """Return the computed vertices in the order of a plan of all of them."""
-    number = {name: at for at, name in enumerate(cdag.names)}
-    owner = np.array([number[name] for name in plan.names])[plan.statements]
-    order, deepest = cdag.program_order, plan.iterations.shape[1]
-    given = np.lexsort(np.column_stack([owner, plan.iterations]).T)
-    known = np.lexsort(np.column_stack([cdag.owner[order], cdag.coordinates[order][:, :deepest]]).T)
-    found = np.empty(len(order), np.int64)
-    found[given] = order[known]
-    return found
 
 
 @verb(
@@ -372,7 +310,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         upper = upper_bound_in_time(program, flow, search)
         widths = bytes_of_loads(program, sizes, flow)
         points = _points(found, upper, flow, sizes, spaced, options, widths)
-        document = upper_document_in_time(upper, flow, found.leading, None)
+        document = upper_document_in_time(upper, found.leading, None, None)
     return Result(
         kind=KIND,
         status=None,

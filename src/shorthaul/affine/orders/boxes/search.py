@@ -1,0 +1,210 @@
+"""Edges of boxes and the order of the loops over them, by local search from several starts, many boxes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine import effort
+from shorthaul.affine.orders.boxes.cells import Cells, FloatArray
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Level:
+    """A memory of ``capacity`` words, and what a load into it counts in the search."""
+
+    capacity: int
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the loads count at most, the candidate, and for every level its loops over boxes with their edges."""
+
+    value: float
+    candidate: tuple[int, ...]
+    loops: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+
+
+class BoxSearch:
+    """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
+
+    Loops in ``outer`` run one by one outside of all boxes. A candidate is a row of numbers: the edges of the innermost
+    boxes, then for every level above how many of the boxes before make one of its own along each loop.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cells],
+        extents: tuple[int, ...],
+        outer: tuple[int, ...],
+        tiled: tuple[int, ...],
+        levels: Sequence[Level],
+    ) -> None:
+        self.cells, self.extents, self.outer, self.levels = cells, extents, outer, levels
+        self.tiled = tuple(at for at in tiled if extents[at] > 1)
+        edges = [_edges_of(extents[at]) for at in self.tiled]
+        self.choices = [
+            *edges,
+            *([-(-options[-1] // edge) for edge in options] for _ in levels[1:] for options in edges),
+        ]
+
+    def best(self, further: Sequence[tuple[int, ...]] = ()) -> Found | None:
+        """Return the best boxes found, None if not even boxes of one instance fit; ``further``: innermost edges."""
+        best: tuple[float, tuple[int, ...]] | None = None
+        above = (1,) * len(self.tiled) * (len(self.levels) - 1)
+        for start in (*self._starts(), *((*edges, *above) for edges in further)):
+            here, value = start, float(self._values(np.array([start]))[0])
+            for _ in range(MOST_BOX_ROUNDS):
+                effort.step()
+                near = self._neighbours(here)
+                values = self._values(near)
+                at = int(values.argmin())
+                if not values[at] < value:
+                    break
+                here, value = tuple(near[at].tolist()), float(values[at])
+            if value < float("inf") and (best is None or value < best[0]):
+                best = value, here
+        return None if best is None else Found(*best, tuple(self._loops(best[1])))
+
+    def _loops(self, candidate: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """Yield the loops over boxes and their edges, the outermost level first."""
+        within = [np.array([float(extent)]) for extent in self.extents]
+        outer = self.outer
+        for edges in self._edges(np.array([candidate])):
+            order = self._visited(within, edges, outer)[1]
+            loops = (*outer, *(at for at in order if edges[at][0] < within[at][0]))
+            yield loops, tuple(int(edges[at][0]) for at in loops)
+            within, outer = edges, ()
+
+    def _starts(self) -> Iterator[tuple[int, ...]]:
+        """Yield boxes with edges about equal: the largest that fits, and a middle one."""
+        own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
+        edges = (
+            (*(max(value for value in options if value <= 2.0 ** (step / 2)) for options in own), *above)
+            for step in range(2 * max(self.extents).bit_length() + 1)
+        )
+        fitting = [item for item in dict.fromkeys(edges) if np.isfinite(self._values(np.array([item]))[0])]
+        if fitting:
+            yield fitting[-1]
+            yield fitting[len(fitting) // 2]
+
+    def _neighbours(self, here: tuple[int, ...]) -> IntArray:
+        """Return all candidates in which one number differs, or two of one level or of one loop."""
+        found, width = [here], len(self.tiled)
+        for at, options in enumerate(self.choices):
+            found += [(*here[:at], value, *here[at + 1 :]) for value in options]
+        for a, b in combinations(range(len(here)), 2):
+            if a // width == b // width or a % width == b % width:
+                for first, second in product(self.choices[a], self.choices[b]):
+                    found.append((*here[:a], first, *here[a + 1 : b], second, *here[b + 1 :]))
+        return np.array(found, np.int64).reshape(len(found), len(here))
+
+    def _edges(self, boxes: IntArray) -> list[list[FloatArray]]:
+        """Return the edges of every coordinate, outermost level first."""
+        width, count = len(self.tiled), len(boxes)
+        own = [np.full(count, float(extent)) for extent in self.extents]
+        for at in self.outer:
+            own[at] = np.ones(count)
+        result: list[list[FloatArray]] = []
+        for level in range(len(self.levels)):
+            edges = list(own)
+            for column, at in enumerate(self.tiled):
+                number = boxes[:, level * width + column].astype(np.float64)
+                edges[at] = np.minimum(number * result[0][at], float(self.extents[at])) if result else number
+            result.insert(0, edges)
+        return result
+
+    def _values(self, boxes: IntArray) -> FloatArray:
+        """Return what the loads of all levels count, infinite where a box does not fit."""
+        within = [np.full(len(boxes), float(extent)) for extent in self.extents]
+        visits, total = np.ones(len(boxes)), np.zeros(len(boxes))
+        first = sum(float(item.count(self.extents)) for item in self.cells if item.fresh)
+        for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
+            outer = () if number else self.outer
+            room = 1.0 + sum(item.count(edges) for item in self.cells)
+            loads = visits * self._visited(within, edges, outer)[0] - first
+            total = np.where(room <= level.capacity, total + level.weight * loads, np.inf)
+            for at in (*outer, *self.tiled):
+                visits = visits * np.ceil(within[at] / edges[at])
+            within = edges
+        return total
+
+    def _visited(
+        self, within: list[FloatArray], edges: list[FloatArray], outer: tuple[int, ...]
+    ) -> tuple[FloatArray, tuple[int, ...]]:
+        """Return the loads of one visit of every box ``within`` in its best order of loops, and that of the first.
+
+        Loops are placed from the innermost outwards. A group is paid for when the first loop it depends on is placed:
+        once for every turn of the loops not placed yet.
+        """
+        count = len(edges[0])
+        turns = {at: np.ceil(within[at] / edges[at]) for at in (*outer, *self.tiled)}
+        outside = np.prod([turns[at] for at in outer], axis=0) if outer else np.ones(count)
+        paid = self._paid(within, edges)
+        best: dict[frozenset[int], tuple[FloatArray, IntArray]] = {
+            frozenset(): (np.zeros(count), np.zeros(0, np.int64))
+        }
+        for size in range(1, len(self.tiled) + 1):
+            for members in combinations(self.tiled, size):
+                inside = frozenset(members)
+                others = outside * np.prod(
+                    [turns[at] for at in self.tiled if at not in inside] or [np.ones(count)], axis=0
+                )
+                options = [
+                    best[inside - {at}][0]
+                    + others
+                    * sum(
+                        (
+                            paid[number, at]
+                            for number, item in enumerate(self.cells)
+                            if at in item.loops and not item.loops & (inside - {at})
+                        ),
+                        np.zeros(count),
+                    )
+                    for at in members
+                ]
+                least = np.stack(options)
+                best[inside] = least.min(axis=0), least.argmin(axis=0)
+        order: list[int] = []
+        left = frozenset(self.tiled)
+        while left:
+            chosen = sorted(left, key=self.tiled.index)[int(best[left][1][0])]
+            order.append(chosen)
+            left -= {chosen}
+        return best[frozenset(self.tiled)][0] + self._rest(edges, outside), tuple(order)
+
+    def _paid(self, within: list[FloatArray], edges: list[FloatArray]) -> dict[tuple[int, int], FloatArray]:
+        """Return what a group costs with a loop innermost among those it depends on."""
+        result = {}
+        for number, item in enumerate(self.cells):
+            for at in item.loops & set(self.tiled):
+                whole = list(edges)
+                whole[at] = within[at]
+                result[number, at] = np.asarray(item.count(whole), np.float64)
+        return result
+
+    def _rest(self, edges: list[FloatArray], outside: FloatArray) -> FloatArray:
+        """Return what groups cost that depend on none of the tiled loops."""
+        total = np.zeros(len(outside))
+        for item in self.cells:
+            if not item.loops & set(self.tiled):
+                total = total + item.count(edges) * (outside if item.loops & set(self.outer) else 1)
+        return total
+
+
+def _edges_of(extent: int) -> list[int]:
+    """Return the edges that cut ``extent`` into boxes of about equal size, few of them where it is long."""
+    found = {1, extent}
+    count = 1.0
+    while count < extent:
+        found.add(-(-extent // int(count)))
+        count = max(count + 1, count * 1.12)
+    return sorted(found)

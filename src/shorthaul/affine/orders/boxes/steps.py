@@ -1,0 +1,187 @@
+"""Phases in boxes, and a whole program that fits: steps of an order at given sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import inf, prod
+
+import islpy as isl
+import sympy
+
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
+from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.tile_policy import Counts, Phase
+from shorthaul.affine.orders.tile_steps import Edge, Step
+
+
+@dataclass(frozen=True)
+class Box:
+    """Loops over boxes, outermost first, with their edges; coordinates begin at ``first``. Inside: program order."""
+
+    loops: tuple[int, ...]
+    edges: tuple[int, ...]
+    first: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class BoxStep:
+    """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
+
+    With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
+    """
+
+    plain: Step
+    boxes: tuple[Box, ...]
+    capacities: tuple[int, ...]
+    cells: tuple[Cells, ...]
+    extents: tuple[int, ...]
+    sizes: Mapping[str, int]
+
+    @property
+    def box(self) -> Box:
+        """All loops over boxes, outermost first."""
+        loops = tuple(loop for item in self.boxes for loop in item.loops)
+        return Box(loops, tuple(edge for item in self.boxes for edge in item.edges), self.boxes[0].first)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statements."""
+        return self.plain.names
+
+    @property
+    def phase(self) -> Phase | None:
+        """The statements in their space."""
+        return self.plain.phase
+
+    @property
+    def counts(self) -> Counts:
+        """What counts its instances."""
+        return self.plain.counts
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """No edge is a function of S."""
+        return ()
+
+    @property
+    def rate(self) -> float:
+        """The loads at its sizes: there is no other place where it could be compared."""
+        return self.loads(self.sizes, self.sizes["S"])
+
+    @property
+    def uses_of(self) -> dict[str, float]:
+        """How often values are used (see :class:`Step`)."""
+        return self.plain.uses_of
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return sympy.Integer(int(self.rate))
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
+        """Return the loads at the sizes for which the boxes were searched; infinite where none fits."""
+        return float(sum(self._loads(item, capacity) for item in self.cells))
+
+    def loads_bytes(
+        self,
+        sizes: Mapping[str, int],  # noqa: ARG002
+        capacity: int,
+        widths: Mapping[str, int],
+    ) -> float:
+        """Return the bytes at the sizes for which the boxes were searched."""
+        return float(sum(widths[item.array] * self._loads(item, capacity) for item in self.cells))
+
+    def _loads(self, cells: Cells, capacity: int) -> float:
+        at = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)
+        if at is None:
+            return inf
+        first = int(cells.count(self.extents)) if cells.fresh else 0
+        return _loads_within(self.boxes[: at + 1], cells, self.extents) - first
+
+
+def _loads_within(boxes: tuple[Box, ...], cells: Cells, extents: tuple[int, ...]) -> int:
+    """Return the loads of one visit of ``extents``, cut into boxes: the last of them stay in memory."""
+    box, *inner = boxes
+    edges = list(extents)
+    for loop, edge in zip(box.loops, box.edges, strict=True):
+        edges[loop] = min(edge, extents[loop])
+    if inner:
+        outside = box.loops
+    else:
+        last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=-1)
+        outside = box.loops[: max(last, 0)]
+        if last >= 0:
+            edges[box.loops[last]] = extents[box.loops[last]]
+    total = 0
+    for parts in product(*(_parts(extents[loop], edges[loop]) for loop in outside)):
+        here = list(edges)
+        for loop, (edge, _) in zip(outside, parts, strict=True):
+            here[loop] = edge
+        visit = _loads_within(tuple(inner), cells, tuple(here)) if inner else int(cells.count(here))
+        total += prod(times for _, times in parts) * visit
+    return total
+
+
+def _parts(extent: int, edge: int) -> list[tuple[int, int]]:
+    """Return (edge, how many) of the boxes along one loop."""
+    return [(size, times) for size, times in ((edge, extent // edge), (extent % edge, 1)) if size and times]
+
+
+@dataclass(frozen=True)
+class WholeStep:
+    """Everything in program order, all of it kept: every input is loaded once. Holds at the given sizes only."""
+
+    plain: Step
+    inputs: Mapping[str, int]
+    phase: None = None
+    edges: tuple[Edge, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statements."""
+        return self.plain.names
+
+    @property
+    def counts(self) -> Counts:
+        """What counts its instances."""
+        return self.plain.counts
+
+    @property
+    def rate(self) -> float:
+        """The loads at its sizes."""
+        return float(sum(self.inputs.values()))
+
+    @property
+    def uses_of(self) -> dict[str, float]:
+        """How often values are used (see :class:`Step`)."""
+        return self.plain.uses_of
+
+    def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return sympy.Integer(int(self.rate))
+
+    def loads(self, sizes: Mapping[str, int], capacity: int) -> float:  # noqa: ARG002
+        """Return the loads at its sizes."""
+        return self.rate
+
+    def loads_bytes(
+        self,
+        sizes: Mapping[str, int],  # noqa: ARG002
+        capacity: int,  # noqa: ARG002
+        widths: Mapping[str, int],
+    ) -> float:
+        """Return the bytes at its sizes."""
+        return float(sum(widths[name] * count for name, count in self.inputs.items()))
+
+
+def whole(flow: DataFlow, plain: Step, sizes: Mapping[str, int]) -> WholeStep | None:
+    """Return the whole program, ``plain``, with all its memory kept; None where that does not fit into S."""
+    touched: dict[str, isl.Set] = {}
+    for item in accesses_of(flow.program):
+        cells = item.relation.range()
+        touched[item.array] = touched[item.array].union(cells) if item.array in touched else cells
+    if sum(card(cells).at(sizes) for cells in touched.values()) >= sizes["S"]:
+        return None
+    return WholeStep(plain, {name: card(cells).at(sizes) for name, cells in flow.inputs.items()})

@@ -1,0 +1,86 @@
+"""One order for several memories, each over the next: boxes within boxes, or the order derived for one of them.
+
+Memories are inclusive: one of S words sees the loads that a fast memory of S words would see alone. So the bound for S
+holds for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+
+from shorthaul.affine import effort
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.orders.boxes.fixed import FixedStep
+from shorthaul.affine.orders.boxes.steps import WholeStep
+from shorthaul.affine.orders.sized import Boxes, at_sizes
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
+from shorthaul.core.search import Search
+
+
+@dataclass(frozen=True)
+class LevelOrder:
+    """An order for several memories; ``alone`` has the best order known for each by itself, the largest first."""
+
+    order: UpperBound
+    alone: Mapping[int, UpperBound]
+
+    @property
+    def steps(self) -> tuple[AnyStep, ...]:
+        """The phases."""
+        return self.order.steps
+
+    def value(self, sizes: Mapping[str, int]) -> float:
+        """Return loads that suffice at ``sizes``, S being one of the memories; see :class:`UpperBound`."""
+        return self._least(sizes, UpperBound.value)
+
+    def value_bytes(self, sizes: Mapping[str, int]) -> float:
+        """Return bytes that suffice at ``sizes``, S being one of the memories in words."""
+        return self._least(sizes, UpperBound.value_bytes)
+
+    def _least(self, sizes: Mapping[str, int], value: Callable[[UpperBound, Mapping[str, int]], float]) -> float:
+        """Return the value of the order; a memory that holds everything loads the inputs in any order."""
+        own, single = value(self.order, sizes), self.alone[sizes["S"]]
+        return min(own, value(single, sizes)) if isinstance(single.steps[0], WholeStep) else own
+
+
+def at_levels(
+    upper: UpperBound,
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    capacities: Sequence[int],
+    search: Search | None = None,
+) -> LevelOrder:
+    """Return the order whose loads are least, those of every memory beside the best order known for it alone.
+
+    ``sizes`` has every parameter, ``capacities`` the memories in words, the largest first.
+    """
+    share = 1 / (len(capacities) + 1)
+    alone = {
+        item: at_sizes(upper, flow, {**sizes, "S": item}, None if search is None else search.part(share))
+        for item in capacities
+    }
+    weights = {item: 1 / max(1.0, found.value({**sizes, "S": item})) for item, found in alone.items()}
+    boxes = Boxes(flow, sizes, upper.small, weights)
+    nested: dict[frozenset[str], AnyStep | None] = {}
+
+    def better(step: FixedStep) -> AnyStep:
+        """Return the phase as it is, or in boxes within boxes."""
+        key = frozenset(step.names)
+        with suppress(effort.OutOfEffortError):
+            if key not in nested:
+                nested[key] = boxes.of(step.names)
+        found = nested.get(key)
+        return step if found is None or boxes.cost(found) >= boxes.cost(step) else found
+
+    candidates: list[LevelOrder] = []
+    with nullcontext() if search is None else effort.charged_to(search):
+        for item, found in alone.items():
+            fixed = [FixedStep(step, item) for step in found.steps if not isinstance(step, FixedStep)]
+            variants = (tuple(fixed), tuple(better(step) for step in fixed))
+            candidates += [LevelOrder(replace(upper, steps=steps), alone) for steps in variants]
+    return min(
+        candidates,
+        key=lambda made: sum(weight * made.value({**sizes, "S": item}) for item, weight in weights.items()),
+    )

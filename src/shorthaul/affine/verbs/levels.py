@@ -1,0 +1,47 @@
+"""Several memories: the bound of each, and one order that is near all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.options import BoundOptions
+from shorthaul.affine.orders.levels import LevelOrder
+from shorthaul.affine.orders.upper_bound import UpperBound
+from shorthaul.affine.plan import LevelLoads
+from shorthaul.core.search import Search
+
+
+def level_bounds(
+    found: AffineBound,
+    options: BoundOptions,
+    flow: DataFlow | None,
+    sizes: Mapping[str, int],
+    capacities: tuple[int, ...],
+    search: Search,
+) -> dict[int, float]:
+    """Return the bound on the loads into every memory; ``found`` is that of the largest, S in ``sizes``."""
+    result = {}
+    for words in capacities:
+        here = {**sizes, "S": words}
+        least = found.value(here)
+        if words != sizes["S"]:  # arguments made for this memory may be better, and never hold less
+            own = lower_bound(found.program, options, flow=flow, search=search, share=1 / len(capacities), sizes=here)
+            least = max(least, own.value(here))
+        result[words] = max(0.0, least)
+    return result
+
+
+def level_rows(
+    bounds: Mapping[int, float], sizes: Mapping[str, int], order: UpperBound | LevelOrder | None
+) -> list[LevelLoads]:
+    """Return what results hold of every memory, the smallest first, with the loads of ``order`` at most."""
+    return [
+        {
+            "S": words,
+            "bound": bounds[words],
+            "loads_words": None if order is None else order.value({**sizes, "S": words}),
+        }
+        for words in sorted(bounds)
+    ]
