@@ -248,7 +248,7 @@ def parents_numbers(machine: Machine, stored) -> np.ndarray:
     tree = stored_nodes(machine, stored.virtual())
     held = tree.of_vertices(machine.load("number", np.arange(stored.n)))
     local_broadcast(machine, tree, held)
-    return machine.collect(to_vertices(machine, held))
+    return machine.collect(to_vertices(tree, held))
 
 
 def test_local_messaging_stays_linear_at_any_degree() -> None:

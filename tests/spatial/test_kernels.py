@@ -201,12 +201,16 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
     n, nodes = 9, 14
     cell = rng.permutation(16)[:n].astype(np.int32)
     counted = bool(rng.integers(4))
-    traffic = kernels.Traffic(cell % 4, cell // 4, 4, 16, counted)
+    routed = bool(rng.integers(2))
+    lengths = rng.integers(1, 4, 64 * routed).astype(np.int32)
+    traffic = kernels.Traffic(cell % 4, cell // 4, 4, 64, lengths, counted)
     host = rng.integers(0, n, nodes).astype(np.int32)
     found = []
     for count in rng.integers(0, 30, 5):
         sender, receiver = rng.integers(0, nodes, (2, int(count))).astype(np.int32)
-        sent = kernels.Messages(sender, receiver, host, int(rng.choice([1, 2, 16, 40])))
+        starts = np.concatenate([[0], np.cumsum(rng.integers(0, 5, count))])
+        route = rng.integers(0, 64, starts[-1]).astype(np.int32)
+        sent = kernels.Messages(sender, receiver, host, int(rng.choice([1, 2, 16, 40])), starts, route)
         at = 0
         while at < count:
             at = (kernels.travel_in_order if count & 1 else kernels.travel)(traffic, sent, at, 20)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,16 +13,18 @@ import networkx as nx
 import numpy as np
 import pytest
 from tests.commands import shorthaul_json
-from tests.reference.spatial_twins import random_tree, some_machine, ways
+from tests.reference.spatial_twins import lca, random_forest, random_tree, some_machine, ways
 from tests.samples import samples
 
 import shorthaul.spatial as engine
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.machines.schema import schema
 from shorthaul.spatial.bounds.energy import machine_bound
+from shorthaul.spatial.formats.files import layout_bytes
 from shorthaul.spatial.formats.machines import load_machine, machine_from_text
 from shorthaul.spatial.layout.fabric import send, usable
 from shorthaul.spatial.model import Fabric, Load, Tree, tree_from_parents
+from shorthaul.spatial.options import METHODS
 from shorthaul.spatial.workloads import generators
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -267,6 +271,59 @@ def test_export(tmp_path) -> None:
     assert again["cost"] == document["cost"]
     table = np.load(tmp_path / "t.npz")
     assert (table["bytes"] == 16 * table["vertices"]).all()
+
+
+def test_runs_on_many_machines(monkeypatch) -> None:
+    # Every message is replayed on ways that the checker finds itself.
+    rng, methods = np.random.default_rng(15), itertools.cycle(METHODS)
+    for turn in samples(30):
+        tree = random_tree(rng, 40) if turn % 3 else random_forest(rng)
+        fabric = dataclasses.replace(some_machine(rng), memory_bytes=8000)
+        monkeypatch.setattr("shorthaul.spatial.verbs.machines.load_machine", lambda _, fabric=fabric: fabric)
+        how = {"machine": "some", "method": next(methods), "refine": 0.001 * (turn % 2)}
+        for op, direction in (("sum", "up"), ("affine", "down")):
+            values = rng.integers(0, 1000, (tree.n, 2) if op == "affine" else tree.n)
+            run = engine.treefix(tree, values, op=op, direction=direction, **how)
+            assert run.check.ok
+            assert run.check.details["messages_replayed"]
+            assert run.bound.value <= run.cost["energy_hops"]
+            assert run.extra["machine"]["largest_bytes"] <= 8000
+        queries = rng.integers(0, tree.n, (9, 2))
+        found = engine.lca(tree, queries, barriers=turn % 5 == 0, **how)
+        assert found.check.ok
+        expected = [lca(tree.parent.tolist(), u, v) for u, v in queries.tolist()]
+        assert found.plan.arrays["ancestor"].tolist() == expected
+
+
+def test_a_machine_without_faults_is_a_grid(tmp_path) -> None:
+    tree = generators.yule(63, 1)
+    layout, machine = tmp_path / "layout.npz", tmp_path / "m.json"
+    layout.write_bytes(layout_bytes(engine.plan(tree, refine=0, grid="8x8").plan))
+    wide = {"name": "grid", "grid": {"width": 8, "height": 8}, "processor": {"memory_bytes": 8 * 96}}
+    machine.write_text(json.dumps(wide))
+    for method in METHODS[1:]:
+        runs = [engine.treefix(tree, layout=layout, method=method, machine=given) for given in (None, machine)]
+        assert dict(runs[0].cost) == dict(runs[1].cost)
+        for name in ("cycles", "rounds", "messages", "messages_per_processor", "words_per_processor"):
+            assert runs[0].extra[name] == runs[1].extra[name]
+
+
+def test_runs_refused_on_a_machine(tmp_path) -> None:
+    written(tmp_path / "m.yaml", json.dumps(SMALL))
+    (tmp_path / "layout.npz").write_bytes(layout_bytes(engine.plan("path:n=13", refine=0, grid="13x1").plan))
+    machine = {"machine": tmp_path / "m.yaml"}
+    for given, said in (
+        ({"per_processor": 2}, "per_processor: is for machines"),
+        ({**machine, "words": 50}, "words: cannot be combined with machine"),
+        ({**machine, "grid": "4x4"}, "grid: cannot be combined with machine"),
+        ({**machine, "restarts": 2}, "restarts: cannot be combined with machine"),
+        ({**machine, "layout": tmp_path / "layout.npz"}, "outside the machine"),
+        ({**machine, "method": "rake-compress"}, "memory of a processor"),
+    ):
+        for run in (engine.treefix, partial(engine.lca, random=5)):
+            with pytest.raises((InputError, InfeasibleError)) as caught:
+                run("path:n=13", **given)
+            assert said in str(caught.value)
 
 
 def test_errors(tmp_path) -> None:

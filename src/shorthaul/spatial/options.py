@@ -14,7 +14,7 @@ OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
 METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
 OBJECTIVES = ("energy", "distance")
 COINS = ("local-maximum", "random-mate")
-
+WORDS = 96
 
 _MACHINE = "Machine file, or the name of a bundled one, as in wafer-750x994: several vertices on each processor."
 _PER_PROCESSOR = "Vertices on a processor of the machine, at most (default: the fewest that all fit with)."
@@ -112,7 +112,9 @@ class MachineOptions(LayoutOptions):
     """The simulated machine that an algorithm runs on."""
 
     layout: Path | None = option(None, "Take this layout (as `plan -o` writes it) instead of making one.")
-    words: int = option(96, "Words of memory of a processor; a program that needs more is refused.", least=1)
+    machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)
+    per_processor: int | None = option(None, _PER_PROCESSOR, least=1, most=2**31 - 1)
+    words: int = option(WORDS, "Words of memory of a processor; a program that needs more is refused.", least=1)
     count_links: bool = option(True, "Also count link loads and words (slower for very large trees).")
 
 

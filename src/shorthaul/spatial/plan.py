@@ -103,6 +103,7 @@ class RunExtra(TypedDict):
     words_per_processor: NotRequired[int]
     messages_per_processor: NotRequired[int]
     cycles_by_method: NotRequired[dict[str, int]]
+    machine: NotRequired[MachineExtra]
     queries: NotRequired[int]
     barriers: NotRequired[bool]
 

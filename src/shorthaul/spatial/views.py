@@ -43,15 +43,19 @@ def machine_figures(
     layer, across = np.divmod(place, fabric.grid.cells)
     y, x = np.divmod(across, fabric.width)
     x = (x + layer * fabric.width).astype(np.int32)
-    shape = (fabric.layers, height, fabric.width)
-    flat = np.moveaxis(loads.max(axis=0).reshape(shape), 0, 1).reshape(1, height, width)
-    living = np.moveaxis(fabric.living.reshape(shape), 0, 1).reshape(height, width)
+    flat, living = side_by_side(fabric, loads.max(axis=0))[None], side_by_side(fabric, fabric.living)
     return (
         placement(tree, x, y.astype(np.int32), Grid(width, height)),
         _crowds(x, y, living),
         load_map(flat, "Link load: one message from every parent to each child, times its size"),
         comparison("Placements compared", rows),
     )
+
+
+def side_by_side(fabric: Fabric, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a value per processor with the layers beside one another, shape (height, layers * width)."""
+    layers = values.reshape(fabric.layers, fabric.height, fabric.width)
+    return np.moveaxis(layers, 0, 1).reshape(fabric.height, -1)
 
 
 def _crowds(x: Index, y: Index, living: npt.NDArray[np.bool_]) -> GridFigure:

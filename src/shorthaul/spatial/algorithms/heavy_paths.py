@@ -18,7 +18,7 @@ def scan_up(machine: Machine, tree: TreeNodes, values: Register, operator: Opera
     assert raked is not None
     assert slots is not None
     state.kid[everybody] = paths.heavy[everybody]
-    for layer in range(int(machine.count).bit_length(), -1, -1):  # every path above halves the size
+    for layer in range(tree.vertices.count.bit_length(), -1, -1):  # every path above halves the size
         nodes = everybody.where(paths.layer == layer)
         state.path[nodes] = values[nodes].combined(operator, raked[nodes])
         _merge_paths(machine, state, nodes, paths)

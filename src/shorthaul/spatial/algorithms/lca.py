@@ -40,7 +40,7 @@ class Cover:
 def lowest_common_ancestors(
     machine: Machine, tree: TreeNodes, queries: Index, *, up: Treefix, down: Treefix, barriers: bool
 ) -> Index:
-    """Return the lowest common ancestor (a processor) of every pair of processors, -1 in different trees; shape (q,).
+    """Return the lowest common ancestor of every pair of vertices, -1 in different trees; shape (q,).
 
     ``up`` and ``down`` run the treefix sums that give sizes and layers. The first vertex x of every path but the
     roots' broadcasts within its subtree the range of its parent w and its own. Who is in x's subtree and has a query
@@ -48,14 +48,14 @@ def lowest_common_ancestors(
     """
     cover = _cover(machine, tree, up, down)
     first, second = np.ascontiguousarray(queries[:, 0]), np.ascontiguousarray(queries[:, 1])
-    batch = batches(first, second, machine.count, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
+    batch = batches(first, second, tree.vertices.count, QUERIES_HELD) if len(queries) else np.empty(0, np.int32)
     found, outputs = np.full(len(queries), -1, np.int32), []
     for turn in range(int(batch.max(initial=-1)) + 1):
         asked = np.flatnonzero(batch == turn)
         twice = asked[first[asked] != second[asked]]  # queries with two ends
         ends = np.concatenate([first[asked], second[twice]])
         partners = np.concatenate([second[asked], first[twice]])
-        answers = _answers(machine, cover, ends, partners, barriers=barriers)
+        answers = _answers(machine, tree, cover, (ends, partners), barriers=barriers)
         outputs.append((np.concatenate([asked, twice]), machine.emit(answers)))
     for asked, output in outputs:
         np.maximum.at(found, asked, machine.collect(output))
@@ -63,38 +63,42 @@ def lowest_common_ancestors(
 
 
 def _cover(machine: Machine, tree: TreeNodes, up: Treefix, down: Treefix) -> Cover:
-    everybody, nodes = machine.all, tree.nodes.all
-    size = up(machine.register(1, np.int32, name="one"))
-    end, layer = (machine.register(0, np.int32, name=name) for name in ("end", "layer"))
+    vertices, nodes = tree.vertices, tree.nodes.all
+    everybody = vertices.all
+    size = up(vertices.register(1, np.int32, name="one"))
+    end, layer = (vertices.register(0, np.int32, name=name) for name in ("end", "layer"))
     end[everybody] = everybody.number + size[everybody]
     del size
     begins, ends = (tree.nodes.register(0, np.int32, name=name) for name in ("begins", "ends"))
-    vertices = nodes.where(nodes.number == nodes.processor)
-    begins[vertices], ends[vertices] = vertices.number, end[vertices.processor]
+    first = nodes.where(nodes.number < vertices.count)
+    begins[first], ends[first] = first.number, end[first.number]
     local_broadcast(machine, tree, begins, ends)
-    parent_begin, parent_end = (machine.register(0, np.int32, name=name) for name in ("parent", "parent's end"))
+    parent_begin, parent_end = (vertices.register(0, np.int32, name=name) for name in ("parent", "parent's end"))
     parent_begin[everybody], parent_end[everybody] = begins[everybody.number], ends[everybody.number]
     del begins, ends
     # The heaviest child is the last one of its parent, whose range it has been told; roots hold their own.
-    light, one = machine.register(False, np.bool_, name="light"), machine.register(0, np.int32, name="light")
+    light, one = vertices.register(False, np.bool_, name="light"), vertices.register(0, np.int32, name="light")
     light[everybody] = end != parent_end
     one[everybody] = light[everybody].astype(np.int32)
     layer[everybody] = down(one)[everybody]
     return Cover(end, parent_begin, parent_end, light, layer)
 
 
-def _answers(machine: Machine, cover: Cover, vertices: Index, partners: Index, *, barriers: bool) -> Register:
-    """Return the answers as far as the ends of the queries know them, -1 where one does not."""
-    everybody = machine.all
-    ends = machine.nodes(vertices, "ends of queries")
-    partner = machine.load("queries", partners, ends)
+def _answers(
+    machine: Machine, tree: TreeNodes, cover: Cover, queries: tuple[Index, Index], *, barriers: bool
+) -> Register:
+    """Return the answers as far as the ends of the queries, vertices, know them, -1 where one does not."""
+    everybody = tree.vertices.all
+    ends = tree.beside(machine, queries[0], "ends of queries")
+    own, partner = (machine.load("queries", numbers, ends) for numbers in queries)
     answer = ends.register(-1, np.int32, name="answer")
-    below = ends.all.where(ends.all.processor <= partner)
-    below = below.where(partner[below] < cover.end[below.processor])
-    answer[below] = below.processor
-    told = machine.register(False, np.bool_, name="told")
+    below = ends.all.where(own <= partner)
+    below = below.where(partner[below] < cover.end[own[below]])
+    answer[below] = own[below]
+    told = tree.vertices.register(False, np.bool_, name="told")
     begin, end, parent, parent_end = held = [
-        machine.register(0, np.int32, name=f"{name} of the cover") for name in ("begin", "end", "parent", "its end")
+        tree.vertices.register(0, np.int32, name=f"{name} of the cover")
+        for name in ("begin", "end", "parent", "its end")
     ]
     level = 1
     while everybody.where(cover.light & (cover.layer >= level)):
@@ -111,13 +115,13 @@ def _answers(machine: Machine, cover: Cover, vertices: Index, partners: Index, *
         told[everybody] = False
         told[spread(machine, head, place, size, held)] = True
         asking = ends.all.where(answer < 0)
-        asking = asking.where(told[asking.processor])
-        inside = asking.where(partner[asking] >= parent[asking.processor])
-        inside = inside.where(partner[inside] < parent_end[inside.processor])
-        outside = partner[inside] < begin[inside.processor]
-        outside |= partner[inside] >= end[inside.processor]
+        asking = asking.where(told[own[asking]])
+        inside = asking.where(partner[asking] >= parent[own[asking]])
+        inside = inside.where(partner[inside] < parent_end[own[inside]])
+        outside = partner[inside] < begin[own[inside]]
+        outside |= partner[inside] >= end[own[inside]]
         knowing = inside.where(outside)
-        answer[knowing] = parent[knowing.processor]
+        answer[knowing] = parent[own[knowing]]
         if barriers:
             all_reduce(machine, machine.register(1, np.int64, name="barrier"), OPERATORS["and"])
         level += 1

@@ -30,7 +30,7 @@ def rank_list(
     inner = elements.all.where(following >= 0)
     receivers, (number,) = machine.send(following[inner], inner.number)
     before[receivers] = number
-    path = TreeNodes(elements, before, None, (following,))
+    path = TreeNodes(elements, elements, before, None, loaded=(following,))
     state = prepare(path, weight, OPERATORS["sum"], up=False)
     contract(machine, state, coins(kind, seed), patience=0)
     return expand_down(machine, state)

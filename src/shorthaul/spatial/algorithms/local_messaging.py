@@ -16,7 +16,7 @@ def local_broadcast(machine: Machine, tree: TreeNodes, *registers: Register) -> 
     O(log(largest degree)) depth.
     """
     nodes = tree.nodes.all
-    relays = nodes.number != nodes.processor
+    relays = nodes.number >= tree.vertices.count
     senders = nodes.where(~relays)
     held = [register[nodes] for register in registers]
     while senders:

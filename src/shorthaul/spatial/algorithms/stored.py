@@ -31,12 +31,15 @@ class HeavyPaths:
 class TreeNodes:
     """What the nodes of a tree know: their ``parent``, which child of it they are, and their ``kids`` (-1: none).
 
+    The first nodes stand for the ``vertices``, of which a processor holds one, or several on a machine with that.
     Where ``slot`` is None, nobody has more than one child. ``kids`` is loaded when a program asks for it first.
     """
 
+    vertices: Nodes
     nodes: Nodes
     parent: Register
     slot: Register | None
+    processor: Index | None = None
     loaded: tuple[Register, ...] | None = None
     paths: HeavyPaths | None = None
     stored: tuple[Machine, VirtualTree] | None = None
@@ -60,26 +63,34 @@ class TreeNodes:
         count = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.nodes).astype(np.int8)
         return machine.load("virtual tree: number of children", count, self.nodes)
 
-    def of_vertices(self, held: Register, fill: object = 0) -> Register:
-        """Return a register of the nodes with what the vertices hold; added nodes hold ``fill``.
+    def beside(self, machine: Machine, vertices: Index, name: str) -> Nodes:
+        """Return nodes on the processors of these vertices."""
+        return machine.nodes(vertices if self.processor is None else self.processor[vertices], name)
 
-        The first nodes are the vertices, each on its own processor.
-        """
-        everybody = self.nodes.all
-        vertices = everybody.where(self.nodes.all.number == everybody.processor)
-        value = held[vertices.processor]
+    def of_vertices(self, held: Register, fill: object = 0) -> Register:
+        """Return a register of the nodes with what the vertices hold; added nodes hold ``fill``."""
+        vertices = self.nodes.all.where(self.nodes.all.number < self.vertices.count)
+        value = held[vertices.number]
         register = self.nodes.register(fill, value.dtype, width=value.width, name="value")
         register[vertices] = value
         return register
 
 
-def stored_nodes(machine: Machine, tree: VirtualTree, *, paths: bool = False) -> TreeNodes:
-    """Return the nodes of the virtual tree on a machine, with its heavy paths if wanted; what they know is given."""
-    nodes = machine.nodes(tree.host, "nodes of the virtual tree")
+def stored_nodes(
+    machine: Machine, tree: VirtualTree, *, processor: Index | None = None, paths: bool = False
+) -> TreeNodes:
+    """Return the nodes of the virtual tree on a machine, with its heavy paths if wanted; what they know is given.
+
+    ``processor`` names that of every vertex, if not each has its own.
+    """
+    vertices = machine.processors if processor is None else machine.nodes(processor, "vertices")
+    nodes = machine.nodes(tree.host if processor is None else processor[tree.host], "nodes of the virtual tree")
     return TreeNodes(
+        vertices,
         nodes,
         machine.load("virtual tree: parent", tree.parent, nodes),
         machine.load("virtual tree: slot", tree.slot.astype(np.int8), nodes),
+        processor=processor,
         paths=_heavy_paths(machine, nodes, tree) if paths else None,
         stored=(machine, tree),
     )
@@ -98,11 +109,11 @@ def _heavy_paths(machine: Machine, nodes: Nodes, tree: VirtualTree) -> HeavyPath
     )
 
 
-def to_vertices(machine: Machine, held: Register) -> Register:
-    """Return a register of the processors with what the first nodes, the vertices, hold."""
-    value = held[machine.all.number]
-    register = machine.register(0, value.dtype, width=value.width, name="result")
-    register[machine.all] = value
+def to_vertices(tree: TreeNodes, held: Register) -> Register:
+    """Return a register of the vertices with what their nodes, the first ones, hold."""
+    value = held[tree.vertices.all.number]
+    register = tree.vertices.register(0, value.dtype, width=value.width, name="result")
+    register[tree.vertices.all] = value
     return register
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import cython
 import numpy as np
+import numpy.typing as npt
 
+Counts = npt.NDArray[np.int64]
 UNSEEN = cython.declare(cython.longlong, 1 << 60)
 
 
@@ -14,7 +16,8 @@ class Machine:
     """Links as in :class:`shorthaul.spatial.model.Fabric`, with the neighbour that each leads to; and what was found.
 
     ``hops`` from the processor where a search began; ``queue`` holds who may still be nearer, ``inside`` marks them.
-    ``loads`` are the sizes that cross each link. ``missing`` is a message that has no way, or -1.
+    ``loads`` are the sizes that cross each link; ``lengths``, if it has room, takes the hops of each message of the
+    last replay. ``missing`` is a message that has no way, or -1.
     """
 
     links: cython.const_int[:, ::1]
@@ -24,6 +27,7 @@ class Machine:
     queue: cython.int[::1]
     inside: cython.uchar[::1]
     loads: cython.longlong[:, ::1]
+    lengths: cython.longlong[::1]
     count: cython.Py_ssize_t
     energy = cython.declare(cython.longlong, visibility="readonly")
     longest = cython.declare(cython.longlong, visibility="readonly")
@@ -40,6 +44,7 @@ class Machine:
         self.queue = np.zeros(cells, np.int32)
         self.inside = np.zeros(cells, np.uint8)
         self.loads = loads
+        self.lengths = np.empty(0, np.int64)
         self.count = 0
         self.energy = 0
         self.longest = 0
@@ -97,6 +102,20 @@ def replay(
         _replay(machine, source, target, weight, far)
 
 
+def replay_lengths(
+    machine: Machine,
+    source: cython.const_int[::1],
+    target: cython.const_int[::1],
+    weight: cython.const_int[::1],
+    far: cython.longlong,
+) -> Counts:
+    """Send messages as :func:`replay` does; return the hops of each."""
+    machine.lengths = np.zeros(source.shape[0], np.int64)
+    with cython.nogil:
+        _replay(machine, source, target, weight, far)
+    return np.asarray(machine.lengths)
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
@@ -133,6 +152,8 @@ def _replay(
             hops = machine.hops[target[i]]
             machine.energy += hops * weight[i]
             machine.longest = max(machine.longest, hops)
+            if machine.lengths.shape[0] > 0:
+                machine.lengths[i] = hops
             _descend(machine, target[i], source[i], weight[i])
         begin = end
 

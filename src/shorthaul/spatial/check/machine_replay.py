@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
-from shorthaul.spatial.check.fabric_kernels import Machine, replay
+from shorthaul.spatial.check.fabric_kernels import Machine, replay, replay_lengths
 from shorthaul.spatial.check.replay import differing_parents
 from shorthaul.spatial.model import Fabric, Load, Tree
 from shorthaul.spatial.plan import Layout
@@ -72,6 +72,34 @@ def check_on_machine(layout: Layout, tree: Tree, fabric: Fabric, load: Load) -> 
             link_load=int(loads.max()),
         )
     )
+
+
+class MachineReplay:
+    """Plays a log of messages between processors of a machine, of which ``cell`` has the numbers; recounts the cost."""
+
+    def __init__(self, fabric: Fabric, cell: Index, *, links: bool = True) -> None:
+        self._cell = cell
+        self._loads = np.zeros((6, fabric.cells), np.int64)
+        self._machine = Machine(fabric.links, neighbours(fabric), self._loads)
+        self._far = int(fabric.links.max()) * fabric.cells
+        self._clock, self._reached = np.zeros((2, len(cell)), np.int64)
+        self._counts_links = links
+
+    def round(self, sender: Index, receiver: Index, words: int = 1) -> None:
+        """Send one message of so many words from every ``sender[i]`` to ``receiver[i]`` (processors), all at once."""
+        order = np.argsort(sender, kind="stable")
+        a, b = sender[order], receiver[order]
+        weight = np.full(len(a), words, np.int32)
+        hops = replay_lengths(self._machine, self._cell[a], self._cell[b], weight, self._far)
+        clock, reached = self._clock[a] + 1, self._reached[a] + hops
+        np.maximum.at(self._clock, b, clock)
+        np.maximum.at(self._reached, b, reached)
+
+    def cost(self) -> Cost:
+        """Return energy, depth (longest chain of messages), distance (longest chain in hops) and link load."""
+        chains = {"depth": int(self._clock.max()), "distance_hops": int(self._reached.max())}
+        loads = {"link_load": int(self._loads.max())} if self._counts_links else {}
+        return Cost(energy_hops=int(self._machine.energy), **chains, **loads)
 
 
 def neighbours(fabric: Fabric) -> Index:

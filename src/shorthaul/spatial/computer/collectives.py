@@ -32,7 +32,7 @@ def spread(
             register[receivers] = values
         return receivers
 
-    step = 1 << max(machine.count - 1, 0).bit_length() >> 1
+    step = 1 << max(holders.nodes.count - 1, 0).bit_length() >> 1
     while step >= _CHAINED:
         place = offset(holders)
         holders = holders | tell(holders.where((place % (2 * step) == 0) & (place + step < size(holders))), step)

@@ -102,13 +102,17 @@ class Machine:
         if min(words, message_words or 1) < 1:
             raise InputError("is too small", place="words", value=min(words, message_words or 1), allowed="from 1")
         columns, lines = _coordinates(x, "x"), _coordinates(y, "y")
-        self._network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
-        self.grid = grid
+        network = Network(columns, lines, grid, count_links=count_links, listener=listener, search=search)
+        self._begin(network, len(columns), words, message_words)
+
+    def _begin(self, network: Network, count: int, words: int, message_words: int | None) -> None:
+        self._network = network
+        self.grid = network.grid
         self.given: dict[str, float] = {}
         self.message_words_limit = words if message_words is None else message_words
-        self.count_links = count_links
+        self.count_links = network.count_links
         self._memory = Memory(words)
-        self.processors = Nodes(self._memory, np.arange(len(columns), dtype=np.int32), "processors")
+        self.processors = Nodes(self._memory, np.arange(count, dtype=np.int32), "processors")
 
     @classmethod
     @public
@@ -141,6 +145,13 @@ class Machine:
         """
         size = grid_from_text(grid) if isinstance(grid, str) else grid
         return cls(*cells(curve, size), size, **options)
+
+    @classmethod
+    def over(cls, network: Network, count: int, *, words: int, message_words: int | None = None) -> Machine:
+        """Return a machine of so many processors on a network of its own: see :class:`FabricNetwork`."""
+        machine = cls.__new__(cls)
+        machine._begin(network, count, words, message_words)
+        return machine
 
     @property
     def count(self) -> int:

@@ -33,17 +33,19 @@ LOAD = cython.declare(cython.ulonglong, (1 << 31) - 1)
 class Traffic:
     """Processors at (x, y) of a grid, and what the messages between them have taken so far.
 
-    ``table`` begins with a row for each processor; then comes one for each cell: an entry of two words for its links to
-    the east, west, south and north. A row fills a line of cache. The first word of an entry tells in which of 64 cycles
-    the link is taken; the second holds the first of these cycles, times 2^32, whether the link was crowded before them,
-    and the words that went there. Without rows of cells nothing is counted but messages, hops and chains, and nobody
-    waits for a link. Nodes of one processor share its memory: nothing travels between them.
+    ``table`` begins with a row for each processor, which fills a line of cache. Then comes an entry of two words for
+    each link: on a mesh those of every cell to the east, west, south and north. The first word of an entry tells in
+    which of 64 cycles the link is taken; the second holds the first of these cycles, times 2^32, whether the link was
+    crowded before them, and the words that went there. Without entries of links nothing is counted but messages, hops
+    and chains, and nobody waits for a link. Nodes of one processor share its memory: nothing travels between them.
+    Where ``lengths`` of the links are given, messages follow the routes that come with them.
     """
 
     width: cython.Py_ssize_t
     processors: cython.Py_ssize_t
     counted: cython.bint
     table: cython.ulonglong[::1]
+    lengths: cython.const_int[::1]
     now: cython.int[::1]  # scratch space of one round, zero outside
     when: cython.int[::1]  # what every message of a round will have taken when it arrives
     travelled: cython.longlong[::1]
@@ -57,15 +59,17 @@ class Traffic:
         x: npt.NDArray[np.int32],
         y: npt.NDArray[np.int32],
         width: cython.Py_ssize_t,
-        cells: cython.Py_ssize_t,
+        links: cython.Py_ssize_t,
+        lengths: cython.const_int[::1],
         counted: cython.bint,
     ) -> None:
         n: cython.Py_ssize_t = len(x)
-        bytes_ = np.zeros(64 * (n + (cells if counted else 0) + 1), np.uint8)
+        bytes_ = np.zeros(64 * (n + 1) + (16 * links if counted else 0), np.uint8)
         begin = -bytes_.ctypes.data % 64
         table = bytes_[begin : begin + len(bytes_) - 64].view(np.uint64)
         table[PLACE : ROW * n : ROW] = np.asarray(x, np.uint64) | np.asarray(y, np.uint64) << np.uint64(32)
         self.table = table
+        self.lengths = lengths
         self.width = width
         self.processors = n
         self.counted = counted
@@ -90,20 +94,25 @@ class Traffic:
         return int(load)
 
     def loads(self) -> npt.NDArray[np.int32]:
-        """Return the words over every link, shape (cells, 4)."""
+        """Return the words over every link."""
         entries = np.asarray(self.table)[ROW * self.processors + 1 :: 2]
-        return (entries & np.uint64(2**31 - 1)).astype(np.int32).reshape(-1, 4)
+        return (entries & np.uint64(2**31 - 1)).astype(np.int32)
 
 
 @cython.final
 @cython.cclass
 class Messages:
-    """One message of ``words`` words from every ``sender[i]`` to ``receiver[i]``, nodes that ``host`` places."""
+    """One message of ``words`` words from every ``sender[i]`` to ``receiver[i]``, nodes that ``host`` places.
+
+    With routes, message i takes the links ``route[starts[i]:starts[i + 1]]``.
+    """
 
     sender: cython.const_int[::1]
     receiver: cython.const_int[::1]
     host: cython.const_int[::1]
     words: cython.longlong
+    starts: cython.const_longlong[::1]
+    route: cython.const_int[::1]
 
     def __init__(
         self,
@@ -111,11 +120,15 @@ class Messages:
         receiver: cython.const_int[::1],
         host: cython.const_int[::1],
         words: cython.longlong,
+        starts: cython.const_longlong[::1],
+        route: cython.const_int[::1],
     ) -> None:
         self.sender = sender
         self.receiver = receiver
         self.host = host
         self.words = words
+        self.starts = starts
+        self.route = route
 
 
 @cython.cfunc
@@ -191,9 +204,11 @@ def _y(traffic: Traffic, p: cython.Py_ssize_t) -> cython.longlong:
 @cython.nogil
 @cython.exceptval(check=False)
 def _travel(
-    traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong
+    traffic: Traffic, messages: Messages, i: cython.Py_ssize_t, when: cython.longlong, words: cython.longlong
 ) -> cython.longlong:
-    """Send a piece along its row, then along its column; return when it has arrived."""
+    """Send a piece along its row, then along its column, or along its route; return when it has arrived."""
+    a: cython.Py_ssize_t = messages.host[messages.sender[i]]
+    b: cython.Py_ssize_t = messages.host[messages.receiver[i]]
     x: cython.longlong = _x(traffic, a)
     y: cython.longlong = _y(traffic, a)
     end: cython.longlong = _x(traffic, b)
@@ -201,6 +216,11 @@ def _travel(
     when = max(when, cython.cast(cython.longlong, traffic.table[ROW * a + FREE]))
     traffic.table[ROW * a + FREE] = cython.cast(cython.ulonglong, when + words)
     when += ROUTER_CYCLES
+    if traffic.lengths.shape[0] > 0:
+        for k in range(messages.starts[i], messages.starts[i + 1]):
+            link = messages.route[k]
+            when = _take(traffic, ROW * traffic.processors + 2 * link, when, words) + traffic.lengths[link]
+        return _take(traffic, ROW * b + INTO, when + ROUTER_CYCLES, words) + words
     entry: cython.Py_ssize_t = ROW * (traffic.processors + y * traffic.width + x)
     while x < end:
         when = _take(traffic, entry, when, words) + 1
@@ -225,17 +245,16 @@ def _travel(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _arrival(
-    traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, hops: cython.longlong, words: cython.longlong
-) -> cython.longlong:
-    """Return the cycle in which the last word of a message from ``a`` has arrived at ``b``."""
-    when: cython.longlong = cython.cast(cython.longlong, traffic.table[ROW * a + READY])
-    last: cython.longlong = when + hops + 2 * ROUTER_CYCLES + words
-    left: cython.longlong = words
+def _arrival(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t, hops: cython.longlong) -> cython.longlong:
+    """Return the cycle in which the last word of a message has arrived."""
+    sender: cython.Py_ssize_t = ROW * messages.host[messages.sender[i]]
+    when: cython.longlong = cython.cast(cython.longlong, traffic.table[sender + READY])
+    last: cython.longlong = when + hops + 2 * ROUTER_CYCLES + messages.words
+    left: cython.longlong = messages.words
     if not traffic.counted:
         return last
     while left > 0:
-        last = max(last, _travel(traffic, a, b, when, min(left, PIECE)))
+        last = max(last, _travel(traffic, messages, i, when, min(left, PIECE)))
         left -= PIECE
         when += PIECE
     return last
@@ -244,13 +263,18 @@ def _arrival(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _count(
-    traffic: Traffic, a: cython.Py_ssize_t, b: cython.Py_ssize_t, words: cython.longlong
-) -> cython.longlong:  # fmt: skip
+def _count(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t) -> cython.longlong:
     """Count a message from one processor to another; return how far it travels."""
-    hops: cython.longlong = abs(_x(traffic, a) - _x(traffic, b)) + abs(_y(traffic, a) - _y(traffic, b))
+    a: cython.Py_ssize_t = messages.host[messages.sender[i]]
+    b: cython.Py_ssize_t = messages.host[messages.receiver[i]]
+    hops: cython.longlong = 0
+    if traffic.lengths.shape[0] > 0:
+        for k in range(messages.starts[i], messages.starts[i + 1]):
+            hops += traffic.lengths[messages.route[k]]
+    else:
+        hops = abs(_x(traffic, a) - _x(traffic, b)) + abs(_y(traffic, a) - _y(traffic, b))
     traffic.messages += 1
-    traffic.hops += hops * words
+    traffic.hops += hops * messages.words
     traffic.longest = max(traffic.longest, hops)
     return hops
 
@@ -282,10 +306,10 @@ def _travel_at_once(
         if a == b:
             traffic.when[i] = -1
         else:
-            hops = _count(traffic, a, b, messages.words)
+            hops = _count(traffic, messages, i)
             traffic.when[i] = cython.cast(cython.int, traffic.table[ROW * a + CLOCK]) + 1
             traffic.travelled[i] = cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops
-            traffic.arrives[i] = _arrival(traffic, a, b, hops, messages.words)
+            traffic.arrives[i] = _arrival(traffic, messages, i, hops)
         i += 1
     return i
 
@@ -367,13 +391,13 @@ def _travel_in_order(
         a = messages.host[messages.sender[i]]
         b = messages.host[messages.receiver[i]]
         if a != b:
-            hops = _count(traffic, a, b, messages.words)
+            hops = _count(traffic, messages, i)
             _reach(
                 traffic,
                 b,
                 cython.cast(cython.longlong, traffic.table[ROW * a + CLOCK]) + 1,
                 cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
-                _arrival(traffic, a, b, hops, messages.words),
+                _arrival(traffic, messages, i, hops),
             )
             if traffic.counted:
                 traffic.table[ROW * a + PORTS] += 1

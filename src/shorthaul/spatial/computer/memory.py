@@ -32,7 +32,10 @@ class Memory:
         if held > self._room:
             self.expect_running()
             if held > self.limit_words * WORD_BYTES:
-                demand, cure = -(-held // WORD_BYTES), "give more words (--words), or keep fewer registers and values"
+                demand, cure = (
+                    -(-held // WORD_BYTES),
+                    "give more words (--words; memory_bytes of a machine), or keep fewer values",
+                )
                 raise InfeasibleError("memory of a processor", demand=demand, limit=self.limit_words, cure=cure)
             self._most = self._room = held
         self._held = held

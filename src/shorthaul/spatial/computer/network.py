@@ -53,7 +53,8 @@ class Network:
         self.grid = grid
         self.count_links = count_links
         self.rounds = 0
-        self._traffic = Traffic(x, y, grid.width, grid.cells, count_links)
+        self.most_messages = MOST_MESSAGES
+        self._traffic = Traffic(x, y, grid.width, 4 * grid.cells, np.empty(0, np.int32), count_links)
         self._listener = listener
         self._search = search
 
@@ -61,18 +62,18 @@ class Network:
         """Send a message of so many words from every node ``sender[i]`` to ``receiver[i]``, placed by ``host``.
 
         All at once, or as a ``wave``: each after those before it have arrived, whose rounds the caller counts. Raises
-        :class:`InfeasibleError` if a processor sends or receives more than :data:`MOST_MESSAGES` at once, and
+        :class:`InfeasibleError` if a processor sends or receives more than :attr:`most_messages` at once, and
         :class:`NoPlanError` once the search has to end.
         """
-        messages = Messages(sender, receiver, host, words)
+        messages = self._routed(sender, receiver, host, words)
         self.rounds += not wave
         at = 0
         while at < len(sender):
             expect_time(self._search)
             at = (travel_in_order if wave else travel)(self._traffic, messages, at, _HOPS_AT_ONCE)
         most = 0 if wave else arrive(self._traffic, messages)
-        if most > MOST_MESSAGES:
-            raise InfeasibleError("messages of a processor in one round", demand=most, limit=MOST_MESSAGES)
+        if most > self.most_messages:
+            raise InfeasibleError("messages of a processor in one round", demand=most, limit=self.most_messages)
         if self._listener is not None:
             a, b = host[sender], host[receiver]
             a, b = a[a != b], b[a != b]
@@ -80,6 +81,10 @@ class Network:
                 part = slice(i, i + 1) if wave else slice(None)
                 self._listener.round(a[part], b[part], words)
                 expect_time(self._search)
+
+    def _routed(self, sender: Index, receiver: Index, host: Index, words: int) -> Messages:
+        """Return the messages with the links that each takes, where these are not those of a mesh."""
+        return Messages(sender, receiver, host, words, np.empty(0, np.int64), np.empty(0, np.int32))
 
     def link_loads(self) -> Index:
         """Return the words over every link so far, shape (4, height, width) as in :func:`cost.link_loads`."""

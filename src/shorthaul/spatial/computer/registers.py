@@ -20,7 +20,6 @@ from shorthaul.spatial.computer.operators import Operator, expect_local
 
 Index = npt.NDArray[np.int32]
 Array = npt.NDArray[Any]
-
 _NUMBERS = "biuf"
 _UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "floordiv": np.floor_divide, "truediv": np.true_divide,
@@ -28,6 +27,7 @@ _UFUNCS: dict[str, np.ufunc] = {
     "rshift": np.right_shift, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
     "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
+_COMPARISONS = {_UFUNCS[name] for name in ("lt", "le", "eq", "ne", "gt", "ge")}
 
 
 class Nodes:
@@ -43,6 +43,11 @@ class Nodes:
         self._turn = 0
         self._all: Selection | None = None
         self.name = name
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are, which everybody knows."""
+        return len(self._host)
 
     @property
     def all(self) -> Selection:
@@ -111,6 +116,11 @@ class Selection:
 
     __len__ = None
     __reduce__ = __copy__ = __deepcopy__ = None  # type: ignore[assignment]
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes that these belong to."""
+        return self._space
 
     @property
     def number(self) -> Values:
@@ -231,11 +241,9 @@ def _operator(ufunc: np.ufunc, number: int) -> Callable[..., Any]:
     return operate
 
 
-for _name in ("add", "sub", "mul", "floordiv", "truediv", "mod", "and", "or", "xor", "lshift", "rshift"):
-    for _number, _place in enumerate("_ri"):  # as NumPy's mixin has them, without its detours
-        setattr(_Local, f"__{_place.strip('_')}{_name}__", _operator(_UFUNCS[_name], _number))
-for _name in ("lt", "le", "eq", "ne", "gt", "ge"):
-    setattr(_Local, f"__{_name}__", _operator(_UFUNCS[_name], 0))
+for _name, _ufunc in _UFUNCS.items():  # as NumPy's mixin has them, without its detours
+    for _number, _place in enumerate(("", "r", "i") if _ufunc not in _COMPARISONS else ("",)):
+        setattr(_Local, f"__{_place}{_name}__", _operator(_ufunc, _number))
 
 
 class Values(_Local):
@@ -489,4 +497,4 @@ def _picked(data: Array, nodes: Selection) -> Array:
 
 
 def _size(data: Array) -> int:
-    return data.itemsize * (1 if data.ndim == 1 else data.shape[1])
+    return data.itemsize if data.ndim == 1 else data.itemsize * data.shape[1]

@@ -97,6 +97,29 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
     return Traffic(hops, loads, starts, np.asarray(again.trail)[: starts[-1]], rounds(again, longest_first, cells))
 
 
+class Routes:
+    """The shortest ways between the processors of a machine, found when asked for."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        found = lengths(fabric)
+        self._net = Net(fabric.links, found.sides, found.at, found.ring)
+        self._loads = np.zeros((6, fabric.cells), np.int64)
+
+    def between(self, source: Index, target: Index) -> tuple[Counts, Index]:
+        """Return the ways between living processors that reach one another: where each begins, and their links.
+
+        Those of way i stand from ``starts[i]`` to ``starts[i + 1]``, each way * cells + the processor that it leaves.
+        """
+        order = sorted_by(source, self._loads.shape[1] - 1)
+        weight, nothing = np.zeros(len(source), np.int32), np.empty(0, np.int32)
+        first = Messages((source, target), weight, self._loads, np.zeros(len(source) + 1, np.int64), nothing)
+        route(self._net, first, order)
+        starts = np.concatenate([[0], np.cumsum(np.asarray(first.steps), dtype=np.int64)])
+        again = Messages((source, target), weight, self._loads, starts, np.zeros(max(1, starts[-1]), np.int32))
+        route(self._net, again, order)
+        return starts, np.asarray(again.trail)
+
+
 def usable(fabric: Fabric) -> npt.NDArray[np.bool_]:
     """Return which living processors can reach one another: the largest part of the machine, shape (cells,)."""
     from scipy.sparse import coo_array

@@ -13,7 +13,7 @@ from shorthaul.spatial.layout.curves import indices
 from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.layout.virtual_tree_kernels import transform
-from shorthaul.spatial.model import Grid, Tree
+from shorthaul.spatial.model import Fabric, Grid, Tree
 from shorthaul.spatial.plan import Layout
 
 Index = npt.NDArray[np.int32]
@@ -25,7 +25,8 @@ class StoredTree:
 
     Processors are numbered by light-first position, so that every parent precedes its children, and a subtree is a
     range; ``position[v]`` is the processor of vertex v, ``vertex[p]`` the vertex on processor p. Where the processors
-    lie on the grid is the layout's choice.
+    lie on the grid is the layout's choice. On the machine ``fabric``, several vertices share a processor, whose number
+    there is in ``place``.
     """
 
     parent: Index
@@ -34,6 +35,8 @@ class StoredTree:
     grid: Grid
     position: Index
     vertex: Index
+    fabric: Fabric | None = None
+    place: Index | None = None
 
     @property
     def n(self) -> int:

@@ -57,6 +57,8 @@ class LcaKeywords(TypedDict, total=False):
     refine: float | None
     restarts: int | None
     layout: str | PathLike[str] | None
+    machine: str | PathLike[str] | None
+    per_processor: int | None
     words: int
     count_links: bool
     random: int | None
@@ -134,6 +136,8 @@ class TreefixKeywords(TypedDict, total=False):
     refine: float | None
     restarts: int | None
     layout: str | PathLike[str] | None
+    machine: str | PathLike[str] | None
+    per_processor: int | None
     words: int
     count_links: bool
     op: Literal["sum", "max", "min", "product", "xor", "or", "and", "affine"]

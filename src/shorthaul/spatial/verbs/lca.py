@@ -18,7 +18,6 @@ from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, TaskSearchOptions
 from shorthaul.core.verbs import asked, verb
 from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
-from shorthaul.spatial.algorithms.stored import stored_nodes
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
@@ -33,6 +32,7 @@ from shorthaul.spatial.verbs.treefix import (
     Run,
     fastest,
     machine_for,
+    nodes_for,
     replayed,
     run_figures,
     run_treefix,
@@ -91,7 +91,7 @@ def lca(
 
     def run(method: str) -> Run:
         machine, replay = machine_for(stored, options, search, message_words=MESSAGE_WORDS)
-        tree_nodes = stored_nodes(machine, virtual, paths=method == "heavy-path")
+        tree_nodes = nodes_for(machine, stored, virtual, method)
         fix = partial(run_treefix, machine, tree_nodes, operator=OPERATORS["sum"], method=method, seed=search.seed)
         answers = lowest_common_ancestors(
             machine, tree_nodes, stored.position[pairs],
@@ -119,7 +119,7 @@ def lca(
             method,
             {"queries": len(pairs), "barriers": options.barriers, **({"cycles_by_method": cycles} if cycles else {})},
         ),
-        figures=run_views(machine, f"{len(pairs)} lowest common ancestors"),
+        figures=run_views(machine, stored, f"{len(pairs)} lowest common ancestors"),
     )
 
 

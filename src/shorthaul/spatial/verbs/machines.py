@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from shorthaul.spatial import tuning, views
 from shorthaul.spatial.bounds.energy import machine_bound
 from shorthaul.spatial.check.machine_replay import check_on_machine
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.files import archive
+from shorthaul.spatial.formats.files import archive, load_layout
 from shorthaul.spatial.formats.machines import load_machine
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout.fabric import (
@@ -34,12 +35,13 @@ from shorthaul.spatial.layout.fabric import (
     refine_on_fabric,
     send,
 )
+from shorthaul.spatial.layout.stored_tree import StoredTree, store
 from shorthaul.spatial.model import Fabric, Load, Tree
-from shorthaul.spatial.options import BoundOptions, CheckOptions, PlanOptions
+from shorthaul.spatial.options import WORDS, BoundOptions, CheckOptions, MachineOptions, PlanOptions
 from shorthaul.spatial.plan import BoundExtra, Layout, MachineExtra, PlanExtra
 
 Index = npt.NDArray[np.int32]
-Machined = PlanOptions | BoundOptions | CheckOptions
+Machined = PlanOptions | BoundOptions | CheckOptions | MachineOptions
 
 #: The bytes of a vertex and the size of a message are at most this.
 _MOST = 2**31 - 1
@@ -102,6 +104,7 @@ def expect_machine(options: Machined) -> bool:
         ("create", False),
         ("objective", "energy"),
         ("restarts", None),
+        ("words", WORDS),
     ):
         given = getattr(options, name, default)
         if given != default:
@@ -118,7 +121,9 @@ def _routes(options: Machined) -> Path | None:
     return getattr(options, "routes", None)
 
 
-def machine_and_load(tree: Tree, options: Machined, search: Search) -> tuple[Fabric, Load]:
+def machine_and_load(
+    tree: Tree, options: PlanOptions | BoundOptions | CheckOptions, search: Search
+) -> tuple[Fabric, Load]:
     """Return the machine that the options name, and what the tree puts on it; raises :class:`InputError`."""
     assert options.machine is not None
     fabric = load_machine(Path(options.machine))
@@ -151,28 +156,8 @@ def plan_on_machine(
     search.keep_back(write_s)
     with search:
         fabric, load = machine_and_load(tree, options, search)
-        positions = ordered(tree, options.order, search)
-        most = options.per_processor or most_vertices(load, fabric, positions)
-        puts: list[tuple[str, Put]] = []
-        for name, place in place_on_fabric(load, fabric, positions, most).items():
-            if not (puts and search.expired()):
-                puts.append((name, _put(tree, fabric, load, place)))
-        if search.start() is not None:
-            resumed = fabric.numbers(search.start().x, search.start().y, search.start().z)
-            if np.bincount(resumed).max() <= most:
-                puts.append(("resumed", _put(tree, fabric, load, resumed)))
-        puts.sort(key=lambda one: one[1].cost()["energy_hops"])
-        expect_time(search)
-        search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
-        name, put = puts[0]
-        search.keep(put.cost()["energy_hops"], put.layout)
-        refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, search)
-        search.keep_back(write_s)
-        if refined is not put.place:
-            better = _put(tree, fabric, load, refined)
-            if better.cost()["energy_hops"] < put.cost()["energy_hops"]:
-                name, put = f"{name} + refine", better
-                search.keep(put.cost()["energy_hops"], put.layout)
+        most, puts = _placed(tree, fabric, load, options, search)
+    name, put = puts[0]
     layout = put.layout()
     with ThreadPoolExecutor(1) as beside:
         checking = beside.submit(check_on_machine, layout, tree, fabric, load)
@@ -202,6 +187,63 @@ def plan_on_machine(
         extra=extra,
         figures=views.machine_figures(tree, fabric, put.place, rows, put.traffic.loads),
     )
+
+
+def _placed(
+    tree: Tree, fabric: Fabric, load: Load, options: PlanOptions | MachineOptions, search: Search
+) -> tuple[int, list[tuple[str, Put]]]:
+    """Return how many vertices a processor holds at most, and layouts by name, the best first."""
+    write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
+    positions = ordered(tree, options.order, search)
+    most = options.per_processor or most_vertices(load, fabric, positions)
+    puts: list[tuple[str, Put]] = []
+    for name, place in place_on_fabric(load, fabric, positions, most).items():
+        if not (puts and search.expired()):
+            puts.append((name, _put(tree, fabric, load, place)))
+    if search.start() is not None:
+        resumed = fabric.numbers(search.start().x, search.start().y, search.start().z)
+        if np.bincount(resumed).max() <= most:
+            puts.append(("resumed", _put(tree, fabric, load, resumed)))
+    puts.sort(key=lambda one: one[1].cost()["energy_hops"])
+    expect_time(search)
+    search.keep_back(write_s + tuning.FINISH_S + tuning.FINISH_SHARE * search.elapsed_s())
+    name, put = puts[0]
+    search.keep(put.cost()["energy_hops"], put.layout)
+    refined = refine_on_fabric(tree, load, fabric, put.place, most, options.refine, search)
+    search.keep_back(write_s)
+    if refined is not put.place:
+        better = _put(tree, fabric, load, refined)
+        if better.cost()["energy_hops"] < put.cost()["energy_hops"]:
+            puts.insert(0, (f"{name} + refine", better))
+            search.keep(better.cost()["energy_hops"], better.layout)
+    return most, puts
+
+
+def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_first: Index) -> StoredTree:
+    """Return the tree as stored on the machine that the options name, with a layout from a file or a new one.
+
+    What a vertex takes of the memory is for the program to say that runs there.
+    """
+    assert options.machine is not None
+    fabric = load_machine(Path(options.machine))
+    expect_time(search)
+    one = np.ones(tree.n, np.int32)
+    load = Load(one, one)
+    if options.layout is None:
+        place = _placed(tree, fabric, load, options, search)[1][0][1].place
+    else:
+        layout, file, _ = load_layout(options.layout)
+        expect_layout(check_on_machine(layout, tree, fabric, load), file)
+        place = fabric.numbers(layout.x, layout.y, layout.z)
+    y, x = np.divmod(place % fabric.grid.cells, fabric.width)
+    stored = store(tree, Layout(tree.parent, x, y, fabric.grid), light_first)
+    return dataclasses.replace(stored, fabric=fabric, place=place[stored.vertex])
+
+
+def expect_layout(report: CheckReport, file: Path) -> None:
+    """Raise :class:`InputError` for the first violation in the check of a layout file."""
+    for wrong in report.violations[:1]:
+        raise InputError(f"is no layout of this tree: {wrong.message}", file=file, place=wrong.place)
 
 
 def _put(tree: Tree, fabric: Fabric, load: Load, place: Index) -> Put:

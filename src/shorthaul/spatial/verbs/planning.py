@@ -44,9 +44,11 @@ from shorthaul.spatial.verbs.inputs import LAYOUTS, TREES, LayoutLike, Workload
 from shorthaul.spatial.verbs.machines import (
     bound_on_machine,
     check_layout_on_machine,
+    expect_layout,
     expect_machine,
     machine_and_load,
     plan_on_machine,
+    stored_on_fabric,
 )
 from shorthaul.spatial.workloads.cases import CASES
 
@@ -136,12 +138,12 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
     expect_time(search)
     light_first = orders.positions(tree, "light-first")
     expect_time(search)
+    if expect_machine(options):
+        return stored_on_fabric(tree, options, search, light_first)
     if options.layout is None:
         return _refined(store(tree, place(tree, options, search, light_first)[0], light_first), options, search)
     layout, file, _ = load_layout(options.layout)
-    report = check_layout(layout, tree)
-    for wrong in report.violations[:1]:
-        raise InputError(f"is no layout of this tree: {wrong.message}", file=file, place=wrong.place)
+    expect_layout(check_layout(layout, tree), file)
     stored = store(tree, layout, light_first)
     return _refined(stored, options, search) if options.refine else stored
 

@@ -25,14 +25,19 @@ from shorthaul.spatial.algorithms.convergecast import broadcast_down, convergeca
 from shorthaul.spatial.algorithms.heavy_paths import scan_down, scan_up
 from shorthaul.spatial.algorithms.rake_compress import coins, contract, expand_down, expand_up, prepare
 from shorthaul.spatial.algorithms.stored import TreeNodes, neutral, stored_nodes, to_vertices
+from shorthaul.spatial.check.machine_replay import MachineReplay
 from shorthaul.spatial.check.replay import Replay, check_treefix, first_overflow
+from shorthaul.spatial.computer.fabric_network import FabricNetwork
 from shorthaul.spatial.computer.machine import Machine
+from shorthaul.spatial.computer.memory import WORD_BYTES
+from shorthaul.spatial.computer.network import Network
 from shorthaul.spatial.computer.operators import Operator, operator_named
 from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout.middles import with_middles
 from shorthaul.spatial.layout.stored_tree import StoredTree
+from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
@@ -48,13 +53,14 @@ Values = npt.NDArray[Any]
 REPLAYED = 2**16
 
 
-Run = tuple[Machine, Replay | None, Values]
+AnyReplay = Replay | MachineReplay
+Run = tuple[Machine, AnyReplay | None, Values]
 
 
 def stored_for(tree: Tree, options: MachineOptions, search: Search) -> StoredTree:
     """Return the tree as stored with the layout that ``options`` name; if it is refined, for short chains too."""
     stored = place_on_machine(tree, options, search)
-    if options.layout is not None or options.refine == 0:
+    if options.layout is not None or options.refine == 0 or stored.fabric is not None:
         return stored
     expect_time(search)
     return with_middles(stored)
@@ -62,18 +68,30 @@ def stored_for(tree: Tree, options: MachineOptions, search: Search) -> StoredTre
 
 def machine_for(
     stored: StoredTree, options: MachineOptions, search: Search, *, message_words: int | None = None
-) -> tuple[Machine, Replay | None]:
+) -> tuple[Machine, AnyReplay | None]:
     """Return the machine for a stored tree, and the checker that listens to it (small trees only)."""
-    replay = Replay(stored.x, stored.y, stored.grid, links=options.count_links) if stored.n <= REPLAYED else None
-    machine = Machine(
-        stored.x, stored.y, stored.grid,
-        words=options.words, message_words=message_words, count_links=options.count_links, listener=replay,
-        search=search,
-    )  # fmt: skip
-    return machine, replay
+    is_replayed, links = stored.n <= REPLAYED, options.count_links
+    replay: AnyReplay | None
+    if stored.fabric is None or stored.place is None:
+        replay = Replay(stored.x, stored.y, stored.grid, links=links) if is_replayed else None
+        network = Network(stored.x, stored.y, stored.grid, count_links=links, listener=replay, search=search)
+        return Machine.over(network, stored.n, words=options.words, message_words=message_words), replay
+    fabric = stored.fabric
+    cell, count = np.unique(stored.place, return_counts=True)
+    replay = MachineReplay(fabric, cell, links=links) if is_replayed else None
+    most = int(count.max())
+    crowded = FabricNetwork(fabric, cell, most, count_links=links, listener=replay, search=search)
+    words = fabric.memory_bytes // WORD_BYTES
+    return Machine.over(crowded, len(cell), words=words, message_words=message_words), replay
 
 
-def replayed(report: CheckReport, cost: Cost, replay: Replay | None) -> CheckReport:
+def nodes_for(machine: Machine, stored: StoredTree, virtual: VirtualTree, method: str) -> TreeNodes:
+    """Return the nodes of the virtual tree on the machine for a stored tree, with what the method has to know."""
+    processor = None if stored.place is None else np.unique(stored.place, return_inverse=True)[1].astype(np.int32)
+    return stored_nodes(machine, virtual, processor=processor, paths=method == "heavy-path")
+
+
+def replayed(report: CheckReport, cost: Cost, replay: AnyReplay | None) -> CheckReport:
     """Return ``report`` with the message log's recount: a rule ``wrong-cost`` if it is not ``cost``."""
     details = {"messages_replayed": replay is not None}
     recount = cost if replay is None else replay.cost()
@@ -117,7 +135,7 @@ def run_treefix(
             state = prepare(tree, held, operator, up=up)
             contract(machine, state, coins(kind, seed))
             found = (expand_up if up else expand_down)(machine, state)
-    return to_vertices(machine, found)
+    return to_vertices(tree, found)
 
 
 def fastest(method: str, run: Callable[[str], Run], search: Search) -> tuple[str, Run, dict[str, int]]:
@@ -196,9 +214,9 @@ def treefix(
 
     def run(method: str) -> Run:
         machine, replay = machine_for(stored, options, search)
-        tree = stored_nodes(machine, virtual, paths=method == "heavy-path")
+        tree = nodes_for(machine, stored, virtual, method)
         sums = run_treefix(
-            machine, tree, machine.load("values", held), chosen,
+            machine, tree, machine.load("values", held, tree.vertices), chosen,
             direction=options.direction, method=method, kind=options.coins, seed=search.seed,
         )  # fmt: skip
         return machine, replay, machine.collect(sums)
@@ -224,7 +242,7 @@ def treefix(
         plan=VertexTable({"parent": tree.parent, "value": sums}),
         provenance=provenance("spatial treefix", options=options, source=source, search=search),
         extra=run_figures(stored, machine, cost, method, {"cycles_by_method": cycles} if cycles else {}),
-        figures=run_views(machine, f"treefix {options.direction} by {method}"),
+        figures=run_views(machine, stored, f"treefix {options.direction} by {method}"),
     )
 
 
@@ -264,10 +282,15 @@ def treefix_bound(stored: StoredTree, direction: str) -> Bound:
     (2, {'distance_hops': 2})
     """
     root = stored.parent < 0
+    way = "send" if direction == "up" else "receive"
+    if stored.place is not None:
+        of = stored.place[np.flatnonzero(root)[np.cumsum(root) - 1]]
+        apart = len(np.unique(stored.place[stored.place != of]))
+        proof = f"{apart} processors hold vertices of roots on others; each has to {way} a message of at least 1 hop."
+        return Bound("energy_hops", apart, "messages", proof)
     of = np.flatnonzero(root)[np.cumsum(root) - 1]  # a tree is a range that begins with its root
     farthest = int((np.abs(stored.x - stored.x[of]) + np.abs(stored.y - stored.y[of])).max())
     edges = stored.n - int(root.sum())
-    way = "send" if direction == "up" else "receive"
     proof = (
         f"{edges} vertices are no root; each has to {way} a message of at least 1 hop. A chain of messages joins every "
         f"vertex and its root, the farthest {farthest} hops apart."
@@ -286,9 +309,24 @@ def run_figures(stored: StoredTree, machine: Machine, cost: Cost, method: str, m
         **machine.figures(),
         **more,
     }
+    if stored.fabric is not None and stored.place is not None:
+        count = np.bincount(stored.place)
+        figures["machine"] = {
+            "name": stored.fabric.name,
+            "processors": stored.fabric.cells,
+            "living": int(stored.fabric.living.sum()),
+            "used": machine.count,
+            "per_processor": int(count.max()),
+            "largest_bytes": WORD_BYTES * machine.figures()["words_per_processor"],
+            "memory_bytes": stored.fabric.memory_bytes,
+        }
     return cast("RunExtra", figures)
 
 
-def run_views(machine: Machine, what: str) -> tuple[Figure, ...]:
+def run_views(machine: Machine, stored: StoredTree, what: str) -> tuple[Figure, ...]:
     """Return the link-load heat map of a run, where links were counted."""
-    return (views.load_map(machine.link_loads(), f"Link load: {what}"),) if machine.count_links else ()
+    if not machine.count_links:
+        return ()
+    loads = machine.link_loads()
+    flat = loads if stored.fabric is None else views.side_by_side(stored.fabric, loads.max(axis=0))[None]
+    return (views.load_map(flat, f"Link load: {what}"),)
