@@ -130,6 +130,9 @@ MOST_PARTED: Final = 400
 WAVEFRONTS: Final = 64
 MOST_FOR_WAVEFRONTS: Final = 20_000
 PIECES: Final = 12
+#: Links looked at per effort to bound what is loaded between levels, and most levels.
+MOMENTS_RATE: Final = 3e8
+MOST_MOMENTS: Final = 4000
 #: Cubes of a matrix's order per effort, in finding its eigenvalues; nodes of the largest graph for which that is done.
 EIGENVALUE_RATE: Final = 6e9
 MOST_FOR_EIGENVALUES: Final = 1500
@@ -184,8 +187,9 @@ WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
-#: What segments, wavefronts and eigenvalues take of the time for bounds.
+#: What segments, moments, wavefronts and eigenvalues take of the time for bounds.
 SEGMENTS_SHARE: Final = 0.8
+MOMENTS_SHARE: Final = 0.5
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs

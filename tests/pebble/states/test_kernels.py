@@ -14,10 +14,11 @@ from tests.pebble.test_symmetry import doubled
 from tests.twins import Case, assert_agree
 
 from shorthaul.core.search import Search
-from shorthaul.pebble.bounds import wavefront
+from shorthaul.pebble.bounds import moments, wavefront
 from shorthaul.pebble.model import Cdag
 from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states import automorphisms, layered_search, pattern_databases, potentials, recomputation
+from shorthaul.pebble.workloads.sparse import cg
 
 STATES = "shorthaul.pebble.states."
 #: Which names of a module come from which module of kernels; None: the module itself.
@@ -45,6 +46,7 @@ NAMES: dict[ModuleType, dict[str, str]] = {
     },
     recomputation: {"kernels": STATES + "recomputation_kernels"},
     wavefront: {"kernels": "shorthaul.pebble.bounds.wavefront_kernels"},
+    moments: {"kernels": "shorthaul.pebble.bounds.moment_kernels"},
 }
 
 
@@ -160,6 +162,14 @@ def fronts(kernels: ModuleType, rng: np.random.Generator) -> Any:
         return wavefront.turning(cdag, budget, search=Search()), found.excess, list(found.pieces)
 
 
+def between_moments(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    cdag = cg(n=3, percent=70.0, k=2, most=2, seed=int(rng.integers(9)))
+    budget = cdag.least_budget() + int(rng.integers(0, 3))
+    with form_of(kernels):
+        found = moments.excess(cdag, budget, recompute=bool(rng.integers(2)), search=Search())
+        return found.excess, found.nodes
+
+
 CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.layered_search_kernels", plain_layers, 15),
     ("shorthaul.pebble.states.dominance_kernels", wide_layers, 2),
@@ -170,6 +180,7 @@ CASES: list[tuple[str, Case, int]] = [
     ("shorthaul.pebble.states.expansion_kernels", plain_layers, 2),
     ("shorthaul.pebble.states.recomputation_kernels", computed_again, 8),
     ("shorthaul.pebble.bounds.wavefront_kernels", fronts, 10),
+    ("shorthaul.pebble.bounds.moment_kernels", between_moments, 4),
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import part_packing, spectral, wavefront
+from shorthaul.pebble.bounds import moments, part_packing, spectral, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.model import Cdag, require_budget
 
@@ -20,6 +20,13 @@ _PROOFS = {
         "later, and stored too unless it is an input. The least weight of such values over all sets that may have been "
         "computed by then is a minimum cut; the bounds of disjoint parts of the graph add up. No value is computed "
         "twice."
+    ),
+    "moments": (
+        "Every input is loaded and every output stored at least once. Beyond that: nodes of one depth form a level. "
+        "When the first node of a level is computed, nothing deeper is, but all that every node of the level needs. "
+        "Between the first nodes of two levels, the second one's ancestors below the first level are computed; what "
+        "they read and every node of the first level needs is in the room that the first one leaves, or loaded in "
+        "between, and stored before unless it is an input. Loads in different stretches between such moments add up."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -64,6 +71,8 @@ def best_bound(
     least = cdag.algorithmic_bound()
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values = {"algorithmic": least, "S-partition": least + segments.excess}
+    between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
+    values["moments"] = least + between.excess
     cuts = wavefront.Found(0, ())
     if not recompute:
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
@@ -73,7 +82,12 @@ def best_bound(
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         sums = part_packing.excess(
-            cdag, budget, search=search, recompute=recompute, goal=beyond, known=(*cuts.pieces, *segments.pieces)
+            cdag,
+            budget,
+            search=search,
+            recompute=recompute,
+            goal=beyond,
+            known=(*cuts.pieces, *segments.pieces, (between.nodes, between.excess)),
         )
         values["parts"] = least + sums.excess
         details["parts"] = [

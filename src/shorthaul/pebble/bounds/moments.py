@@ -1,0 +1,107 @@
+"""Loads between moments that follow one another in every schedule: a matrix that every iteration reads again.
+
+A level holds the nodes of one depth. When its first node is computed, no other of it is, and nothing deeper; but all
+that every node of it needs is. The first nodes of deeper levels follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shorthaul.core.search import Search
+from shorthaul.graphs.csr import from_arrays, layers
+from shorthaul.pebble import tuning
+from shorthaul.pebble.bounds import moment_kernels as kernels
+from shorthaul.pebble.model import Cdag, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A lower bound on the traffic beyond inputs and outputs, and the nodes that it is about."""
+
+    excess: int
+    nodes: IntArray
+
+
+def excess(cdag: Cdag, budget: int, *, recompute: bool, search: Search) -> Found:
+    """Return a lower bound on the traffic beyond inputs and outputs; 0 if ``search`` expires before.
+
+    Between the first nodes of two levels, whichever they are, the second one's ancestors below the first level are
+    computed. What they read, and what every node of the first level needs too, was in fast memory before; so it is in
+    the room that the first one leaves, or is loaded between the two, and it was stored if it was computed and is no
+    output. Its store is charged where it is read last. The most over all chains of levels is taken, in the whole graph
+    and in what its deepest node is computed from. With ``recompute`` only inputs count.
+
+    >>> from shorthaul.pebble.workloads.sparse import cg
+    >>> excess(cg(n=6, percent=60.0, k=4, most=1, seed=0), 14, recompute=False, search=Search()).excess > 20
+    True
+    """
+    best = Found(0, np.empty(0, dtype=np.int64))
+    if cdag.n > tuning.MOST_FOR_WAVEFRONTS:
+        return best
+    depth = layers(cdag.children, cdag.order)
+    for chosen in _parts(cdag, depth):
+        order = chosen[np.argsort(depth[chosen], kind="stable")]
+        found = _chained(cdag, budget, order, depth, recompute=recompute, search=search)
+        if found.excess > best.excess:
+            best = found
+    return best
+
+
+def _parts(cdag: Cdag, depth: IntArray) -> Iterator[IntArray]:
+    """Yield all nodes, and the deepest node that needs most with what it needs."""
+    yield np.arange(cdag.n)
+    inside = np.zeros(cdag.n, dtype=np.bool_)
+    waiting = [int(depth.argmax())]
+    while waiting:
+        v = waiting.pop()
+        if not inside[v]:
+            inside[v] = True
+            waiting += cdag.parents.neighbours(v).tolist()
+    if not inside.all():
+        yield np.flatnonzero(inside)
+
+
+def _chained(cdag: Cdag, budget: int, order: IntArray, depth: IntArray, *, recompute: bool, search: Search) -> Found:
+    """Return the bound of some nodes that hold all their ancestors, in the order of their depth."""
+    n, level = len(order), depth[order]
+    sizes, weights, given = np.bincount(level), cdag.weights[order], cdag.given[order]
+    if len(sizes) > tuning.MOST_MOMENTS:
+        return Found(0, order)
+    number = np.full(cdag.n, -1, dtype=np.int64)
+    number[order] = np.arange(n)
+    sources, targets = (number[ends] for ends in cdag.edge_arrays())
+    inner = targets >= 0
+    tails, heads = sources[inner], targets[inner]
+    parents, children = from_arrays(n, heads, tails), from_arrays(n, tails, heads)
+    deepest = np.full(n, -1, dtype=np.int64)
+    np.maximum.at(deepest, tails, level[heads])
+    taken = weights.copy()  # by a node that is computed, and its operands that nothing deeper reads
+    np.add.at(taken, heads, np.where(deepest[tails] <= level[heads], weights[tails], 0))
+    least = np.full(len(sizes), budget, dtype=np.int64)
+    np.minimum.at(least, level, taken)
+    last_read = np.where(given, -1, deepest) if not recompute else np.full(n, -1)
+    counts = given if recompute else np.ones(n, dtype=np.bool_)
+    table = kernels.Levels(
+        weights, parents.starts, parents.targets, children.starts, children.targets, level, sizes, budget - least,
+        last_read, counts.view(np.uint8),
+    )  # fmt: skip
+    done, work = False, 0
+    while not done:
+        if search.expired():
+            return Found(0, order)
+        done = kernels.advance(table, tuning.ORDER_CALL)
+        search.spend((table.work - work) / tuning.MOMENTS_RATE)
+        work = table.work
+    return Found(_longest(np.asarray(table.least)), order)
+
+
+def _longest(least: IntArray) -> int:
+    """Return the most that a chain of levels comes to, ``least[d, e]`` from each level to a deeper one."""
+    best = np.zeros(len(least), dtype=np.int64)
+    for last in range(1, len(least)):
+        best[last] = max(best[last - 1], int((best[:last] + least[:last, last]).max()))
+    return int(best[-1])
