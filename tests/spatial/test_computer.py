@@ -21,8 +21,8 @@ from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.layout.curves import cells
 from shorthaul.spatial.layout.orders import positions, sizes
-from shorthaul.spatial.layout.stored_tree import store
-from shorthaul.spatial.layout.virtual_tree import virtual_tree
+from shorthaul.spatial.layout.stored_tree import VirtualTree, store
+from shorthaul.spatial.layout.virtual_tree_kernels import transform
 from shorthaul.spatial.model import Grid
 from shorthaul.spatial.options import PlacingOptions
 from shorthaul.spatial.verbs.planning import place
@@ -193,7 +193,8 @@ def test_virtual_trees() -> None:
     rng = np.random.default_rng(6)
     for _ in samples(100):
         tree = twins.random_tree(rng)
-        virtual = virtual_tree(tree)
+        kids = children(tree.parent, np.argsort(sizes(tree), kind="stable").astype(np.int32))
+        virtual = VirtualTree(*transform(*kids))
         degree = np.bincount(virtual.parent[virtual.parent >= 0], minlength=virtual.nodes)
         assert degree.max(initial=0) <= 3
         assert degree[: tree.n].max() <= 2

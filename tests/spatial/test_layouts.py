@@ -249,6 +249,32 @@ def test_the_longest_edge_as_objective() -> None:
         assert short[0].cost["energy_hops"] <= 1.4 * plain.cost["energy_hops"]
 
 
+def test_the_link_load_as_objective() -> None:
+    for tree in (generators.yule(1023, 1), generators.caterpillar(511), generators.random_recursive(700, 2)):
+        plain = engine.plan(tree, baselines=False, refine=0.1)
+        runs = [engine.plan(tree, baselines=False, refine=0.1, objective="link-load", workers=w) for w in (1, 2)]
+        assert runs[0].cost == runs[1].cost
+        assert runs[0].check.ok
+        assert runs[0].bound.details["link_load"] <= runs[0].cost["link_load"] < plain.cost["link_load"]
+        assert runs[0].cost["energy_hops"] <= 1.3 * plain.cost["energy_hops"]
+
+
+def test_no_layout_beats_the_bound_on_the_link_load() -> None:
+    rng, met = np.random.default_rng(31), 0
+    for _ in samples(20):
+        tree = twins.random_tree(rng, 6)
+        grid = Grid(*rng.permutation([2, 3]).tolist()) if tree.n > 3 else Grid(tree.n, 1)
+        child = np.flatnonzero(tree.parent >= 0).astype(np.int32)
+        least = 99
+        for cells_taken in itertools.permutations(range(grid.cells), tree.n):
+            y, x = np.divmod(np.array(cells_taken, np.int32), np.int32(grid.width))
+            least = min(least, int(link_loads(tree.parent[child], child, x, y, grid).max()))
+        bound = energy_bound(tree, grid).details["link_load"]
+        assert bound <= least
+        met += bound == least
+    assert met > 5
+
+
 def test_workers_do_not_change_a_layout() -> None:
     tree = generators.preferential_attachment(20_000, 1)
     found = [engine.plan(tree, refine=0.05, baselines=False, workers=workers).plan for workers in (1, 2, 3)]

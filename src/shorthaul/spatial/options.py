@@ -12,10 +12,11 @@ ORDERS = ("auto", "centred", "light-first", "heavy-first", "dfs", "bfs", "random
 CURVES = ("auto", "hilbert", "gilbert", "z", "peano", "h-index", "snake", "row-major")
 OPERATORS = ("sum", "max", "min", "product", "xor", "or", "and", "affine")
 METHODS = ("auto", "rake-compress", "convergecast", "heavy-path")
-OBJECTIVES = ("energy", "distance")
+OBJECTIVES = ("energy", "distance", "link-load")
 COINS = ("local-maximum", "random-mate")
 WORDS = 96
 
+_OBJECTIVE = "What refinement makes small; distance: the longest edge; link-load: the most messages over a link."
 _MACHINE = "Machine file, or the name of a bundled one, as in wafer-750x994: several vertices on each processor."
 _PER_PROCESSOR = "Vertices on a processor of the machine, at most (default: the fewest that all fit with)."
 _VERTEX_BYTES = "Bytes of memory that a vertex takes on the machine."
@@ -69,7 +70,11 @@ class LayoutOptions(PlacingOptions):
 class PlanOptions(LayoutOptions):
     """How to lay a tree out."""
 
-    objective: str = option("energy", "What refinement makes small; distance: the longest edge.", choices=OBJECTIVES)
+    objective: str = option(
+        "energy",
+        "What refinement makes small; distance: the longest edge; link-load: the most messages over a link.",
+        choices=OBJECTIVES,
+    )
     baselines: bool = option(True, "Also cost random, breadth-first and depth-first placement.", free=True)
     create: bool = option(False, "Also create the light-first order on the machine itself, by messages.", free=True)
     machine: str | None = option(None, _MACHINE, form=FILE_OR_NAME)

@@ -12,7 +12,7 @@ from shorthaul.graphs.tree_kernels import depths, heavy_children, ranks_and_laye
 from shorthaul.spatial.computer.machine import Machine
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import Nodes, Register
-from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.layout.stored_tree import VirtualTree
 
 Index = npt.NDArray[np.int32]
 NONE = np.int32(-1)

@@ -23,7 +23,7 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
 
     Three arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
     and a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs.
-    ``details`` holds each argument's value and the bound on the longest edge.
+    ``details`` holds each argument's value and the bounds on the longest edge and on the link load.
     """
     edges = tree.n - len(tree.roots())
     values = {"edges": edges, "stars": star_bound(tree), "cuts": _cut_bound(tree, grid)}
@@ -46,7 +46,7 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
         value=values[method],
         method=method,
         proof=proofs[method],
-        details={"values": values, "distance_hops": longest},
+        details={"values": values, "distance_hops": longest, "link_load": _load_bound(tree, grid)},
     )
 
 
@@ -120,6 +120,12 @@ def _cut_bound(tree: Tree, grid: Grid) -> int:
     needed_from = np.concatenate([[0], np.cumsum(apart)[:-1]]) + 1
     room = np.maximum(tree.n - 2 * needed_from + 1, 0)
     return int((room // grid.height).sum() + (room // grid.width).sum())
+
+
+def _load_bound(tree: Tree, grid: Grid) -> int:
+    """Return a lower bound on the link load: the messages from a vertex leave its processor over four links at most."""
+    ways = min(grid.width - 1, 2) + min(grid.height - 1, 2)
+    return -(-int(tree.degrees().max()) // max(ways, 1))
 
 
 def distance_bound(tree: Tree) -> int:

@@ -16,6 +16,7 @@ from shorthaul.core.search import Search
 from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
+from shorthaul.spatial.layout.load_kernels import Streets, relieve
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.tile_kernels import Board, Tile, anneal_tile, centre
 from shorthaul.spatial.model import Grid
@@ -77,10 +78,7 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
     Hops beyond a limit are dear. The limit falls while it can be kept, and rises half-way to what was reached when it
     cannot.
     """
-    n = stored.n
-    effort = effort_that_pays(n, search) if effort is None else effort
-    if search.effort is not None:
-        effort = min(effort, search.left())
+    effort = _further(stored, effort, search)
     best = edge_energy(stored.parent, stored.x, stored.y)[::-1]
     low, spent, stage, found = 1, 0.0, 0, stored
     if best[0] <= 1:
@@ -105,6 +103,49 @@ def shorten(stored: StoredTree, effort: float | None, search: Search) -> StoredT
                 low = limit + 1
             search.report(best=best[0], bound=None, what="longest edge")
     return found
+
+
+def unburden(stored: StoredTree, effort: float | None, search: Search) -> StoredTree:
+    """Return places with fewer messages on the busiest link that annealing with so much effort finds; never with more.
+
+    Messages beyond a limit are dear; the limit falls as that of :func:`shorten` does. Vertices are taken in windows of
+    light-first order, one after the other.
+    """
+    n, effort = stored.n, _further(stored, effort, search)
+    starts, near, holder, _ = _neighbours(stored)
+    places = stored.x.copy(), stored.y.copy()
+    streets = Streets(starts, near, places, holder, stored.grid.width, tuning.STEEP)
+    best, found, low, spent = (streets.busiest(), 0), stored, 1, 0.0
+    generator = search.generator()
+    while low < best[0] and spent < effort and not search.expired():
+        streets.limit = max(low, best[0] * 3 // 4)
+        for temperature in np.geomspace(tuning.SHORTENING_HOTTEST, tuning.COLDEST, tuning.SHORTENING_STAGES):
+            accepted = accepted_words(temperature)
+            first = int(generator.integers(-tuning.WINDOW, 0))
+            for begin in range(first, n, tuning.WINDOW):
+                window = (max(begin, 0), min(begin + tuning.WINDOW, n))
+                if window[0] < window[1] and not search.expired():
+                    reads = tuning.STAGE_READS * (window[1] - window[0])
+                    random = Random(int(generator.integers(0, 2**63)))
+                    done = relieve(streets, random, accepted, *window, reads) / tuning.READS_PER_EFFORT
+                    search.spend(done)
+                    spent += done
+            x, y = streets.places()
+            reached = (streets.busiest(), edge_energy(stored.parent, x, y)[0])
+            if reached[0] < best[0] or (found is not stored and reached < best):
+                best, found = reached, replace(stored, x=x, y=y)
+            if search.expired():
+                break
+        if best[0] > streets.limit:
+            low = streets.limit + 1
+        search.report(best=best[0], bound=None, what="link load")
+    return found
+
+
+def _further(stored: StoredTree, effort: float | None, search: Search) -> float:
+    """Return the effort for what follows the first refinement."""
+    effort = effort_that_pays(stored.n, search) if effort is None else effort
+    return effort if search.effort is None else min(effort, search.left())
 
 
 def _stage(
@@ -168,6 +209,15 @@ def temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
 
 def _board(stored: StoredTree) -> tuple[Board, Index]:
     """Return the board, and the vertices that are worth a move to the middle, those of most neighbours first."""
+    starts, near, holder, degree = _neighbours(stored)
+    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
+    middles = middles[np.argsort(-degree[middles], kind="stable")]
+    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, stored.grid.width)
+    return board, middles.astype(np.int32)
+
+
+def _neighbours(stored: StoredTree) -> tuple[Index, Index, Index, npt.NDArray[np.int64]]:
+    """Return where the neighbours of each vertex begin, all neighbours, who is on every cell, and their numbers."""
     child = np.flatnonzero(stored.parent >= 0).astype(np.int32)
     above = stored.parent[child]
     end, other = np.concatenate([child, above]), np.concatenate([above, child])
@@ -175,8 +225,4 @@ def _board(stored: StoredTree) -> tuple[Board, Index]:
     starts = np.concatenate([[0], np.cumsum(degree)]).astype(np.int32)
     holder = np.full(stored.grid.cells, -1, np.int32)
     holder[stored.y * np.int64(stored.grid.width) + stored.x] = np.arange(stored.n, dtype=np.int32)
-    near = other[sorted_by(end, stored.n - 1)]
-    middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
-    middles = middles[np.argsort(-degree[middles], kind="stable")]
-    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, stored.grid.width)
-    return board, middles.astype(np.int32)
+    return starts, other[sorted_by(end, stored.n - 1)], holder, degree

@@ -11,12 +11,30 @@ from shorthaul.graphs.tree_kernels import children
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.curves import indices
 from shorthaul.spatial.layout.orders import positions
-from shorthaul.spatial.layout.virtual_tree import VirtualTree
 from shorthaul.spatial.layout.virtual_tree_kernels import transform
 from shorthaul.spatial.model import Fabric, Grid, Tree
 from shorthaul.spatial.plan import Layout
 
 Index = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualTree:
+    """A tree of nodes hosted by the vertices of a tree, at most two nodes each, at most three children each.
+
+    Nodes 0..n-1 are the vertices themselves; ``host[k]`` is the vertex (processor) that node k lives on. An added
+    node stands above its host and the groups appended to it. Every vertex's ancestors among the vertices are those of
+    the tree. ``slot`` numbers a node among its siblings, in their order.
+    """
+
+    parent: Index
+    host: Index
+    slot: Index
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes, at most twice the number of vertices."""
+        return len(self.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,7 @@ class StoredTree:
     def virtual(self) -> VirtualTree:
         """Return the virtual tree over the processors (Baumann et al., Section III-D).
 
+        A vertex with d children reaches them in at most ceil(log2(d + 1)) messages.
         Siblings follow one another in light-first order, or along a curve over the grid where that takes less energy.
         """
         on_curve = indices("auto", self.grid)[self.y, self.x]

@@ -83,7 +83,7 @@ class PlanKeywords(TypedDict, total=False):
     grid: str | tuple[int, int] | None
     refine: float | None
     restarts: int | None
-    objective: Literal["energy", "distance"]
+    objective: Literal["energy", "distance", "link-load"]
     baselines: bool
     create: bool
     machine: str | PathLike[str] | None

@@ -151,11 +151,12 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     if options.refine == 0:
         return stored
-    from shorthaul.spatial.layout.annealing import shorten
+    from shorthaul.spatial.layout.annealing import shorten, unburden
 
     refined = _annealed(stored, options, search)
-    is_short = isinstance(options, PlanOptions) and options.objective == "distance"
-    return shorten(refined, options.refine, search) if is_short else refined
+    objective = options.objective if isinstance(options, PlanOptions) else "energy"
+    further = {"distance": shorten, "link-load": unburden}.get(objective)
+    return refined if further is None else further(refined, options.refine, search)
 
 
 def _annealed(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:

@@ -36,8 +36,7 @@ from shorthaul.spatial.computer.registers import Register
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.formats.values import read_values
 from shorthaul.spatial.layout.middles import with_middles
-from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.layout.virtual_tree import VirtualTree
+from shorthaul.spatial.layout.stored_tree import StoredTree, VirtualTree
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import METHODS, MachineOptions, TreefixOptions, TreeOptions
 from shorthaul.spatial.plan import RunExtra, VertexTable
