@@ -75,6 +75,14 @@ def test_long_plans_make_few_points():
             assert all(0 <= value <= max(1, problem.machine.capacity) for line in figure.lines for value in line.y)
 
 
+def test_the_timeline_has_every_subgraph():
+    (case,) = (case for case in CASES if case.name == "transformer-block")
+    problem = case.build(layers=7)
+    plan = one_operator_per_subgraph(problem, CONTEST)
+    (timeline,) = (figure for figure in shown(problem, *plan.subgraphs, rules=CONTEST) if isinstance(figure, Bars))
+    assert len(timeline.bars) == 3 * len(problem.operators) == 3 * 238
+
+
 def test_figures_come_back_from_their_documents():
     found = shorthaul.tensor.plan(example_3())
     for figure in found.figures:

@@ -17,8 +17,6 @@ from shorthaul.tensor.plan import Plan, Subgraph
 _MOST_POINTS: Final = 400
 #: Graph inputs are drawn up to this many.
 _MOST_INPUTS: Final = 80
-#: Subgraphs drawn one by one in the timeline.
-_MOST_BARS: Final = 200
 
 
 def figures(problem: Problem, plan: Plan, replayed: Replay) -> tuple[Figure, ...]:
@@ -138,7 +136,7 @@ def timeline(problem: Problem, done: list[SubgraphReplay]) -> Bars:
     """Return when each subgraph runs and how long its compute and its memory traffic take of that."""
     bars = []
     start = 0.0
-    for number, subgraph in enumerate(done[:_MOST_BARS]):
+    for number, subgraph in enumerate(done):
         memory = (subgraph.loads + subgraph.stores) / problem.machine.bandwidth
         bars += [
             Bar("subgraph", start, start + subgraph.latency, label=str(number), group="subgraph"),
@@ -146,10 +144,7 @@ def timeline(problem: Problem, done: list[SubgraphReplay]) -> Bars:
             Bar("memory", start, start + memory, label=str(number), group="memory"),
         ]
         start += subgraph.latency
-    hidden = len(done) - _MOST_BARS
     note = "The longer of compute and memory decides each step; a subgraph takes the sum over its steps."
-    if hidden > 0:
-        note += f" {hidden} more subgraphs are not shown."
     return Bars("Timeline of subgraphs", "time", tuple(bars), note=note)
 
 
