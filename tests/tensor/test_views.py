@@ -77,7 +77,7 @@ def test_long_plans_make_few_points():
 
 def test_the_timeline_has_every_subgraph():
     (case,) = (case for case in CASES if case.name == "transformer-block")
-    problem = case.build(layers=7)
+    problem = case.build(**{name: parameter.default for name, parameter in case.parameters.items()} | {"layers": 7})
     plan = one_operator_per_subgraph(problem, CONTEST)
     (timeline,) = (figure for figure in shown(problem, *plan.subgraphs, rules=CONTEST) if isinstance(figure, Bars))
     assert len(timeline.bars) == 3 * len(problem.operators) == 3 * 238
