@@ -16,6 +16,7 @@ import shorthaul
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import column_prices
+from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.column_floor import Steps, column
 from shorthaul.tensor.check.replay import replay
@@ -78,7 +79,10 @@ def falsified(rng, document):
     return false
 
 
-def test_what_claims_more_than_a_plan_takes_is_found_out():
+@pytest.mark.parametrize("many", [20_000, 0])
+def test_what_claims_more_than_a_plan_takes_is_found_out(many, monkeypatch):
+    """By weights, and box by box from the first group in the making on."""
+    monkeypatch.setattr(certificate, "_MANY_GROUPS", many)
     mutations = 0
     for seed in range(9):
         problem = starved(seed, 5)

@@ -111,12 +111,49 @@ def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return walk.best, walk.best_sequence(), walk.steps, walk.accepted, made.total, made.evaluated, made.steps()
 
 
+def completions(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    """Chains of arcs between few nodes, from the second layer to the end (node 0), with some boxes that do not fit."""
+    layers, width, boxes = 4, 3, 7
+    source, target = [], []
+    for layer in range(layers):
+        for node in range(width):
+            for _ in range(2):
+                source.append(1 + layer * width + node)
+                last = layer == layers - 1 or rng.random() < 0.3
+                target.append(0 if last else 1 + (layer + 1) * width + int(rng.integers(width)))
+    tables = rng.integers(0, 40, (5, 4, boxes)).astype(float)
+    tables[rng.integers(5), 0, rng.integers(boxes)] = np.inf
+    ends = np.arange(0, len(source) + 1, 2 * width)
+    made = kernels.Completions(
+        np.array(source),
+        np.array(target),
+        rng.integers(0, 5, len(source)),
+        ends[:-1],
+        ends[1:],
+        tables,
+        np.array([0.0, 0.3, 1.0]),
+        90.0,
+        4,
+        1 + layers * width,
+        3,
+    )
+    found = []
+    for first in (0, 3):
+        kernels.prepare(made, rng.integers(0, 60, len(source)).astype(float), 0, first, 3)
+        before = rng.integers(0, 30, (4, 3)).astype(float)
+        for arc in range(len(source)):
+            after = np.empty_like(before)
+            found += [kernels.add(made, before, arc, float(rng.integers(0, 90)), after), after]
+    return found
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.cost_model.cost_kernels", costs),
     ("shorthaul.tensor.cost_model.price_kernels", costs),
     ("shorthaul.tensor.cost_model.order_kernels", orders),
     ("shorthaul.tensor.cost_model.granularity_kernels", granularity),
     ("shorthaul.tensor.cost_model.exhaustion_kernels", exhaustion),
+    ("shorthaul.tensor.bounds.completion_kernels", completions),
     ("shorthaul.tensor.search.group_kernels", moves),
     ("shorthaul.tensor.search.sequence_kernels", moves),
     ("shorthaul.tensor.search.change_kernels", moves),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.samples import samples
 from tests.tensor.test_bound import starved
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds import columns
 from shorthaul.tensor.bounds.best import formula_prices, lower_bound, prove
 from shorthaul.tensor.bounds.columns import Program, column_prices
+from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.cost_model.exhaustion import Floor
 from shorthaul.tensor.cost_model.profile import profile_of
@@ -82,6 +86,76 @@ def test_what_is_stated_early_is_true_and_verified(effort):
     assert stated > 2
 
 
+def least_latency(problem, rules, column):
+    """Return the least latency of a column, by exhaustion."""
+    produced = {problem.operators[index].output for index in column.inside}
+    consumed = {tensor for index in column.inside for tensor in problem.operators[index].inputs}
+    outputs = sorted((produced - consumed) | column.retained)
+    floor = Floor(profile_of(problem, column.inside, outputs, column.resident, column.retained), problem.machine, rules)
+    while not floor.is_final:
+        floor.raise_it()
+    return floor.value
+
+
+def every_column(program):
+    """Return every group that the diagram holds, one of each profile."""
+    program.pricing.nothing = -np.inf
+    found, is_complete = program.pricing.favoured(
+        np.zeros(program.diagram.rows.number), Search(), width=10**6, most=10**6
+    )
+    assert is_complete
+    program.pricing.nothing = 0.0
+    return [(item.profile, program.pricing.column(item.label)) for item in found]
+
+
+def test_no_group_worth_more_than_it_takes_is_missed_box_by_box():
+    """Each column in turn is worth a little more than it takes, at most 1 %, in a memory that some hardly fit into."""
+    seen = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        problem = starved(seed, 5)
+        machine = replace(problem.machine, capacity=float(rng.integers(8, 60)))
+        program = Program(replace(problem, machine=machine), CONTEST, Search())
+        if not program.diagram.is_complete:
+            continue
+        for profile, column in every_column(program):
+            latency = least_latency(program.problem, CONTEST, column)
+            rows = [row for row, sign in zip(column.rows, column.signs, strict=True) if sign > 0]
+            taken = {row for row, sign in zip(column.rows, column.signs, strict=True) if sign < 0}
+            if not np.isfinite(latency) or latency <= 0 or taken & {*rows}:
+                continue
+            duals = np.zeros(program.diagram.rows.number)
+            for row in rows:
+                duals[row] += rng.uniform(1, 1.01) * latency / len(rows)
+            found, is_complete = program.pricing.all_favoured(duals, Search(), 10**6)
+            assert is_complete
+            worths = [item.worth for item in found if item.profile == profile]
+            assert max(worths, default=0.0) >= duals[rows].sum() * (1 - 1e-12)
+            seen += 1
+    assert seen > 100
+
+
+@pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
+def test_prices_found_box_by_box_are_as_high_and_verified(rules, monkeypatch):
+    """With one group going on at each node, all pricing that proves is done box by box, by the search and the check."""
+    tried = 0
+    for seed in range(16):
+        problem = starved(seed, 6)
+        expected = column_prices(problem, rules, Search(effort=5))
+        with monkeypatch.context() as patch:
+            patch.setattr(columns, "_WIDTH", 1)
+            patch.setattr(certificate, "_MANY_GROUPS", 0)
+            prices = column_prices(problem, rules, Search(effort=5))
+            assert (prices is None) == (expected is None)
+            if prices is None or not prices.value:
+                continue
+            assert prices.value == pytest.approx(expected.value, rel=1e-6)
+            given = certificate_of(problem, {"value": prices.value, "certificate": prices.document()}, "bound")
+            assert verify(problem, rules, given) == []
+            tried += 1
+    assert tried > 10
+
+
 @pytest.mark.parametrize("rules", [CONTEST, CONTEST_LOOSE], ids=lambda rules: rules.name)
 def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
     """Without prices every group is found; what its pieces take at least lies below its proven least latency."""
@@ -89,20 +163,7 @@ def test_what_pieces_add_up_to_is_no_more_than_the_latency(rules):
     for seed in samples(40):
         problem = starved(seed, 5)
         program = Program(problem, rules, Search())
-        program.pricing.nothing = -np.inf
-        found, is_complete = program.pricing.favoured(
-            np.zeros(program.diagram.rows.number), Search(), width=10**6, most=10**6
-        )
-        assert is_complete
-        for item in found:
-            column = program.pricing.column(item.label)
-            produced = {problem.operators[index].output for index in column.inside}
-            consumed = {tensor for index in column.inside for tensor in problem.operators[index].inputs}
-            outputs = sorted((produced - consumed) | column.retained)
-            profile = profile_of(problem, column.inside, outputs, column.resident, column.retained)
-            floor = Floor(profile, problem.machine, rules)
-            while not floor.is_final:
-                floor.raise_it()
-            assert program.pricing.least(item.profile) <= floor.value * (1 + 1e-9)
+        for profile, column in every_column(program):
+            assert program.pricing.least(profile) <= least_latency(problem, rules, column) * (1 + 1e-9)
             seen += 1
     assert seen > 100

@@ -30,6 +30,8 @@ HOTTEST_OF_MANY: Final = 0.02
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 40_000
 
+#: Potentials followed along an arc per effort, where groups in the making are judged box by box.
+COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort; granularities evaluated to prove the least latency of a column,
 #: and how many of them the outline of all tiles takes.
 LABELS_PER_EFFORT: Final = 200_000

@@ -48,6 +48,8 @@ Floats = NDArray[np.float64]
 _ENTERING: Final = 100
 #: Prices above a latency by this part are rounding.
 _ROUNDING: Final = 1e-9
+#: Where groups are judged box by box, prices are lowered by this part.
+_LESS: Final = 1e-10
 #: Groups in the making that go on at each node in the first pricings.
 _WIDTH: Final = 8
 #: The weight of the best prices so far against the last ones.
@@ -226,7 +228,8 @@ class Program:
         best, centre, last = np.zeros((3, self.diagram.rows.number))
         centre[: len(covers)] = covers
         most = search.part(_GENERATING)
-        width, inertia = _WIDTH, _INERTIA
+        width: int | None = _WIDTH
+        inertia = _INERTIA
         while not most.expired():
             if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
                 break
@@ -243,25 +246,31 @@ class Program:
                 inertia = _INERTIA
             elif inertia:
                 inertia = 0.0
-            elif ratio is None and width < MOST_LABELS:
-                width *= 4
+            elif ratio is None and width is not None:
+                width = None if width == MOST_LABELS or self.pricing.is_small else MOST_LABELS
             else:
                 break
         for scale in _SCALES:  # lower prices favour fewer groups
             if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
                 break
-            best = _better(
-                best, scale * last, self._generate(scale * last, search, MOST_LABELS, is_proven=True)[1], asked
-            )
+            best = _better(best, scale * last, self._generate(scale * last, search, None, is_proven=True)[1], asked)
         return self._prices(best)
 
-    def _generate(self, duals: Floats, search: Search, width: int, *, is_proven: bool) -> tuple[int, float | None]:
+    def _generate(
+        self, duals: Floats, search: Search, width: int | None, *, is_proven: bool
+    ) -> tuple[int, float | None]:
         """Enter columns that the prices favour; return how many, and the largest ratio of a worth to a latency.
 
-        If there are none and ``is_proven``, latencies are proven as far as the prices need it.
+        Of the groups in the making ``width`` go on at each node; with None all, judged box by box. If none are favoured
+        and ``is_proven``, latencies are proven as far as the prices need it.
         """
         before = self.pricing.labels
-        found, is_complete = self.pricing.favoured(duals, search, width=width, most=MOST_LABELS)
+        lowered = 1.0
+        if width is None:
+            lowered -= _LESS  # groups that are worth just what they take are many, and not favoured
+            found, is_complete = self.pricing.all_favoured(duals * lowered, search, MOST_LABELS)
+        else:
+            found, is_complete = self.pricing.favoured(duals, search, width=width, most=MOST_LABELS)
         search.spend((self.pricing.labels - before) / LABELS_PER_EFFORT)
         found.sort(key=lambda item: self.pricing.least(item.profile) / item.worth)
         ratio, entered = 1.0, 0
@@ -281,7 +290,7 @@ class Program:
                 unsure.append((item, known))
             ratio = max(ratio, item.worth / max(known.proven, 1e-300))
         if entered or not is_complete or not is_proven:
-            return entered, ratio if is_complete else None
+            return entered, ratio / lowered if is_complete else None
         # Only what is still favoured at the latencies met has to be proven.
         ratio = 1.0
         for item, known in unsure:
@@ -293,7 +302,7 @@ class Program:
                 if known.is_final or known.met < worth:
                     self.enter(self.pricing.column(item.label), known.proven if known.is_final else known.met)
                     entered += 1
-        return entered, ratio
+        return entered, ratio / lowered
 
     def _prices(self, duals: Floats) -> Prices:
         rows = self.diagram.rows

@@ -62,6 +62,7 @@ class Boxes:
         k = _ranges(machine.native_width, _STEP_PARTS)
         every = np.array(list(product(w, h, k)), dtype=np.int64)
         self.w, self.h, self.k = (every[:, axis].T for axis in range(3))  # first and last of each box
+        self.count = len(every)
 
     def table(self, piece: Work | Load, shape: Tensor) -> Floats:
         """Return the table of a piece in a subgraph whose outputs have this shape."""

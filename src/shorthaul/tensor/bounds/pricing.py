@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from operator import sub
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.completions import ByBox, Judge
 from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
 from shorthaul.tensor.model import Tensor
 
@@ -24,6 +25,10 @@ Floats = NDArray[np.float64]
 
 #: The weights of compute against traffic that bounds are made with.
 _WEIGHTS: Final = (1.0, 0.0, 0.1, 0.5, 0.9, 0.05, 0.25, 0.75, 0.95, 0.02, 0.075, 0.15, 0.35, 0.65, 0.85, 0.98)
+
+
+#: Arcs times boxes up to which groups in the making are judged box by box at once, rather than by weights before.
+_SMALL: Final = 4_000_000
 
 
 class Label(NamedTuple):
@@ -77,6 +82,35 @@ class _Profile:
         )
 
 
+class Making(NamedTuple):
+    """A group in the making at a node: what it may gain in all, and what its judge knows of it."""
+
+    hope: float
+    label: Label
+    state: Any
+
+
+class _ByWeight:
+    """Bounds what groups in the making may gain by the potentials of their nodes, for each weight."""
+
+    empty: Final = None
+
+    def __init__(self, pricing: Pricing, potentials: Floats) -> None:
+        self._pricing = pricing
+        # what a path may gain after an arc, less what the arc costs, by weight
+        self._after = (potentials[pricing.diagram.target] - pricing.costs).tolist()
+        self._potential = potentials.tolist()
+
+    def judge(self, profile: int, _: None, arc: int, total: float) -> tuple[int, float, None] | None:
+        """Return the profile of a group with an arc added, and its hope; None if there is none."""
+        pricing = self._pricing
+        if total + min(map(sub, self._after[arc], pricing.costs_of[profile])) <= pricing.nothing:
+            return None
+        grown = pricing.grow(profile, arc)
+        hope = total + min(map(sub, self._potential[pricing.targets[arc]], pricing.costs_of[grown]))
+        return (grown, hope, None) if hope > pricing.nothing else None
+
+
 class Pricing:
     """Prices columns over and over; profiles in the making are worked out once."""
 
@@ -84,22 +118,28 @@ class Pricing:
         self.diagram = diagram
         self.bandwidth = diagram.problem.machine.bandwidth
         self.capacity = diagram.problem.machine.capacity
-        self._layers = self._arcs_by_layer()
+        self.layers = self._arcs_by_layer()
         self._profiles: list[_Profile] = []
-        self._costs: list[tuple[float, ...]] = []  # by profile, what its arcs cost at each weight
+        self.costs_of: list[tuple[float, ...]] = []  # by profile, what its arcs cost at each weight
         self._number: dict[tuple[Tensor, _Profile], int] = {}
         self._grown: dict[tuple[int, int], int] = {}
-        self._additions = list(diagram.additions)
+        self.additions = list(diagram.additions)
         weights = np.array(_WEIGHTS)
         self._mix = np.stack([weights, 1 - weights], axis=1)
         self.costs = np.multiply.outer(diagram.compute, weights)
         self.costs += np.multiply.outer(diagram.traffic / self.bandwidth, 1 - weights)
-        self._targets = diagram.target.tolist()
+        self.targets = diagram.target.tolist()
         self._shapes: list[Tensor] = []
         self._alike: list[int] = []  # by profile, the same number where only the amount held differs
         self._arcs_of = self._arcs_by_node()
         self.labels = 0  #: groups in the making met so far
         self.nothing = 0.0  #: groups that may gain no more are given up
+        self._by_box: ByBox | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """True if judging groups in the making box by box takes little."""
+        return self.diagram.boxes.count * len(self.diagram.source) <= _SMALL
 
     def _arcs_by_layer(self) -> list[slice]:
         """Return the arcs of the nodes of each layer."""
@@ -133,7 +173,7 @@ class Pricing:
         potential = np.full((diagram.nodes, len(_WEIGHTS)), -np.inf)
         potential[END] = 0.0
         net = gains[:, None] - self.costs
-        for arcs in reversed(self._layers):
+        for arcs in reversed(self.layers):
             if arcs.stop > arcs.start:
                 values = net[arcs] + potential[diagram.target[arcs]]
                 sources = diagram.source[arcs]
@@ -147,84 +187,107 @@ class Pricing:
         Of the groups in the making at one node, the ``width`` best go on. The second value is true if nothing was left
         out: for that there was no more at any node, no more than ``most`` in all, and time enough.
         """
-        diagram = self.diagram
         gains = self._gains(duals)
-        # what a path may gain after an arc, less what the arc costs, by weight
-        potentials = self._potentials(gains)
-        after = (potentials[diagram.target] - self.costs).tolist()
-        potential = potentials.tolist()
-        gain = gains.tolist()
-        making: dict[int, dict[int, tuple[float, Label]]] = {}
         found: dict[tuple[int, int], Found] = {}
-        is_complete = True
-        labels = 0
-        for place, starts in enumerate(diagram.starts):
-            if search.expired() or labels > most:
+        is_complete = self._walk(found, gains, _ByWeight(self, self._potentials(gains)), search, width, most)
+        return list(found.values()), is_complete
+
+    def all_favoured(self, duals: Floats, search: Search, most: int) -> tuple[list[Found], bool]:
+        """Return what :meth:`favoured` returns, with nothing left out, as long as there are no more than ``most``.
+
+        What a group may still gain is bounded box by box, with the room that is left in fast memory.
+        """
+        if self._by_box is None:
+            self._by_box = ByBox(self.diagram, self.grow)
+        gains = self._gains(duals)
+        found: dict[tuple[int, int], Found] = {}
+        before = self.labels
+        for judge in self._by_box.chunks(gains, search):
+            if not self._walk(found, gains, judge, search, most, most - (self.labels - before)):
                 return list(found.values()), False
-            begun: list[tuple[int, Label | None, range]] = []
+        return list(found.values()), not search.expired()
+
+    def _walk(
+        self,
+        found: dict[tuple[int, int], Found],
+        gains: Floats,
+        judge: _ByWeight | Judge,
+        search: Search,
+        width: int,
+        most: int,
+    ) -> bool:
+        """Put the groups that may be favoured into ``found``; return whether nothing was left out."""
+        diagram = self.diagram
+        gain = gains.tolist()
+        making: dict[int, dict[int, Making]] = {}
+        is_complete = True
+        before = self.labels
+        for place, starts in enumerate(diagram.starts):
+            if search.expired() or self.labels - before > most:
+                return False
+            begun: list[tuple[int, Label | None, Any, range]] = []
             if starts:
                 shape = diagram.problem.tensors[diagram.problem.operators[diagram.order[place]].output]
-                begun.append((self._profile(shape, _Profile()), None, starts))
+                begun.append((self.begin(shape), None, judge.empty, starts))
             for node in diagram.layers[place]:
                 there = self._undominated(making.pop(node, {}))
                 if len(there) > width:
                     is_complete = False
-                    there = sorted(there, key=lambda item: -item[1])[:width]
-                arcs = self._arcs_of[node]
-                begun += [(profile, label, arcs) for profile, _, label in there]
-            for profile, label, arcs in begun:
+                    there = sorted(there, key=lambda item: -item[1].hope)[:width]
+                begun += [(profile, one.label, one.state, self._arcs_of[node]) for profile, one in there]
+            for profile, label, state, arcs in begun:
                 worth = 0.0 if label is None else label.worth
-                costs = self._costs[profile]
                 for arc in arcs:
                     total = worth + gain[arc]
-                    if total + min(map(sub, after[arc], costs)) <= self.nothing:
+                    judged = judge.judge(profile, state, arc, total)
+                    if judged is None:
                         continue
-                    grown = self._grow(profile, arc)
-                    target = self._targets[arc]
-                    hope = total + min(map(sub, potential[target], self._costs[grown]))
-                    if hope <= self.nothing:
-                        continue
-                    labels += 1
+                    grown, hope, after = judged
+                    self.labels += 1
+                    target = self.targets[arc]
                     if target == END:
                         if (grown, place) not in found or found[grown, place].worth < total:
                             found[grown, place] = Found(grown, total, Label(total, label, arc))
                         continue
                     beside = making.setdefault(target, {})
-                    if grown not in beside or beside[grown][1].worth < total:
-                        beside[grown] = hope, Label(total, label, arc)
-        self.labels += labels
-        return list(found.values()), is_complete
+                    if grown not in beside or beside[grown].label.worth < total:
+                        beside[grown] = Making(hope, Label(total, label, arc), after)
+        return is_complete
 
-    def _undominated(self, there: dict[int, tuple[float, Label]]) -> list[tuple[int, float, Label]]:
+    def _undominated(self, there: dict[int, Making]) -> list[tuple[int, Making]]:
         """Return the groups in the making at a node, less those that hold more than another and are worth no more."""
         best: dict[int, float] = {}
         kept = []
-        for profile, (hope, label) in sorted(there.items(), key=lambda item: self._profiles[item[0]].held):
+        for profile, one in sorted(there.items(), key=lambda item: self._profiles[item[0]].held):
             alike = self._alike[profile]
-            if label.worth > best.get(alike, -math.inf):
-                best[alike] = label.worth
-                kept.append((profile, hope, label))
+            if one.label.worth > best.get(alike, -math.inf):
+                best[alike] = one.label.worth
+                kept.append((profile, one))
         return kept
 
     def least(self, profile: int) -> float:
         """Return what a group of this profile takes at least."""
-        return max(self._costs[profile])
+        return max(self.costs_of[profile])
 
-    def _grow(self, profile: int, arc: int) -> int:
+    def grow(self, profile: int, arc: int) -> int:
         """Return the profile with what an arc adds."""
         key = (profile, self.diagram.addition[arc])
         grown = self._grown.get(key, -1)
         if grown < 0:
-            more = self._profiles[profile].grown(self._additions[key[1]])
+            more = self._profiles[profile].grown(self.additions[key[1]])
             grown = self._profile(self._shapes[profile], more)
             self._grown[key] = grown
         return grown
+
+    def begin(self, shape: Tensor) -> int:
+        """Return the profile of a group with nothing in it."""
+        return self._profile(shape, _Profile())
 
     def _profile(self, shape: Tensor, profile: _Profile) -> int:
         number = self._number.setdefault((shape, profile), len(self._profiles))
         if number == len(self._profiles):
             self._profiles.append(profile)
-            self._costs.append(self._least_costs(shape, profile))
+            self.costs_of.append(self._least_costs(shape, profile))
             self._shapes.append(shape)
             self._alike.append(self._number.setdefault((shape, replace(profile, held=-1)), number))
         return number

@@ -60,17 +60,25 @@ class Boxes:
                 table[row] = np.maximum(table[row], (rows * columns)[0, 0])
         return table
 
+    def held(self, shape: Tensor, tables: Floats, stored: int, held: int) -> Floats:
+        """Return what a group with these tables in all holds at least by box, in the first step of a tile and the last.
+
+        ``stored`` is how many outputs it stores, ``held`` the size of what stays whole.
+        """
+        w, h, _ = self.low
+        found: Floats = tables[2:] + stored * np.minimum(w, shape.width) * np.minimum(h, shape.height) + held
+        return found
+
     def least(
-        self, shape: Tensor, tables: Floats, stored: int, held: int, deepest: int, need: tuple[int, int]
+        self, shape: Tensor, tables: Floats, held: Floats, stored: int, deepest: int, need: tuple[int, int]
     ) -> Floats:
         """Return time and traffic by box, of a group with these tables in all, infinite where nothing fits.
 
         ``deepest`` is the longest step allowed, ``need`` the reductions under the rule on prologues.
         """
         machine = self.problem.machine
-        (w, h, k), (wide, tall, deep) = self.low, self.high
-        outputs = stored * np.minimum(w, shape.width) * np.minimum(h, shape.height)
-        fits = np.maximum(tables[2], tables[3]) + outputs + held <= machine.capacity
+        k, (wide, tall, deep) = self.low[2], self.high
+        fits: NDArray[np.bool_] = held.max(axis=0) <= machine.capacity
         fits &= k <= deepest
         for depth, tile, length, native in (
             (need[0], wide, shape.width, machine.native_width),
@@ -78,7 +86,8 @@ class Boxes:
         ):
             if depth:
                 fits &= (deep >= depth) | ((tile >= min(depth, length)) & (depth <= native))
-        return np.where(fits, np.stack([tables[0], (tables[1] + stored * shape.size) / machine.bandwidth]), np.inf)
+        traffic = (tables[1] + stored * shape.size) / machine.bandwidth
+        return np.where(fits, np.stack(np.broadcast_arrays(tables[0], traffic)), np.inf)
 
 
 def _ranges(native: int) -> list[tuple[int, int]]:

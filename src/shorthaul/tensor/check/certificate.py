@@ -6,18 +6,22 @@ See :mod:`shorthaul.tensor.check.column_floor` for the latency. Shares no code w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 from shorthaul.tensor.check.column_floor import Column, cheaper
+from shorthaul.tensor.check.group_boxes import favoured_by_box
 from shorthaul.tensor.check.group_pricing import Groups, Prices, TooManyError
 from shorthaul.tensor.model import Problem, Rules
 
-#: States, and groups in the making, above which a certificate is not verified.
+_Row = TypeVar("_Row")
+
+#: States, and groups in the making, above which a certificate is not verified; groups above which boxes judge them.
 _MOST_GROUPS: Final = 200_000
+_MANY_GROUPS: Final = 20_000
 #: Prices may exceed a latency, and the bound what they add up to, by this part: rounding.
 _ROUNDING: Final = 1e-9
 
@@ -87,10 +91,10 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
     if certificate.value > total * (1 + _ROUNDING):
         message = "the bound is above what its prices add up to"
         return [Violation("certificate-sum", "bound", message, certificate.value, total)]
-    prices = Prices(certificate.cover, certificate.link, certificate.hand_over)
+    prices = Prices(_lowered(certificate.cover), _lowered(certificate.link), _lowered(certificate.hand_over))
     worths: dict[Column, tuple[float, str]] = {}
     try:
-        for item, worth, name in Groups(problem, rules, prices, _MOST_GROUPS).favoured():
+        for item, worth, name in _favoured(Groups(problem, rules, prices, _MOST_GROUPS)):
             if worth > worths.get(item, (0.0, ""))[0]:
                 worths[item] = worth, name
     except TooManyError:
@@ -99,8 +103,20 @@ def verify(problem: Problem, rules: Rules, certificate: Certificate) -> list[Vio
             place="bound.certificate",
         ) from None
     for item, (worth, name) in worths.items():
-        size = cheaper(problem, rules, item, worth * (1 - _ROUNDING))
+        size = cheaper(problem, rules, item, worth)
         if size is not None:
             message = f"its prices, {worth:.12g}, may exceed its latency at granularity {list(size)}"
             return [Violation("certificate-price", name, message)]
     return []
+
+
+def _lowered(prices: Mapping[_Row, float]) -> dict[_Row, float]:
+    return {row: price * (1 - _ROUNDING) for row, price in prices.items()}
+
+
+def _favoured(groups: Groups) -> Iterable[tuple[Column, float, str]]:
+    """Return every column whose prices may exceed its latency, with what they add up to and its operators."""
+    try:
+        return list(groups.favoured(_MANY_GROUPS))
+    except TooManyError:
+        return favoured_by_box(groups, _MOST_GROUPS)

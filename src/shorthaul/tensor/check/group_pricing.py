@@ -46,12 +46,14 @@ class _Wait(NamedTuple):
     part: int
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
+    """What groups wait for, of outputs of this shape."""
+
     shape: Tensor
     waits: tuple[_Wait, ...]
 
 
-class _Asks(NamedTuple):
+class Asks(NamedTuple):
     """What a group has asked for so far: its pieces, ascending by number, and amounts."""
 
     pieces: tuple[int, ...] = ()
@@ -61,8 +63,9 @@ class _Asks(NamedTuple):
     left: int = 0
     right: int = 0
 
-    def plus(self, more: _Asks) -> _Asks:
-        return _Asks(
+    def plus(self, more: Asks) -> Asks:
+        """Return what both ask for together."""
+        return Asks(
             tuple(sorted(self.pieces + more.pieces)),
             self.stored + more.stored,
             self.held + more.held,
@@ -76,15 +79,15 @@ class _Step(NamedTuple):
     """One decision: its gain, what it asks for, the state after it (None: the group is complete), and its words."""
 
     gain: float
-    asks: _Asks
-    state: _State | None
+    asks: Asks
+    state: State | None
     words: tuple[str, ...]
 
 
-_Words: TypeAlias = "tuple[_Words, tuple[str, ...]] | None"
+Words: TypeAlias = "tuple[Words, tuple[str, ...]] | None"
 
 
-_Making: TypeAlias = "dict[_State, dict[_Asks, tuple[float, _Words]]]"
+_Making: TypeAlias = "dict[State, dict[Asks, tuple[float, Words]]]"
 
 
 class TooManyError(Exception):
@@ -102,14 +105,14 @@ class Groups:
         self.boxes = Boxes(problem, rules)
         self.pieces: list[tuple[str, tuple[Slice, ...]]] = []
         self._numbers: dict[tuple[str, tuple[Slice, ...]], int] = {}
-        self._costs: dict[tuple[Tensor, _Asks], list[float]] = {}
-        self.steps: list[dict[_State | None, list[_Step]]] = []
+        self._costs: dict[tuple[Tensor, Asks], list[float]] = {}
+        self.steps: list[dict[State | None, list[_Step]]] = []
         self._walk()
         self._hope = self._hopes()
 
     def _walk(self) -> None:
         """Work out the states before each operator, None for the group that has not begun, and their steps."""
-        states: list[_State | None] = [None]
+        states: list[State | None] = [None]
         count = 0
         for place in range(len(self.order)):
             here = {state: list(self._steps(place, state)) for state in states}
@@ -120,36 +123,40 @@ class Groups:
             if count > self.most:
                 raise TooManyError
 
-    def _hopes(self) -> list[dict[_State | None, Floats]]:
+    def _hopes(self) -> list[dict[State | None, Floats]]:
         """Return by place and state what a group may gain from there at most, for each weight."""
-        hopes: list[dict[_State | None, Floats]] = [{} for _ in range(len(self.order) + 1)]
+        hopes: list[dict[State | None, Floats]] = [{} for _ in range(len(self.order) + 1)]
         nothing, over = np.zeros(len(_WEIGHTS)), np.full(len(_WEIGHTS), -np.inf)
         for place in range(len(self.order) - 1, -1, -1):
             for state, steps in self.steps[place].items():
                 best = over
                 for step in steps:
                     rest = nothing if step.state is None else hopes[place + 1].get(step.state, over)
-                    shape = self._shape(place, state)
+                    shape = self.shape(place, state)
                     best = np.maximum(best, step.gain - np.array(self._loose(shape, step.asks)) + rest)
                 hopes[place][state] = best
         return hopes
 
-    def _shape(self, place: int, state: _State | None) -> Tensor:
+    def shape(self, place: int, state: State | None) -> Tensor:
+        """Return the shape of the outputs of groups in a state."""
         if state is not None:
             return state.shape
         return self.problem.tensors[self.problem.operators[self.order[place]].output]
 
-    def favoured(self) -> Iterator[tuple[Column, float, str]]:
-        """Yield every column whose prices may exceed its latency, with what they add up to and its operators."""
+    def favoured(self, most: int) -> Iterator[tuple[Column, float, str]]:
+        """Yield every column whose prices may exceed its latency, with what they add up to and its operators.
+
+        Raises :class:`TooManyError` where more than ``most`` groups are in the making.
+        """
         making: _Making = {}
         nothing = [0.0] * len(_WEIGHTS)
         count = 0
         for place in range(len(self.order)):
             following: _Making = defaultdict(dict)
-            complete: dict[Tensor, dict[_Asks, tuple[float, _Words]]] = defaultdict(dict)
+            complete: dict[Tensor, dict[Asks, tuple[float, Words]]] = defaultdict(dict)
             for state, steps in self.steps[place].items():
-                begun = {_Asks(): (0.0, None)} if state is None else making.get(state, {})
-                shape = self._shape(place, state)
+                begun = {Asks(): (0.0, None)} if state is None else making.get(state, {})
+                shape = self.shape(place, state)
                 targets = [
                     (step, nothing if step.state is None else self._hope[place + 1][step.state].tolist())
                     for step in steps
@@ -166,14 +173,15 @@ class Groups:
                         there = complete[shape] if step.state is None else following[step.state]
                         if grown not in there or there[grown][0] < total:
                             there[grown] = total, (words, step.words)
-            if count > self.most:
+            if count > most:
                 raise TooManyError
             for shape, groups in complete.items():
                 for asks, (worth, words) in groups.items():
-                    yield self._column(shape, asks), worth, _named(words)
+                    yield self.column(shape, asks), worth, named(words)
             making = following
 
-    def _column(self, shape: Tensor, asks: _Asks) -> Column:
+    def column(self, shape: Tensor, asks: Asks) -> Column:
+        """Return the column that a group which asked for this is."""
         found = [self.pieces[number] for number in asks.pieces]
         loads = [slices for kind, slices in found if kind == "load"]
         works = [slices for kind, slices in found if kind == "work"]
@@ -189,13 +197,18 @@ class Groups:
             held=asks.held,
         )
 
-    def _least(self, shape: Tensor, asks: _Asks) -> list[float]:
+    def tables(self, shape: Tensor, asks: Asks) -> tuple[Floats, Floats]:
+        """Return time and traffic by box, infinite where nothing fits, and what is held in first and last steps."""
+        tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), np.zeros((4, 1)))
+        need = (asks.left, asks.right)
+        held = self.boxes.held(shape, tables, asks.stored, asks.held)
+        return self.boxes.least(shape, tables, held, asks.stored, asks.deepest, need), held
+
+    def _least(self, shape: Tensor, asks: Asks) -> list[float]:
         """Return for each weight what a group in the making takes at least."""
         found = self._costs.get((shape, asks))
         if found is None:
-            tables = sum((self.boxes.table(shape, *self.pieces[number]) for number in asks.pieces), np.zeros((4, 1)))
-            need = (asks.left, asks.right)
-            times = self.boxes.least(shape, tables, asks.stored, asks.held, asks.deepest, need)
+            times, _ = self.tables(shape, asks)
             fitting = times[:, np.isfinite(times[0])]
             least = np.full(len(_WEIGHTS), np.inf)
             if fitting.size:
@@ -203,7 +216,7 @@ class Groups:
             found = self._costs[shape, asks] = list(map(float, least))
         return found
 
-    def _loose(self, shape: Tensor, asks: _Asks) -> list[float]:
+    def _loose(self, shape: Tensor, asks: Asks) -> list[float]:
         """Return for each weight what these pieces add to any group at least."""
         time = traffic = 0.0
         for number in asks.pieces:
@@ -212,22 +225,22 @@ class Groups:
         traffic = (traffic + asks.stored * shape.size) / self.problem.machine.bandwidth
         return list(map(float, _WEIGHTS * time + (1 - _WEIGHTS) * traffic))
 
-    def _steps(self, place: int, state: _State | None) -> Iterator[_Step]:
+    def _steps(self, place: int, state: State | None) -> Iterator[_Step]:
         index = self.order[place]
         output = self.problem.operators[index].output
         if state is None:
-            yield from self._joins(place, _State(self.problem.tensors[output], ()))
+            yield from self._joins(place, State(self.problem.tensors[output], ()))
             return
         waits = {wait.tensor: wait for wait in state.waits}
         mine = waits.pop(output, None)
         if mine is None or mine.way != _MADE:
-            yield from self._settled(place, state.shape, waits, _Step(0.0, _Asks(), None, ()), None)
+            yield from self._settled(place, state.shape, waits, _Step(0.0, Asks(), None, ()), None)
         if mine is None and self.problem.tensors[output] != state.shape:
             return
         if mine is None or mine.way == _MADE:
             yield from self._joins(place, state)
 
-    def _joins(self, place: int, state: _State) -> Iterator[_Step]:
+    def _joins(self, place: int, state: State) -> Iterator[_Step]:
         """Yield the ways in which an operator joins a group."""
         problem, prices = self.problem, self.prices
         index = self.order[place]
@@ -248,7 +261,7 @@ class Groups:
             elif mine is None:
                 gain += math.fsum(prices.link.get((taker, output), 0.0) for taker in takers)
             asked = self._asked(index, slices)
-            base = _Asks(
+            base = Asks(
                 pieces=(self._number("work", tuple(self._work(index, item) for item in sorted(slices))),),
                 stored=int(mine is None and not is_kept),
                 held=size if is_kept else 0,
@@ -324,7 +337,7 @@ class Groups:
                 part: place for place, part in enumerate(dict.fromkeys(w.part for w in left if w.way == _MADE), 1)
             }
             left = [wait._replace(part=number.get(wait.part, 0)) for wait in left]
-            state = _State(shape, tuple(sorted(left)))
+            state = State(shape, tuple(sorted(left)))
         yield step._replace(asks=step.asks._replace(pieces=tuple(sorted(pieces))), state=state)
 
     def _ways(self, tensor: int, waits: Mapping[int, _Wait]) -> list[str]:
@@ -375,7 +388,7 @@ class Groups:
         return number
 
 
-def _named(words: _Words) -> str:
+def named(words: Words) -> str:
     """Return the name of a group: its operators (with + if the output is retained) and tensors resident (with r)."""
     found: list[str] = []
     while words is not None:

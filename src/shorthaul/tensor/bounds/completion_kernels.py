@@ -1,0 +1,205 @@
+"""What groups in the making may still gain, for each box of granularities and each level of room left in fast memory.
+
+A *room* counts how many parts of fast memory are left. Whatever is held takes as many parts as fit into it, so rooms
+are never too small.
+"""
+
+from __future__ import annotations
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import floor
+
+INF = cython.declare(cython.double, float("inf"))
+#: Rows of a table: time, traffic (as time), elements held in the first step of a tile, and in its last one.
+TIME = cython.declare(cython.Py_ssize_t, 0)
+TRAFFIC = cython.declare(cython.Py_ssize_t, 1)
+HELD = cython.declare(cython.Py_ssize_t, 2)
+
+
+@cython.final
+@cython.cclass
+class Completions:
+    """The diagram with a table for each arc, and the potentials of some boxes.
+
+    ``potential[node, box, 2 * room + step, weight]`` is the most that a group may gain from a node on, less what that
+    costs at this weight of time against traffic, if what it holds in the first (last) step fits into the room.
+    """
+
+    source: cython.const_longlong[::1]
+    target: cython.const_longlong[::1]
+    table: cython.const_longlong[::1]
+    begin: cython.const_longlong[::1]
+    stop: cython.const_longlong[::1]
+    tables: cython.const_double[:, :, ::1]
+    weights: cython.const_double[::1]
+    gains: cython.double[::1]
+    potential: cython.double[:, :, :, ::1]
+    capacity: cython.double
+    rooms: cython.longlong
+    first: cython.Py_ssize_t
+    boxes: cython.Py_ssize_t
+
+    def __init__(
+        self,
+        source: cython.const_longlong[::1],
+        target: cython.const_longlong[::1],
+        table: cython.const_longlong[::1],
+        begin: cython.const_longlong[::1],
+        stop: cython.const_longlong[::1],
+        tables: cython.const_double[:, :, ::1],
+        weights: cython.const_double[::1],
+        capacity: cython.double,
+        rooms: cython.longlong,
+        nodes: cython.longlong,
+        boxes: cython.longlong,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.table = table
+        self.begin = begin
+        self.stop = stop
+        self.tables = tables
+        self.weights = weights
+        self.gains = np.zeros(source.shape[0])
+        self.potential = np.zeros((nodes, boxes, 2 * (rooms + 1), weights.shape[0]))
+        self.capacity = capacity
+        self.rooms = rooms
+        self.first = 0
+        self.boxes = boxes
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _follow(made: Completions, arc: cython.Py_ssize_t, box: cython.Py_ssize_t) -> cython.void:
+    """Raise the potentials of an arc's source to what is gained along the arc."""
+    table = made.table[arc]
+    time: cython.double = made.tables[table, TIME, made.first + box]
+    if time == INF:
+        return
+    traffic: cython.double = made.tables[table, TRAFFIC, made.first + box]
+    source: cython.Py_ssize_t = made.source[arc]
+    target: cython.Py_ssize_t = made.target[arc]
+    step: cython.Py_ssize_t
+    for step in range(2):
+        held: cython.double = made.tables[table, HELD + step, made.first + box]
+        if held > made.capacity:
+            continue
+        parts: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(held / made.capacity * made.rooms))
+        room: cython.Py_ssize_t
+        for room in range(parts, made.rooms + 1):
+            weight: cython.Py_ssize_t
+            for weight in range(made.weights.shape[0]):
+                part: cython.double = made.weights[weight]
+                value: cython.double = (
+                    made.gains[arc]
+                    - part * time
+                    - (1.0 - part) * traffic
+                    + made.potential[target, box, 2 * (room - parts) + step, weight]
+                )
+                if value > made.potential[source, box, 2 * room + step, weight]:
+                    made.potential[source, box, 2 * room + step, weight] = value
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _fill(made: Completions, end: cython.Py_ssize_t) -> cython.void:
+    node: cython.Py_ssize_t
+    box: cython.Py_ssize_t
+    room: cython.Py_ssize_t
+    weight: cython.Py_ssize_t
+    for node in range(made.potential.shape[0]):
+        value: cython.double = 0.0 if node == end else -INF
+        for box in range(made.boxes):
+            for room in range(made.potential.shape[2]):
+                for weight in range(made.weights.shape[0]):
+                    made.potential[node, box, room, weight] = value
+    layer: cython.Py_ssize_t
+    for layer in range(made.begin.shape[0] - 1, -1, -1):
+        arc: cython.Py_ssize_t
+        for arc in range(made.begin[layer], made.stop[layer]):
+            for box in range(made.boxes):
+                _follow(made, arc, box)
+
+
+def prepare(made: Completions, gains: cython.double[::1], end: cython.longlong, first: int, boxes: int) -> None:
+    """Work out the potentials of ``boxes`` boxes from ``first`` on, at these gains of the arcs."""
+    made.gains = gains
+    made.first = first
+    made.boxes = boxes
+    with cython.nogil:
+        _fill(made, end)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _hope(
+    made: Completions,
+    node: cython.Py_ssize_t,
+    box: cython.Py_ssize_t,
+    table: cython.double[:, ::1],
+    worth: cython.double,
+) -> cython.double:
+    """Return what a group gains at most from a node on in a box, at the weight that shows the least."""
+    least: cython.double = INF
+    step: cython.Py_ssize_t
+    for step in range(2):
+        left: cython.double = made.capacity - table[HELD + step, box]
+        if left < 0:
+            return -INF
+        room: cython.Py_ssize_t = cython.cast(cython.Py_ssize_t, floor(left / made.capacity * made.rooms))
+        weight: cython.Py_ssize_t
+        for weight in range(made.weights.shape[0]):
+            part: cython.double = made.weights[weight]
+            hope: cython.double = (
+                worth
+                - part * table[TIME, box]
+                - (1.0 - part) * table[TRAFFIC, box]
+                + made.potential[node, box, 2 * room + step, weight]
+            )
+            least = min(least, hope)
+            if least <= 0:
+                return least
+    return least
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _add(
+    made: Completions,
+    before: cython.double[:, ::1],
+    arc: cython.Py_ssize_t,
+    worth: cython.double,
+    after: cython.double[:, ::1],
+) -> cython.bint:
+    number = made.table[arc]
+    survives: cython.bint = False
+    box: cython.Py_ssize_t
+    row: cython.Py_ssize_t
+    for box in range(made.boxes):
+        for row in range(4):
+            after[row, box] = before[row, box] + made.tables[number, row, made.first + box]
+        if after[TIME, box] == INF:
+            continue
+        if _hope(made, made.target[arc], box, after, worth) > 0:
+            survives = True
+        else:
+            after[TIME, box] = INF
+    return survives
+
+
+def add(
+    made: Completions,
+    before: cython.double[:, ::1],
+    arc: cython.longlong,
+    worth: cython.double,
+    after: cython.double[:, ::1],
+) -> bool:
+    """Write the table of a group with an arc added; boxes without hope get an infinite time. True if one is left."""
+    with cython.nogil:
+        survives = _add(made, before, arc, worth, after)
+    return bool(survives)

@@ -1,0 +1,105 @@
+"""Bounds on what a group in the making may still gain, box by box of granularities, with the room left in fast memory.
+
+Within a box all pieces of a group are priced at the same granularities, and what it holds whole or in slices uses up
+fast memory: of many branches that each pay by themselves, few fit together. So few groups in the making are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds import completion_kernels
+from shorthaul.tensor.bounds.diagram import END, Addition, Diagram
+from shorthaul.tensor.model import Tensor
+from shorthaul.tensor.tuning import COMPLETIONS_PER_EFFORT
+
+Floats = NDArray[np.float64]
+
+#: The weights of compute against traffic, and the levels of room, that potentials are worked out for.
+_WEIGHTS: Final = np.array([1.0, 0.0, 0.5, 0.1, 0.9, 0.25])
+_ROOMS: Final = 8
+#: Potentials held at once: so many boxes are looked at together, at least one.
+_MOST_POTENTIALS: Final = 1 << 23
+
+
+class ByBox:
+    """The tables of all arcs of a diagram; ``grow`` returns the profile of a group with an arc added."""
+
+    def __init__(self, diagram: Diagram, grow: Callable[[int, int], int]) -> None:
+        self._diagram = diagram
+        self._grow = grow
+        table, tables = _tables(diagram)
+        self._boxes = tables.shape[2]
+        self._potentials = 2 * (_ROOMS + 1) * len(_WEIGHTS)
+        self._at_once = min(self._boxes, max(1, _MOST_POTENTIALS // (diagram.nodes * self._potentials)))
+        stops = [starts.start for starts in diagram.starts]
+        self._made = completion_kernels.Completions(
+            diagram.source,
+            diagram.target,
+            table,
+            np.array([0, *(starts.stop for starts in diagram.starts[:-1])], dtype=np.int64),
+            np.array(stops, dtype=np.int64),
+            tables,
+            _WEIGHTS,
+            diagram.problem.machine.capacity,
+            _ROOMS,
+            diagram.nodes,
+            self._at_once,
+        )
+
+    def chunks(self, gains: Floats, search: Search) -> Iterator[Judge]:
+        """Yield judges of some boxes each, of all together, at these gains of the arcs; ``search`` may end that."""
+        for first in range(0, self._boxes, self._at_once):
+            if search.expired():
+                return
+            boxes = min(self._at_once, self._boxes - first)
+            completion_kernels.prepare(self._made, gains, END, first, boxes)
+            search.spend(boxes * self._potentials * len(self._diagram.source) / COMPLETIONS_PER_EFFORT)
+            yield Judge(self._made, self._grow, boxes)
+
+
+class Judge:
+    """Bounds what groups in the making may gain in some boxes; each has a table of them, infinite without hope."""
+
+    def __init__(self, made: completion_kernels.Completions, grow: Callable[[int, int], int], boxes: int) -> None:
+        self._made = made
+        self._grow = grow
+        self.empty = np.zeros((4, boxes))  #: the table of a group with nothing in it
+
+    def judge(self, profile: int, table: Floats, arc: int, total: float) -> tuple[int, float, Floats] | None:
+        """Return the profile and the table of a group with an arc added; None if it can gain nothing."""
+        after = np.empty_like(table)
+        if not completion_kernels.add(self._made, table, arc, total, after):
+            return None
+        return self._grow(profile, arc), total, after
+
+
+def _tables(diagram: Diagram) -> tuple[NDArray[np.int64], Floats]:
+    """Return the number of each arc's table, and all tables: time, traffic as time, held in first and last steps."""
+    problem = diagram.problem
+    additions = list(diagram.additions)
+    numbers: dict[tuple[int, Tensor], int] = {}
+    found = np.zeros(len(diagram.source), dtype=np.int64)
+    begins = {arc: place for place, starts in enumerate(diagram.starts) for arc in starts}
+    for arc, (source, addition) in enumerate(zip(diagram.source.tolist(), diagram.addition, strict=True)):
+        if arc in begins:
+            shape = problem.tensors[problem.operators[diagram.order[begins[arc]]].output]
+        else:
+            shape = diagram.shapes[source]
+        found[arc] = numbers.setdefault((addition, shape), len(numbers))
+    return found, np.array([_table(diagram, additions[addition], shape) for addition, shape in numbers])
+
+
+def _table(diagram: Diagram, addition: Addition, shape: Tensor) -> Floats:
+    boxes = diagram.boxes
+    table = boxes.outputs(shape, addition.stored, addition.held)
+    for piece in addition.pieces:
+        table += diagram.table(piece, shape)
+    table[1] /= diagram.problem.machine.bandwidth
+    table[0, ~boxes.allowed(shape, addition.k_limit, addition.left_prologue, addition.right_prologue)] = np.inf
+    return table
