@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from shorthaul.core.amounts import Bound
 from shorthaul.core.errors import InputError
-from shorthaul.pebble.model import Cdag, IntArray, require_budget
-from shorthaul.pebble.plan import Move, Plan, plan_of
+from shorthaul.pebble.model import BoolArray, Cdag, IntArray, require_budget
+from shorthaul.pebble.plan import Move, Plan, join
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +81,8 @@ def recognise(cdag: Cdag) -> Mvm | None:
         return None
     word_of = dict(zip(products.tolist(), both[shared].tolist(), strict=True))
     entry_of = dict(zip(products.tolist(), both[~shared].tolist(), strict=True))
-    chains = [_chain(cdag, root, word_of) for root in rows]
+    operands_of = dict(zip(computed.tolist(), operands.tolist(), strict=True))
+    chains = [_chain(operands_of, root, word_of) for root in rows]
     words = [[word_of[product] for product, _ in chain] for chain in chains]
     if len(words[0]) < 2 or any(row not in (words[0], [words[0][1], words[0][0], *words[0][2:]]) for row in words):
         return None
@@ -96,12 +98,12 @@ def recognise(cdag: Cdag) -> Mvm | None:
     )
 
 
-def _chain(cdag: Cdag, root: int, word_of: dict[int, int]) -> list[tuple[int, int]]:
+def _chain(operands_of: dict[int, list[int]], root: int, word_of: dict[int, int]) -> list[tuple[int, int]]:
     """Return (product, sum) per column; the first sum is the first product. Empty if ``root`` ends no chain."""
     steps: list[tuple[int, int]] = []
     node = root
     while node not in word_of:
-        first, second = cdag.parents.neighbours(node).tolist()
+        first, second = operands_of[node]
         if second in word_of and first not in word_of:
             first, second = second, first
         if first not in word_of:
@@ -232,64 +234,75 @@ def plan(cdag: Cdag, budget: int) -> Plan:
     require_budget(cdag, budget)
     mvm = require_mvm(cdag)
     tiling = best_tiling(cdag, mvm, budget)
-    return plan_of(moves(mvm, tiling))
+    return join({"rows": _by_rows, "columns": _by_columns, "entries": _by_entries}[tiling.order](mvm, tiling))
 
 
-def moves(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
-    """Return the moves (kind, node) of one tiling."""
-    return {"rows": _by_rows, "columns": _by_columns, "entries": _by_entries}[tiling.order](mvm, tiling)
+#: The moves of one product: its entry comes and goes; after the first column, a sum replaces the product and the sum
+#: before it.
+_STEP: Final = (Move.LOAD, Move.COMPUTE, Move.DELETE, Move.COMPUTE, Move.DELETE, Move.DELETE)
+_KEEP: Final = (Move.STORE, Move.DELETE)
 
 
-def _step(mvm: Mvm, row: int, column: int) -> Iterator[tuple[int, int]]:
-    """Yield the moves that add one product to an accumulator; the vector word is in fast memory."""
-    entry, product, result = (int(nodes[row, column]) for nodes in (mvm.matrix, mvm.products, mvm.sums))
-    yield from ((Move.LOAD, entry), (Move.COMPUTE, product), (Move.DELETE, entry))
-    if column:
-        yield from ((Move.COMPUTE, result), (Move.DELETE, product), (Move.DELETE, int(mvm.sums[row, column - 1])))
+def _chosen(kinds: Sequence[Move], nodes: IntArray, made: BoolArray) -> Plan:
+    """Return the moves that are made, row by row: ``kinds`` (k,) of ``nodes`` and ``made`` (any rows, k)."""
+    return Plan(np.broadcast_to(np.array(kinds, dtype=np.uint8), nodes.shape)[made], nodes[made])
 
 
-def _by_rows(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
+def _all(kind: Move, nodes: IntArray) -> Plan:
+    return Plan(np.full(len(nodes), kind, dtype=np.uint8), nodes)
+
+
+def _steps(mvm: Mvm, rows: IntArray, columns: IntArray) -> tuple[IntArray, BoolArray]:
+    """Return the nodes of ``_STEP`` and whether each move is made, for rows and columns that are broadcast."""
+    entries, products, sums = mvm.matrix[rows, columns], mvm.products[rows, columns], mvm.sums[rows, columns]
+    nodes = np.stack([entries, products, entries, sums, products, mvm.sums[rows, columns - 1]], axis=-1)
+    made = (np.arange(len(_STEP)) < 3) | (columns > 0)[..., None]
+    return nodes, np.broadcast_to(made, nodes.shape)
+
+
+def _by_rows(mvm: Mvm, tiling: Tiling) -> Iterator[Plan]:
+    columns = np.arange(mvm.n)
+    words = mvm.vector[:, None]
     for top in range(0, mvm.m, tiling.height):
-        rows = range(top, min(top + tiling.height, mvm.m))
-        for column, word in enumerate(mvm.vector.tolist()):
-            if top == 0 or column >= tiling.kept:
-                yield Move.LOAD, word
-            for row in rows:
-                yield from _step(mvm, row, column)
-            if column >= tiling.kept or rows.stop == mvm.m:
-                yield Move.DELETE, word
-        for row in rows:
-            yield from ((Move.STORE, int(mvm.sums[row, -1])), (Move.DELETE, int(mvm.sums[row, -1])))
+        rows = np.arange(top, min(top + tiling.height, mvm.m))
+        is_last = rows[-1] == mvm.m - 1
+        nodes, made = (part.reshape(mvm.n, -1) for part in _steps(mvm, rows, columns[:, None]))
+        moved = (columns >= tiling.kept)[:, None]
+        yield _chosen(
+            (Move.LOAD, *_STEP * len(rows), Move.DELETE),
+            np.hstack([words, nodes, words]),
+            np.hstack([moved | (top == 0), made, moved | is_last]),
+        )
+        results = np.repeat(mvm.sums[rows, -1], 2).reshape(-1, 2)
+        yield _chosen(_KEEP, results, np.ones(results.shape, dtype=bool))
 
 
-def _by_columns(mvm: Mvm, tiling: Tiling) -> Iterator[tuple[int, int]]:
-    moved = range(tiling.kept, mvm.m)
+def _by_columns(mvm: Mvm, tiling: Tiling) -> Iterator[Plan]:
+    moved = np.arange(tiling.kept, mvm.m)
     waiting = -1  # the row whose accumulator stays from the block before
     for turn, left in enumerate(range(0, mvm.n, tiling.width)):
-        columns = range(left, min(left + tiling.width, mvm.n))
-        words = mvm.vector[columns.start : columns.stop].tolist()
-        yield from ((Move.LOAD, word) for word in words)
-        rows = [*range(tiling.kept), *(moved if turn % 2 == 0 else reversed(moved))]
-        for row in rows:
-            if left and row >= tiling.kept and row != waiting:
-                yield Move.LOAD, int(mvm.sums[row, left - 1])
-            for column in columns:
-                yield from _step(mvm, row, column)
-            if columns.stop == mvm.n or (row >= tiling.kept and row != rows[-1]):
-                result = int(mvm.sums[row, columns.stop - 1])
-                yield from ((Move.STORE, result), (Move.DELETE, result))
-        waiting = rows[-1]
-        yield from ((Move.DELETE, word) for word in words)
+        columns = np.arange(left, min(left + tiling.width, mvm.n))
+        rows = np.concatenate([np.arange(tiling.kept), moved if turn % 2 == 0 else moved[::-1]])
+        words, before, results = mvm.vector[columns], mvm.sums[rows, left - 1], mvm.sums[rows, columns[-1]]
+        comes = (left > 0) & (rows >= tiling.kept) & (rows != waiting)
+        goes = (columns[-1] == mvm.n - 1) | ((rows >= tiling.kept) & (rows != rows[-1]))
+        nodes, made = (part.reshape(mvm.m, -1) for part in _steps(mvm, rows[:, None], columns))
+        yield _all(Move.LOAD, words)
+        yield _chosen(
+            (Move.LOAD, *_STEP * len(columns), *_KEEP),
+            np.column_stack([before, nodes, results, results]),
+            np.column_stack([comes, made, goes, goes]),
+        )
+        yield _all(Move.DELETE, words)
+        waiting = int(rows[-1])
 
 
-def _by_entries(mvm: Mvm, _: Tiling) -> Iterator[tuple[int, int]]:
-    for row in range(mvm.m):
-        for column, word in enumerate(mvm.vector.tolist()):
-            entry, product = int(mvm.matrix[row, column]), int(mvm.products[row, column])
-            yield from ((Move.LOAD, word), (Move.LOAD, entry), (Move.COMPUTE, product))
-            yield from ((Move.DELETE, word), (Move.DELETE, entry))
-            result = int(mvm.sums[row, column])
-            if column:
-                before = int(mvm.sums[row, column - 1])
-                yield from ((Move.LOAD, before), (Move.COMPUTE, result), (Move.DELETE, before), (Move.DELETE, product))
-            yield from ((Move.STORE, result), (Move.DELETE, result))
+def _by_entries(mvm: Mvm, _: Tiling) -> Iterator[Plan]:
+    product = (Move.LOAD, Move.LOAD, Move.COMPUTE, Move.DELETE, Move.DELETE)
+    kinds = (*product, Move.LOAD, Move.COMPUTE, Move.DELETE, Move.DELETE, *_KEEP)
+    summed = np.isin(np.arange(len(kinds)), (5, 6, 7, 8))
+    made = ~summed | (np.arange(mvm.n) > 0)[:, None]
+    for entries, products, sums in zip(mvm.matrix, mvm.products, mvm.sums, strict=True):
+        before = np.roll(sums, 1)
+        columns = (mvm.vector, entries, products, mvm.vector, entries, before, sums, before, products, sums, sums)
+        yield _chosen(kinds, np.column_stack(columns), made)
