@@ -30,7 +30,7 @@ def high_of(depth: int) -> int:
 TINY = ("gemm", "atax", "cholesky", "jacobi-1d", "trisolv", "durbin", "lu", "syrk")
 
 
-@pytest.mark.parametrize("name", quick([*POLYBENCH, *FURTHER], {*TINY, "bicg", "mvt", "mttkrp"}))
+@pytest.mark.parametrize("name", quick([*POLYBENCH, *FURTHER], {*TINY, "bicg", "mvt", "mttkrp"} - {"durbin"}))
 def test_no_schedule_in_program_order_beats_the_bound(name: str) -> None:
     bound = bound_of(name)
     program = bound.program

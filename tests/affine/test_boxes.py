@@ -73,7 +73,7 @@ def random_nest(draw: random.Random) -> str:
 }}"""
 
 
-@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 120))])
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(3, 120)))])
 def test_any_affine_access(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(random_nest(draw))

@@ -56,6 +56,7 @@ def test_leading_terms_and_the_oracle(name: str) -> None:
     assert sympy.simplify(bound.leading - leading) == 0
 
 
+@pytest.mark.slow
 def test_the_proof_names_the_coordinates_of_few_values() -> None:
     proof = lower_bound(program_from_text(PROGRAMS["filter"][0])).proof.text()
     assert "the coordinates 4, 5 (from 0), which take 4 values: |phi3(P)| <= 4, with exponent s3 = 1/2" in proof

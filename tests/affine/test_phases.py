@@ -62,7 +62,7 @@ def compare(program, choices) -> int:
     return near
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", quick(PROGRAMS, ("a norm, then a division", "two vectors, one read backwards")))
 def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
     text, factor = PROGRAMS[name]
     program = program_from_text(FRAME % text)
@@ -72,6 +72,7 @@ def test_steps_that_reduce_a_vector_and_change_it(name: str) -> None:
     assert more >= 0.95 * factor * 100 * 2000
 
 
+@pytest.mark.slow
 def test_durbin() -> None:
     program = kernel("durbin")
     assert compare(program, [{"N": n} for n in (1, 2, 3, 4, 6, 9, 25, 60)])

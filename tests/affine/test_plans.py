@@ -65,6 +65,7 @@ def test_large_plans_replay_fewer_orders(monkeypatch: pytest.MonkeyPatch) -> Non
     assert asked == [200, 8_000_000 // (36**3 + 3 * 36**2), 17]
 
 
+@pytest.mark.slow
 def test_skewed_tiles_of_a_stencil_pay() -> None:
     made = plan(kernel("jacobi-1d"), size="TSTEPS=40,N=60,S=16")
     assert made.cost is not None

@@ -30,6 +30,7 @@ void sweep(int n, int t0, double A[n][n]) {
 """
 
 
+@pytest.mark.slow
 def test_seidel_by_skewed_levels() -> None:
     """Levels 2 t + i: six of the nine reads, a box of 2 x 1 steps, hence half of the leading term of jacobi-2d."""
     (found,) = stencils(flow_of("seidel-2d"))

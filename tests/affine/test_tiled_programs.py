@@ -53,6 +53,7 @@ def test_bounds_of_tiled_programs(name: str) -> None:
     assert any(item.proven for item in findings.comparisons)
 
 
+@pytest.mark.slow
 def test_plans_of_tiled_programs_are_replayed() -> None:
     program = program_from_text(f"{HEAD}{TILED['product'][0]}\n#pragma endscop\n}}\n")
     made = plan(program, size="n=5,S=12", evaluations=8)

@@ -18,9 +18,9 @@ from shorthaul.core.errors import InputError
 JOBS = (
     ("tensor", "plan transformer-block --effort 1"),
     ("pebble", "plan dwt:n=256,d=8 --budget 160"),
-    ("affine", "bound cholesky --size N=1000,S=32768"),
+    ("affine", "bound gemm --size NI=1000,NJ=1000,NK=1000,S=32768"),
     ("dataflow", "plan sobel --generations 100"),
-    ("spatial", "plan yule:n=262144,seed=1"),
+    ("spatial", "plan yule:n=65536,seed=1"),
 )
 
 
