@@ -37,7 +37,10 @@ def dom_of(folder: Path, *flags: str) -> str:
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
 def test_every_figure_is_drawn(tmp_path: Path) -> None:
     dom = dom_of(tmp_path)
-    drawings = sum(plotly_figure(figure) is not None for figure in FIGURES)
+    shown = [figure for figure in FIGURES if getattr(figure, "point", "") in {"", "p"}]
+    drawings = sum(plotly_figure(figure) is not None for figure in shown)
+    hidden = re.findall(r'<section data-point="(.)"( hidden="")?>', dom)
+    assert [(point, bool(flag)) for point, flag in hidden] == [("p", False), ("q", True), ("q", True)]
     assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == drawings
     assert dom.count('class="main-svg"') >= drawings
 

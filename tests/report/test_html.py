@@ -115,3 +115,13 @@ def test_the_entries_of_a_front_are_the_least_of_each() -> None:
     document = sample().document()
     assert "least traffic" not in render([document], names=["r.json"])
     assert "least traffic" in render([{**document, "plan": {"front": [{}, {}]}}], names=["r.json"])
+
+
+def test_of_a_front_one_point_is_shown_at_a_time() -> None:
+    page = render([sample().document()], names=["r.json"])
+    assert page.count("<select data-points><option>p</option><option>q</option></select>") == 1
+    assert re.findall(r'<section data-point="(.)"><h2>(.*?)</h2>', page) == [
+        ("p", "Schedule of p"),
+        ("q", "Schedule of q"),
+        ("q", "Load of q"),
+    ]

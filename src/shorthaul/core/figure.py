@@ -52,12 +52,16 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map."""
+    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map.
+
+    ``point`` is the label of the point of a front that it shows; a page shows those of one point at a time.
+    """
 
     title: str
     x_label: str
     bars: tuple[Bar, ...]
     note: str = ""
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +112,13 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text and numbers under named columns."""
+    """Rows of text and numbers under named columns; ``point`` as for :class:`Bars`."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str | Number | None, ...], ...]
     note: str = ""
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)

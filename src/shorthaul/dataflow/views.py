@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table
-from shorthaul.dataflow.mapping.binding import MappedNetwork
+from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import Point, StoragePlan
+
+#: Intervals at most in the schedules and memory maps of one front.
+_MOST_BARS = 20_000
+
+
+def point_label(number: int) -> str:
+    """Return what a point of a front is called in figures."""
+    return f"point {number}"
 
 
 def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
@@ -17,7 +26,7 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
         "Pareto front",
         ("period (ticks)", "footprint (bytes)", "core cost"),
         tuple(point.objectives for point in front),
-        tuple(f"point {number}" for number in range(len(front))),
+        tuple(point_label(number) for number in range(len(front))),
         tuple(groups) or tuple(f"core cost {point.core_cost:g}" for point in front),
         note="No point is better than another in all three.",
     )
@@ -101,9 +110,23 @@ def load_table(net: MappedNetwork, period: int) -> Table:
     return Table("Load of the resources", ("resource", "ticks per period", "share"), rows)
 
 
-def point_figures(net: MappedNetwork, platform: Platform, point: Point) -> tuple[Figure, ...]:
+def point_figures(net: MappedNetwork, platform: Platform, point: Point) -> tuple[Bars, Bars, Table]:
     """Return everything there is to see of one point."""
     return gantt_figure(net, point), memory_figure(net, platform, point), load_table(net, point.period)
+
+
+def figures_of_points(application: Application, platform: Platform, front: Sequence[Point]) -> tuple[Figure, ...]:
+    """Return what there is to see of the points of a front, of as many as a page holds."""
+    figures: list[Figure] = []
+    bars = 0
+    for number, point in enumerate(front):
+        own = point_figures(mapped_point(application, platform, point), platform, point)
+        bars += sum(len(figure.bars) for figure in own if isinstance(figure, Bars))
+        if number and bars > _MOST_BARS:
+            break
+        label = point_label(number)
+        figures += [replace(figure, title=f"{figure.title}: {label}", point=label) for figure in own]
+    return tuple(figures)
 
 
 def chrome_trace(

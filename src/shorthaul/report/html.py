@@ -162,6 +162,9 @@ def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: st
         _figure(figure_from_document(figure, place=f"figures[{number}]"), f"plot-{index}-{number}")
         for number, figure in enumerate(document.get("figures") or [])
     ]
+    of_points = [figure for figure in figures if figure["point"]]
+    if of_points:
+        of_points[0]["points"] = list(dict.fromkeys(figure["point"] for figure in of_points))
     shown = ("rule", "place", "message")
     return {
         "name": str(provenance.get("input") or file),
@@ -216,6 +219,8 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
         "id": identity,
         "title": figure.title,
         "note": getattr(figure, "note", ""),
+        "point": getattr(figure, "point", ""),
+        "points": [],
         "words": described(figure),
         "plot": plot,
         "json": None if plot is None else _embedded(plot),

@@ -59,7 +59,7 @@ from shorthaul.dataflow.options import (
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
 from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
-from shorthaul.dataflow.views import chrome_trace, front_figure, hypervolume_figure, point_figures
+from shorthaul.dataflow.views import chrome_trace, figures_of_points, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import (
@@ -147,8 +147,6 @@ def plan(
     report = check_front(application, machine, front)
     least = [min(point.objectives[k] for point in front) for k in range(3)]
     status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
-    best = front[0]
-    net = mapped_point(application, machine, best)
     return Result(
         RESULT_KIND,
         status,
@@ -169,7 +167,7 @@ def plan(
         figures=(
             front_figure(front),
             hypervolume_figure({options.strategy: state.trace}),
-            *point_figures(net, machine, best),
+            *figures_of_points(application, machine, front),
         ),
     )
 
@@ -442,6 +440,7 @@ def sweep(
         figures=(
             front_figure(union, [groups[id(point)] for point in union]),
             hypervolume_figure({f"{strategy} {seed}": trace for strategy, seed, _, trace in runs}),
+            *figures_of_points(application, machine, union),
         ),
     )
 
