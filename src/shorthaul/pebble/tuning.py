@@ -277,6 +277,8 @@ MOST_REPEATS: Final = 3
 #: Positions that the exact search with prices looks at per effort, and in one call.
 POSITIONS_RATE: Final = 5e6
 POSITIONS_CALL: Final = 100_000
+#: Nodes up to which general prices are first tried with a fiftieth of the effort: 8 nodes, 10 s before, 1 s since.
+FEW_NODES: Final = 16
 #: Positions of the exact search over accumulations, each times nodes and steps, per effort; from how many steps on
 #: nothing is left for it unless it is asked for.
 ACCUMULATION_RATE: Final = 150_000

@@ -43,6 +43,10 @@ def find_priced_plan(request: Request, method: str) -> Found:
             allowed=f"{', '.join(METHODS)} with compute costs, other prices, a given order or in place",
         )
     planner = _Planner(request, request.search.part(1.0, unlimited=tuning.AUTO_EFFORT))
+    if method == "auto" and request.cdag.n <= tuning.FEW_NODES:
+        planner.anneal(0.02)
+        planner.prove(0.02)
+        planner.search(0.02)
     if method != "exact":
         planner.anneal(0.3 if method == "auto" else 1.0)
     if method != "local-search":
