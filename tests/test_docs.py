@@ -32,7 +32,7 @@ def with_files(page: Path, folder: Path) -> None:
     """Put what the snippets of a page read into a folder: the examples, and the files that the page itself shows."""
     if ROOT.joinpath("examples").is_dir():
         folder.joinpath("examples").symlink_to(ROOT / "examples")
-    for name, text in re.findall(r'^```json title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
+    for name, text in re.findall(r'^```\w+ title="([^"/]+)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
         folder.joinpath(name).write_text(text)
 
 
