@@ -16,6 +16,7 @@ class BoundKeywords(TypedDict, total=False):
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
+    level: str | Sequence[int] | None
     small: str | Sequence[str] | None
     format: Literal["text", "latex", "sympy"]
     proof: bool
@@ -61,6 +62,7 @@ class CodeKeywords(TypedDict, total=False):
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
+    level: str | Sequence[int] | None
     effort: float | None
     time_limit: float | None
     seed: int
@@ -75,6 +77,7 @@ class PlanKeywords(TypedDict, total=False):
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
+    level: str | Sequence[int] | None
     evaluations: int | None
     effort: float | None
     time_limit: float | None
