@@ -303,7 +303,8 @@ def routed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     starts = np.concatenate([[0], np.cumsum(first.steps, dtype=np.int64)])
     again = kernels.Messages((source, target), weight, loads, starts, np.zeros(max(1, starts[-1]), np.int32))
     kernels.route(net, again, order)
-    return first.hops, again.steps, loads, again.trail, kernels.rounds(again, order, fabric.cells)
+    when, colour = (find(again, order, fabric.cells) for find in (kernels.rounds, kernels.colours))
+    return first.hops, again.steps, loads, again.trail, when, colour
 
 
 def routed_again(kernels: ModuleType, rng: np.random.Generator) -> Any:

@@ -240,6 +240,37 @@ def test_the_best_of_several_vertices_per_processor_counted_by_hand(tmp_path) ->
     assert star.cost["energy_hops"] >= star.bound.value == 1 * 8 + 2 * 14
 
 
+def delivered(routes: dict[str, np.ndarray], place: np.ndarray) -> int:
+    """Play exported routes: each vertex' number goes to its children, round by round; return the number of colours."""
+    width, height, _ = routes["machine"].tolist()
+    cells, got = width * height, np.full(len(place), -1)
+    taken: set[tuple[int, int]] = set()
+    for turn in range(-1, routes["round"].max() + 1):
+        busy: set[tuple[str, int]] = set()
+        for v in np.flatnonzero((routes["round"] == turn) & (routes["parent"] >= 0)).tolist():
+            here = int(place[routes["parent"][v]])
+            links = routes["link"][routes["starts"][v] : routes["starts"][v + 1]].tolist()
+            things = (
+                [("sends", here), ("receives", int(place[v])), *(("link", link) for link in links)] if links else []
+            )
+            routers = {here}
+            for link in links:
+                way, p = divmod(link, cells)
+                assert p == here
+                here = p + {2: width, 3: -width, 4: 1, 5: -1}[way]
+                routers.add(here)
+            assert here == place[v]
+            assert not busy & set(things)
+            busy |= set(things)
+            if links:
+                coloured = {(int(routes["colour"][v]), router) for router in routers}
+                assert not taken & coloured
+                taken |= coloured
+            got[v] = routes["parent"][v]
+    assert (got == routes["parent"]).all()
+    return max(colour for colour, _ in taken) + 1
+
+
 def test_export(tmp_path) -> None:
     file = written(tmp_path / "m.yaml", changed("processor.dead", [[1, 1]]))
     tree = ["yule:n=41,seed=1", "--machine", file.name]
@@ -265,6 +296,9 @@ def test_export(tmp_path) -> None:
     routes = np.load(tmp_path / "r.npz")
     assert len(routes["link"]) == document["cost"]["energy_hops"]
     assert document["machine"]["rounds"] == routes["round"].max() + 1 >= document["cost"]["link_load"]
+    layout = np.load(tmp_path / "layout.npz")
+    colours = delivered({**routes}, layout["y"] * 4 + layout["x"])
+    assert document["machine"]["colours"] == colours <= 24
     again = shorthaul_json(
         "spatial", "check", "yule:n=41,seed=1", "layout.npz", "--machine", "m.yaml", "--table", "t.npz", cwd=tmp_path
     )

@@ -23,7 +23,7 @@ _VERTEX_BYTES = "Bytes of memory that a vertex takes on the machine."
 _SIZES = "Bytes of each vertex on the machine: NumPy file, or lines of text or CSV (default: --vertex-bytes for all)."
 _WEIGHTS = "Size of the message between each vertex and its parent on the machine: a file as --sizes (default: all 1)."
 _TABLE = "With --machine: write what every processor holds and sends, as .csv or .npz."
-_ROUTES = "With --machine: write the links and the round of every message, as .npz."
+_ROUTES = "With --machine: write the links, the round and the colour of every message, as .npz."
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ class MachineExtra(TypedDict):
     largest_bytes: int
     memory_bytes: int
     rounds: NotRequired[int]
+    colours: NotRequired[int]
 
 
 class BoundExtra(TypedDict):

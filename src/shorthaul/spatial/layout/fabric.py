@@ -18,7 +18,7 @@ from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.annealing import accepted_words, effort_that_pays, temperatures
 from shorthaul.spatial.layout.crowd_kernels import Crowd, anneal_crowd, fill
-from shorthaul.spatial.layout.fabric_kernels import Messages, Net, rounds, route
+from shorthaul.spatial.layout.fabric_kernels import Messages, Net, colours, rounds, route
 from shorthaul.spatial.model import Fabric, Load, Tree
 
 Index = npt.NDArray[np.int32]
@@ -54,7 +54,7 @@ class Traffic:
 
     ``loads`` of shape (6, cells) are the sizes over each link, ways as in :class:`Fabric`. If asked for, the message to
     vertex v takes the links ``trail[starts[v]:starts[v + 1]]``, each way * cells + the processor that it leaves, in
-    round ``round[v]``.
+    round ``round[v]``, or at any time in colour ``colour[v]``.
     """
 
     hops: Index
@@ -62,6 +62,7 @@ class Traffic:
     starts: Counts
     trail: Index
     round: Index
+    colour: Index
 
     def energy(self, weight: Index) -> int:
         """Return the hops of all messages, each times its size."""
@@ -89,12 +90,14 @@ def send(fabric: Fabric, parent: Index, place: Index, weight: Index, *, trails: 
         way = f"from vertex {parent[v]} on processor {source[v]} to vertex {v} on processor {place[v]}"
         raise InfeasibleError("a way " + way, demand=1, limit=0, place=f"machine {fabric.name}")
     if not trails:
-        return Traffic(hops, loads, none, nothing, nothing)
+        return Traffic(hops, loads, none, nothing, nothing, nothing)
     starts = np.concatenate([[0], np.cumsum(np.asarray(messages.steps), dtype=np.int64)])
     again = Messages((source, place), weight, np.zeros_like(loads), starts, np.zeros(max(1, starts[-1]), np.int32))
     route(net, again, order)
     longest_first = np.argsort(-np.asarray(messages.steps), kind="stable").astype(np.int32)
-    return Traffic(hops, loads, starts, np.asarray(again.trail)[: starts[-1]], rounds(again, longest_first, cells))
+    trail = np.asarray(again.trail)[: starts[-1]]
+    when, colour = rounds(again, longest_first, cells), colours(again, longest_first, cells)
+    return Traffic(hops, loads, starts, trail, when, colour)
 
 
 class Routes:

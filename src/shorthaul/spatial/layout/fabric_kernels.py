@@ -10,6 +10,8 @@ import numpy.typing as npt
 from cython.cimports.shorthaul.core.compiled.queue_kernels import Heap
 
 FAR = cython.declare(cython.longlong, 1 << 60)
+#: Colours that a message may have; the routers of a wafer know 24.
+COLOURS = cython.declare(cython.int, 64)
 
 
 @cython.final
@@ -298,3 +300,45 @@ def _schedule(
         free[receives] = turn + 1
         for j in range(messages.starts[i], messages.starts[i + 1]):
             free[messages.trail[j]] = turn + 1
+
+
+def colours(messages: Messages, order: cython.const_int[::1], cells: cython.Py_ssize_t) -> npt.NDArray[np.int32]:
+    """Return a colour per message: of the messages through a router, its own included, no two have the same one.
+
+    In this ``order``, each takes the first of :data:`COLOURS` that is free on its whole way, -1 if there is none.
+    Messages within a processor have none either.
+    """
+    found: cython.int[::1] = np.full(messages.weight.shape[0], -1, np.int32)
+    taken: cython.ulonglong[::1] = np.zeros(cells, np.uint64)
+    with cython.nogil:
+        _colour(messages, order, cells, found, taken)
+    return np.asarray(found)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _colour(
+    messages: Messages,
+    order: cython.const_int[::1],
+    cells: cython.Py_ssize_t,
+    found: cython.int[::1],
+    taken: cython.ulonglong[::1],
+) -> cython.void:
+    colour: cython.int
+    one: cython.ulonglong = 1
+    for k in range(order.shape[0]):
+        i = order[k]
+        if messages.starts[i] == messages.starts[i + 1]:
+            continue
+        used = taken[messages.target[i]]
+        for j in range(messages.starts[i], messages.starts[i + 1]):
+            used |= taken[messages.trail[j] % cells]
+        colour = 0
+        while colour < COLOURS and (used >> colour) & 1:
+            colour += 1
+        if colour < COLOURS:
+            found[i] = colour
+            taken[messages.target[i]] |= one << colour
+            for j in range(messages.starts[i], messages.starts[i + 1]):
+                taken[messages.trail[j] % cells] |= one << colour

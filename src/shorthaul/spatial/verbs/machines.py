@@ -87,6 +87,8 @@ class Put:
         }
         if len(self.traffic.round):
             found["rounds"] = int(self.traffic.round.max()) + 1
+            if not ((self.traffic.colour < 0) & (self.traffic.hops > 0)).any():
+                found["colours"] = int(self.traffic.colour.max()) + 1
         return found
 
 
@@ -284,9 +286,9 @@ def export(put: Put, options: PlanOptions | CheckOptions) -> Put:
     if options.routes is None:
         return put
     traffic = send(fabric, tree.parent, put.place, put.load.weight, trails=True)
-    starts, link, turn = traffic.starts, traffic.trail, traffic.round
+    columns = {"starts": traffic.starts, "link": traffic.trail, "round": traffic.round, "colour": traffic.colour}
     sides = np.array([fabric.width, fabric.height, fabric.layers])
-    write_bytes(options.routes, archive(parent=tree.parent, starts=starts, link=link, round=turn, machine=sides))
+    write_bytes(options.routes, archive(parent=tree.parent, **columns, machine=sides))
     return Put(tree, fabric, put.load, put.place, traffic)
 
 
