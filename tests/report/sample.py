@@ -37,7 +37,9 @@ FIGURES: tuple[Figure, ...] = (
     Bars("Schedule of p", "ticks", (Bar("core 1", 0, 4),), point="p"),
     Bars("Schedule of q", "ticks", (Bar("core 1", 0, 3),), point="q"),
     Table("Load of q", ("core", "ticks"), (("core 1", 3),), point="q"),
-    Text("Proof", "line one\n  line two"),
+    Text(
+        "Proof", "line one\n  line two", ("<mrow><mi>N</mi><mo>&InvisibleTimes;</mo><msqrt><mn>2</mn></msqrt></mrow>",)
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from tests.report.sample import FIGURES, sample
 
 from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
-from shorthaul.core.figure import figure_document, figure_from_document
+from shorthaul.core.figure import Text, figure_document, figure_from_document
 from shorthaul.report.html import render
 from shorthaul.report.text import print_summary, print_table
 
@@ -125,3 +125,16 @@ def test_of_a_front_one_point_is_shown_at_a_time() -> None:
         ("q", "Schedule of q"),
         ("q", "Load of q"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("formula", "says"),
+    [("<script>alert(1)</script>", "<script> in a formula"), ("<mi>N", "no MathML"), ("&lol;", "no MathML")],
+)
+def test_formulas_are_mathml_and_nothing_else(formula: str, says: str) -> None:
+    plain = Text("Bound", "N", ('<mi href="javascript:alert(1)" onclick="alert(1)">N</mi>',))
+    page = render([{**sample().document(), "figures": [figure_document(plain)]}], names=["r.json"])
+    assert '<math display="block"><mi>N</mi></math>' in page
+    wrong = figure_document(Text("Bound", "N", (formula,)))
+    with pytest.raises(InputError, match=says):
+        render([{**sample().document(), "figures": [wrong]}], names=["r.json"])

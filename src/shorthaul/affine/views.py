@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import sympy
+from sympy.printing.mathml import mathml
 
 from shorthaul.core.figure import Figure, Line, Series, Table, Text
 
 _MOST_POINTS = 400
+#: Characters of a formula that is typeset; a longer one fills a screen and is shown as text only.
+_MOST_TYPESET = 600
 _ORDER = "derived tiled order"
 
 
@@ -39,9 +43,30 @@ def _thinned(values: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], tuple[int,
     return tuple((at + 1).tolist()), tuple(values[at].tolist())
 
 
-def of_bound(formula: str, leading: str) -> tuple[Figure, ...]:
+def of_bound(formula: sympy.Expr, leading: sympy.Expr) -> tuple[Figure, ...]:
     """Return the formula; a report shows the proof with the bound itself."""
-    return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}"),)
+    formulas = tuple(
+        f"<mrow><mtext>{name}</mtext><mo>{sign}</mo>{mathml(item, printer='presentation')}</mrow>"
+        for name, sign, item in (("loads", "≥", formula), ("leading term", "=", leading))
+        if len(str(item)) <= _MOST_TYPESET
+    )
+    return (Text("Lower bound on the loads", f"{formula}\n\nleading term: {leading}", formulas),)
+
+
+def loads_by_line(
+    lines: Mapping[str, tuple[int, str]],
+    instances: Mapping[str, int],
+    loads: Mapping[str, int],
+    program_order: Mapping[str, int],
+) -> Table:
+    """Return what every statement loads in a plan and in the program's order; ``lines`` are numbers and texts."""
+    total = max(1, sum(loads.values()))
+    rows = [
+        (*line, instances[name], loads[name], f"{loads[name] / total:.1%}", program_order[name])
+        for name, line in lines.items()
+    ]
+    columns = ("line", "statement", "instances", "loads [words]", "share", "in program order")
+    return Table("Loads by source line", columns, tuple(sorted(rows)))
 
 
 def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None, unit: str) -> tuple[Figure, ...]:

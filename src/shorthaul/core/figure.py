@@ -123,10 +123,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A passage of text (a proof, a listing), shown as written."""
+    """A passage of text (a proof, a listing), shown as written below its ``formulas``, which are MathML."""
 
     title: str
     body: str
+    formulas: tuple[str, ...] = ()
 
 
 Figure = Series | Bars | Grid | Network | Scatter | Table | Text
@@ -147,7 +148,7 @@ def figure_document(figure: Figure) -> dict[str, Any]:
     """Return ``figure`` as a JSON object with its type under ``figure``.
 
     >>> figure_document(Text("Proof", "trivial"))
-    {'figure': 'text', 'title': 'Proof', 'body': 'trivial'}
+    {'figure': 'text', 'title': 'Proof', 'body': 'trivial', 'formulas': ()}
     """
     return {"figure": _NAMES[type(figure)], **msgspec.to_builtins(figure)}
 

@@ -9,6 +9,7 @@ from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
+from xml.etree import ElementTree as ET
 
 import jinja2
 from markupsafe import Markup
@@ -229,6 +230,7 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
         "rows": None,
         "hidden": 0,
         "body": figure.body if isinstance(figure, Text) else "",
+        "formulas": [_typeset(formula) for formula in figure.formulas] if isinstance(figure, Text) else [],
     }
     if isinstance(figure, TABULAR):
         columns, rows = table(figure)
@@ -245,6 +247,26 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
 def _embedded(document: Any) -> Markup:
     """Return a document as JSON inside a script element, which "</script>" inside a label must not end."""
     return Markup(json.dumps(document, allow_nan=False).replace("<", "\\u003c"))
+
+
+#: Elements of MathML that formulas are made of; a document may come from anybody, so attributes are left out too.
+_MATH = frozenset(
+    ("mrow", "mi", "mn", "mo", "mtext", "mfrac", "msqrt", "mroot", "msup", "msub", "msubsup", "munder", "mover")
+)
+
+
+def _typeset(formula: str) -> Markup:
+    """Return MathML for the page; raises :class:`ValueError` if anything else stands in it."""
+    try:
+        root = ET.fromstring(f"<math>{formula.replace('&InvisibleTimes;', chr(0x2062))}</math>")
+    except ET.ParseError as error:
+        raise ValueError(f"a formula is no MathML: {error}") from None
+    for element in root.iter():
+        if element is not root and element.tag not in _MATH:
+            raise ValueError(f"<{element.tag}> in a formula")
+        element.attrib.clear()
+    root.set("display", "block")
+    return Markup(ET.tostring(root, encoding="unicode"))
 
 
 def _timeline(figure: Bars) -> dict[str, Any]:

@@ -47,6 +47,12 @@ class ConcreteCdag:
         """The computed vertices in the order of the C code."""
         return np.arange(self.inputs, self.n, dtype=np.int64)
 
+    def by_name(self, vertices: IntArray, loads: IntArray) -> dict[str, int]:
+        """Return the loads of all vertices of a name; ``loads[i]`` are those of ``vertices[i]``."""
+        totals = np.zeros(len(self.names), dtype=np.int64)
+        np.add.at(totals, self.owner[vertices], loads)
+        return dict(zip(self.names, totals.tolist(), strict=True))
+
     def label(self, vertex: int) -> str:
         """Return ``S0[1, 2]`` or ``A[3]``."""
         owner = int(self.owner[vertex])

@@ -101,7 +101,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         bound=made,
         provenance=provenance("affine bound", options=options, source=source, search=search),
         extra=extra,
-        figures=views.of_bound(str(found.formula), str(found.leading)),
+        figures=views.of_bound(found.formula, found.leading),
     )
 
 

@@ -130,7 +130,8 @@ def _planned(
     here = order_in_time(derived, flow, sizes, capacities, search.part(tuning.UPPER_SHARE))
     loads = replays.search(here, bounds, options.evaluations)
     made = replays.best()
-    after = belady_loads(replays.order_of(made), cdag.starts, cdag.operands, sizes[FAST_MEMORY])
+    order = replays.order_of(made)
+    after = belady_loads(order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     report = check_plan(program, made)
     cost = report.cost or Cost(loads_words=float("nan"))
     document = None if loads is None else upper_document_in_time(derived, found.leading, sizes, here)
@@ -159,7 +160,13 @@ def _planned(
         extra=extra,
         figures=(
             *views.of_plan(after, before, least.value, made.tiling),
-            *views.of_bound(str(least.details["formula"]), str(least.details["leading"])),
+            views.loads_by_line(
+                {item.name: (item.place.line, item.text) for item in program.statements},
+                cdag.by_name(order, np.ones_like(after)),
+                cdag.by_name(order, after),
+                cdag.by_name(cdag.program_order, before),
+            ),
+            *views.of_bound(found.formula, found.leading),
         ),
     )
 
