@@ -72,12 +72,21 @@ def schedule(workload: Input, options: ScheduleOptions, search: SearchFlags, out
 
 
 @verb(app, "bound")
-def bound(workload: Input, options: BoundOptions, output: Answer) -> None:
+def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: Answer) -> None:
     """Bound the period from below (of any mapping, or of the one given), and footprint, core cost and front."""
     from shorthaul.dataflow.verbs.planning import bound as find
 
     source = _case(workload)
-    _finish(find(source, options=options), output)
+    result = find(source, options=options, search=search.search())
+    if not output.json and "front_bound" in result.extra:
+        from shorthaul.report.text import print_table
+
+        curve = result.extra["front_bound"]["period_at_core_cost"]
+        steps = [pair for number, pair in enumerate(curve) if not number or pair[1] < curve[number - 1][1]]
+        print_table(
+            ("core cost from", "least period"), [(f"{cost:g}", least) for cost, least in steps], file=sys.stdout
+        )
+    _finish(result, output)
 
 
 @verb(app, "check")

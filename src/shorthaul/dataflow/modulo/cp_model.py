@@ -10,13 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow import tuning
+from shorthaul.dataflow.bounds.cp_sat import solve_model
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import read, written
 from shorthaul.dataflow.modulo.disjunctive_graph import cyclic_components, on_one_cycle
-
-#: CP-SAT's limit in seconds where there is none.
-_NO_LIMIT_S = 1e7
 
 
 class _Model:
@@ -156,17 +153,3 @@ def start_at(net: MappedNetwork, period: int, search: Search, hint: Mapping[str,
         name: int(solver.value(variable)) + period * stage.get(owner.get(name, name), 0)
         for name, variable in model.start.items()
     }
-
-
-def solve_model(model: Any, search: Search) -> tuple[int, Any]:
-    """Solve a CP-SAT model on one worker with the effort that is left; return the status and the solver."""
-    from ortools.sat.python import cp_model
-
-    solver = cp_model.CpSolver()
-    solver.parameters.max_deterministic_time = max(0.01, search.left()) * tuning.CP_SAT_TIME
-    solver.parameters.max_time_in_seconds = min(_NO_LIMIT_S, max(0.01, search.remaining_s()))
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 0
-    status = solver.solve(model)
-    search.spend(solver.response_proto.deterministic_time / tuning.CP_SAT_TIME)
-    return status, solver

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.cp_sat import solve_model
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import place_timeless, serial_schedule
-from shorthaul.dataflow.modulo.cp_model import solve_model
 
 
 def window_schedule(net: MappedNetwork, least: int, search: Search) -> tuple[int, dict[str, int], int]:

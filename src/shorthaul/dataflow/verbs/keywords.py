@@ -24,6 +24,10 @@ class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
     strategy: Literal["reference", "mrb-always", "mrb-explore"]
+    effort: float | None
+    time_limit: float | None
+    seed: int
+    memory_limit: str | None
     search: Search | None
     options: BoundOptions | None
 

@@ -26,6 +26,7 @@ from shorthaul.dataflow.bounds.constraints import (
     constraints_of,
     refuse_infeasible,
 )
+from shorthaul.dataflow.bounds.load_model import refined
 from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
@@ -251,7 +252,6 @@ def schedule(
     BoundOptions,
     APPLICATIONS,
     PLANS,
-    searching=None,
     mapping="The mapping, a point, a plan or a result of which ``point`` is taken, or the path of one.",
     platform="The platform, or the path of its document (default: the case's, else 24 cores).",
 )
@@ -263,6 +263,8 @@ def bound(
     **keywords: Unpack[BoundKeywords],
 ) -> Result[Plan, BoundExtra]:
     """Bound the period of every mapping (with bounds on footprint, core cost and the front), or of one mapping.
+
+    With an effort or a time limit, the periods at core costs count whole actors on cores and whole buffers in memories.
 
     Returns
     -------
@@ -288,6 +290,9 @@ def bound(
     extra: BoundExtra = {}
     if decisions is None:
         bounds = bounds_on_all(application, machine, options.strategy)
+        if not search.is_unlimited:
+            with search:
+                bounds = refined(application, machine, options.strategy, bounds, search)
         found, extra = bounds.period, {"front_bound": bounds.document()}
     else:
         with naming(options.mapping or (None if source is None else source.name)):

@@ -1,0 +1,97 @@
+"""Bounds on the period at a core cost that count whole actors and buffers: no mapping is below, and some meet them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+from tests.commands import shorthaul_json
+from tests.dataflow.small import small_problem
+
+from shorthaul.core.errors import ShorthaulError
+from shorthaul.core.search import Search
+from shorthaul.dataflow.bounds.load_model import refined
+from shorthaul.dataflow.bounds.period import bounds_on_all
+from shorthaul.dataflow.exploration.decoders import decoder_for
+from shorthaul.dataflow.mapping.arrays import build, genes
+from shorthaul.dataflow.model import DECISIONS, Decisions, Problem
+from shorthaul.dataflow.options import ScheduleOptions
+from shorthaul.dataflow.workloads import generators
+
+
+def drawn_points(problem: Problem, strategy: str, count: int):
+    """Schedules of mappings drawn at random, with few cores more often than not."""
+    application, platform, draw = problem.application, problem.platform, random.Random(count)
+    instance = build(application, platform)
+    decoder = decoder_for(instance, ScheduleOptions(decoder="caps"))
+    choices = {"reference": (0,), "mrb-always": (1,), "mrb-explore": (0, 1)}[strategy]
+    for _ in range(count):
+        cores = draw.sample([core.id for core in platform.cores], draw.randint(1, len(platform.cores)))
+        decisions = Decisions(
+            {actor.id: draw.choice(cores) for actor in application.actors},
+            {name: draw.choice(choices) for name in application.multicasts},
+            {channel.id: draw.choice(DECISIONS) for channel in application.channels},
+        )
+        try:
+            yield decoder.point_of(genes(instance, decisions), 0)
+        except ShorthaulError:  # a deadlock, or a memory that is too small
+            continue
+
+
+def least_at(curve: tuple[tuple[float, int], ...], cost: float) -> int:
+    return next((least for budget, least in curve if budget >= cost), 0)
+
+
+def hunt(seeds: range, count: int) -> tuple[int, int, int]:
+    """Assert that no point is below; return points, and how many bounds were met and raised."""
+    points, met, raised = 0, set(), 0
+    for seed in seeds:
+        problem = small_problem(seed, most_actors=4)
+        strategy = ("mrb-explore", "reference", "mrb-always")[seed % 3]
+        try:
+            simple = bounds_on_all(problem.application, problem.platform, strategy)
+        except ShorthaulError:
+            continue
+        curve = refined(problem.application, problem.platform, strategy, simple, Search(effort=5)).period_at_cost
+        raised += sum(new > old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
+        assert all(new >= old for (_, new), (_, old) in zip(curve, simple.period_at_cost, strict=True))
+        for point in drawn_points(problem, strategy, count):
+            least = least_at(curve, point.core_cost)
+            assert point.period >= least, (seed, point)
+            points += 1
+            if point.period == least:
+                met.add((seed, point.core_cost))
+    return points, len(met), raised
+
+
+def test_no_mapping_is_below() -> None:
+    points, met, raised = hunt(range(8), 40)
+    assert points > 100
+    assert met > 5
+    assert raised > 5
+
+
+@pytest.mark.slow
+def test_no_mapping_is_below_at_length() -> None:
+    points, met, _ = hunt(range(1000, 1150), 400)
+    assert points > 10_000
+    assert met > 150
+
+
+def test_sobel_meets_its_bounds() -> None:
+    """The least periods found by enumeration of all mappings."""
+    application, platform = generators.sobel(), generators.platform24()
+    simple = bounds_on_all(application, platform, "mrb-explore")
+    few = dataclasses.replace(simple, period_at_cost=tuple(p for p in simple.period_at_cost if p[0] in {1, 2, 6}))
+    found = refined(application, platform, "mrb-explore", few, Search(effort=10)).period_at_cost
+    assert found == ((1, 30_287), (2, 17_492), (6, 7_896))
+
+
+def test_on_the_command_line() -> None:
+    command = ("dataflow", "bound", "random:actors=3,multicasts=1,seed=1")
+    quick = shorthaul_json(*command)["front_bound"]["period_at_core_cost"]
+    found = shorthaul_json(*command, "--effort", "3")["front_bound"]["period_at_core_cost"]
+    assert [cost for cost, _ in found] == [cost for cost, _ in quick]
+    assert all(new >= old for (_, new), (_, old) in zip(found, quick, strict=True))
+    assert found != quick
