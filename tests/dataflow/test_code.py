@@ -15,8 +15,8 @@ from tests.dataflow.small import small_problem
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
 from shorthaul.dataflow.c_code.files import c_files
-from shorthaul.dataflow.c_code.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.binding import mapped_point
+from shorthaul.dataflow.mapping.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.steps import accesses, steps_of_cores
 from shorthaul.dataflow.model import Actor, Application, Channel, Platform, Problem
 from shorthaul.dataflow.plan import Point

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from importlib import resources
 
-from shorthaul.dataflow.c_code.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.binding import MappedNetwork
+from shorthaul.dataflow.mapping.names import comment, identifiers, literal
 from shorthaul.dataflow.mapping.steps import Access, Step, accesses, steps_of_cores
 from shorthaul.dataflow.model import Application, Channel
 from shorthaul.dataflow.plan import Point

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from shorthaul.core.errors import InputError, nearest_name
-from shorthaul.dataflow.c_code.names import identifiers
 from shorthaul.dataflow.execution.firings import Firing, Side, firings
+from shorthaul.dataflow.mapping.names import identifiers
 from shorthaul.dataflow.model import Application
 
 _LIBRARIES = (".so", ".dylib", ".dll")
