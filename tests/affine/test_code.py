@@ -86,6 +86,36 @@ def test_all_tiles_and_sizes_are_legal(name: str, tmp_path: Path) -> None:
         assert done.returncode == 0, (tiles, sizes, done.stdout)
 
 
+def random_nest(draw: random.Random) -> str:
+    """Return three loops whose statement reads what other iterations of any direction write."""
+
+    def access(array: str) -> str:
+        names = draw.sample("ijk", 2)
+        return array + "".join(f"[{name} + {draw.randint(0, 2)}]" for name in names)
+
+    target = access("A") if draw.random() < 0.4 else draw.choice(("B[i][j]", "B[i][k]", "B[j][i]", "B[k][0]"))
+    arrays = ", ".join(f"double {name}[n + 3][n + 3]" for name in "ABC")
+    value = " + ".join([f"0.125 * {access(draw.choice('ACCC'))}" for _ in range(draw.randint(1, 2))])
+    return f"""void f(int n, {arrays}) {{
+#pragma scop
+  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < {draw.choice(("n", "j + 1"))}; k++)
+    {target} = 0.5 * {target} + {value};
+#pragma endscop
+}}"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 60))])
+def test_strips_keep_every_dependence(seed: int, tmp_path: Path) -> None:
+    found = made(random_nest(random.Random(seed)), "n=21,S=40")["code"]
+    assert_agrees(run(found, tmp_path, *SANITIZED))
+
+
+def test_a_sum_is_kept_in_registers() -> None:
+    found = made("gemm", "NI=100,NJ=100,NK=100,S=900")["code"]
+    assert re.search(r"S1\(c\d+, \(c\d+ \+ 7\), c\d+\);", found)  # one element of C for eight values of k
+
+
 @needs_compiler
 def test_loops_in_parallel(tmp_path: Path) -> None:
     found = made("2mm", sizes_of("2mm", 11, 60))["code"]

@@ -207,3 +207,5 @@ LARGEST_ORDER = 300_000
 PART_VERTICES = range(40, 260)
 #: Values of S for these.
 PART_CAPACITIES = (1, 2, 3)
+#: The share of loads that emitted C gives up for long rows and loops in program order (benchmarks/affine_code.py).
+CODE_SLACK = 0.02

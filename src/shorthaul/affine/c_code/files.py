@@ -10,9 +10,11 @@ from importlib import resources
 import islpy as isl
 
 from shorthaul.affine.c_code.legal import LegalOrder
+from shorthaul.affine.c_code.legality import Order
 from shorthaul.affine.c_code.loops import c_expressions, loops_text
 from shorthaul.affine.c_code.parts import Nest, Part, program_nest
 from shorthaul.affine.c_code.storage import Buffer, last_values
+from shorthaul.affine.c_code.strips import Strips
 from shorthaul.affine.model import Fragment, Program, Statement
 from shorthaul.affine.sizes import assumption, sizes_text
 from shorthaul.core.errors import InputError
@@ -103,7 +105,7 @@ class _File:
             "STATEMENTS": self._statements(),
             "BUFFERS": self._buffers(),
             "LOOPS": "\n".join(
-                f"  /* {', '.join(nest.names)} */\n{loops_text(nest, self.program, found)}"
+                f"  /* {', '.join(nest.names)} */\n{self._loops(nest, found)}"
                 for nest, found in zip(self.order.nests, self.order.orders, strict=True)
             ),
             "AFTER": self._after(),
@@ -135,8 +137,8 @@ class _File:
         return self.code.integers[name] if name in self.code.integers else self.code.declarations[name]
 
     def _signed(self, name: str) -> str:
-        """Return the declaration for loops that begin below 0."""
-        text = self._declared(name)
+        """Return the declaration for loops that begin below 0, of arrays that share no memory."""
+        text = _distinct(self._declared(name), name)
         return f"long {name}" if name in self.code.integers and re.search(r"unsigned|_t\b|uint", text) else text
 
     def _statements(self) -> str:
@@ -185,7 +187,7 @@ class _File:
             item = _data(name, self.code.declarations[name], is_global=False)
             extents = [*(count for _, count in buffer.extents()), *item.extents]
             inner = "".join(f"[{text}]" for text in extents[1:])
-            pointer = f"(*{name}_values)" if inner else f"*{name}_values"
+            pointer = f"(*restrict {name}_values)" if inner else f"*restrict {name}_values"
             lines.append(f"  {item.element} {pointer}{inner} = sh_room(({extents[0]}), sizeof *{name}_values);")
         return "\n".join(lines)
 
@@ -210,6 +212,9 @@ class _File:
         text = loops_text(Nest(("COPY",), (part,)), self.program, None)
         made = f"{buffer.array}{place} = {buffer.array}_values{where}{place}"
         return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
+
+    def _loops(self, nest: Nest, order: Order) -> str:
+        return loops_text(nest, self.program, order, Strips(self.program, self.order.conflicts, nest.tiles))
 
     def _reaches(self) -> str:
         """Return functions that tell how many rows are accessed of arrays without a first extent."""
@@ -286,6 +291,12 @@ class _File:
         lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
         lines += [f"  free({item.name});\n  free(first_{item.name});" for item in arrays]
         return "\n".join(lines)
+
+
+def _distinct(declaration: str, name: str) -> str:
+    """Return the declaration of an array that shares no memory with others: all arrays of a program are such."""
+    array = re.sub(rf"\b{re.escape(name)}\[", f"{name}[restrict ", declaration, count=1)
+    return re.sub(rf"\* *{re.escape(name)}\b", f"*restrict {name}", array, count=1)
 
 
 _REAL = ("float", "double", "long double")

@@ -25,6 +25,7 @@ class LegalOrder:
     nests: tuple[Nest, ...]
     orders: tuple[Order, ...]
     storage: Storage
+    conflicts: Conflicts
 
 
 def legal_order(upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[str, int]) -> LegalOrder:
@@ -44,7 +45,7 @@ def legal_order(upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[s
         within = frozenset(array for order in orders for array in order.broken)
         across = broken_between(nests, conflicts)
         if not within | across:
-            return LegalOrder(tuple(nests), tuple(orders), storage)
+            return LegalOrder(tuple(nests), tuple(orders), storage, conflicts)
         larger = _expanded(storage, within | across, sizes)
         if larger is not None:
             storage = larger

@@ -56,26 +56,31 @@ def broken_between(nests: Sequence[Nest], conflicts: Conflicts) -> frozenset[str
 def _carried(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> set[int] | None:
     """Return the entries of the time vector that order ``pairs``; None if they turn some round."""
     effort.step()
-    lifted = a.instance.apply_range(pairs).apply_range(b.instance.reverse())
-    rest = lifted.apply_domain(a.time).apply_range(b.time)
-    for name in (*tiles, *(rest.get_dim_name(_PARAM, at) for at in range(rest.dim(_PARAM)))):
-        place = rest.find_dim_by_name(_PARAM, name)
-        if place >= 0:
-            rest = rest.lower_bound_val(_PARAM, place, isl.Val(1))
+    rest = lifted(a, b, pairs, tiles)
     found: set[int] = set()
     for at in range(a.time.dim(_OUT)):
         if rest.is_empty():
             return found
         tile = a.tiles.get(at) if a.tiles.get(at) == b.tiles.get(at) else None
-        if not rest.intersect(_apart(rest, at, tile, back=True)).is_empty():
+        if not rest.intersect(apart(rest, at, tile, back=True)).is_empty():
             return None
-        if not rest.intersect(_apart(rest, at, tile, back=False)).is_empty():
+        if not rest.intersect(apart(rest, at, tile, back=False)).is_empty():
             found.add(at)
         rest = rest.equate(_IN, at, _OUT, at)
     return found if rest.is_empty() else None
 
 
-def _apart(pairs: isl.Map, at: int, tile: str | None, *, back: bool) -> isl.Map:
+def lifted(a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int]) -> isl.Map:
+    """Return pairs of instances as pairs of time vectors, for sizes and tiles of at least 1."""
+    rest = a.instance.apply_range(pairs).apply_range(b.instance.reverse()).apply_domain(a.time).apply_range(b.time)
+    for name in (*tiles, *(rest.get_dim_name(_PARAM, at) for at in range(rest.dim(_PARAM)))):
+        place = rest.find_dim_by_name(_PARAM, name)
+        if place >= 0:
+            rest = rest.lower_bound_val(_PARAM, place, isl.Val(1))
+    return rest
+
+
+def apart(pairs: isl.Map, at: int, tile: str | None, *, back: bool) -> isl.Map:
     """Return the pairs of time vectors whose entry ``at`` falls (``back``) or grows, by a tile or more if it is one."""
     space = pairs.get_space()
     constraint = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(space))

@@ -11,10 +11,13 @@ import islpy as isl
 
 from shorthaul.affine.c_code.legality import Order
 from shorthaul.affine.c_code.parts import Nest, Part
+from shorthaul.affine.c_code.strips import STRIP, Strips, moved, strip_heads
 from shorthaul.affine.model import Program
 
 _IN, _OUT, _PARAM = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param
 _INDENT = "  "
+#: Times as many lines that may come from taking choices out of loops (benchmarks/affine_code.py).
+_MOST_SEPARATED = 3
 
 
 def context_of(names: Sequence[str]) -> isl.Set:
@@ -49,14 +52,17 @@ class _Text:
     parts: frozenset[str]
 
 
-def loops_text(nest: Nest, program: Program, order: Order | None, indent: int = 1) -> str:
-    """Return the loops of ``nest``; calls are ``statement(iterators)``. With an ``order``, parallel loops say so."""
-    return "\n".join(_Printer(nest, program, order).nest_lines(indent))
+def loops_text(nest: Nest, program: Program, order: Order | None, strips: Strips | None = None, indent: int = 1) -> str:
+    """Return the loops of ``nest``; calls are ``statement(iterators)``.
+
+    With an ``order``, parallel loops say so; with ``strips`` some loops are executed in strips.
+    """
+    return "\n".join(_Printer(nest, program, order, strips).nest_lines(indent))
 
 
 class _Printer:
-    def __init__(self, nest: Nest, program: Program, order: Order | None) -> None:
-        self.nest, self.order = nest, order
+    def __init__(self, nest: Nest, program: Program, order: Order | None, strips: Strips | None) -> None:
+        self.nest, self.order, self.strips = nest, order, strips
         self.parts: Mapping[str, Part] = {item.name: item for item in nest.parts}
         self.parameters = (*program.parameters, *nest.tiles)
         taken = {*self.parameters, *program.arrays, *program.code.macros}
@@ -67,21 +73,28 @@ class _Printer:
         """Return the lines of the whole nest."""
         if not self.nest.parts:
             return []
+        whole, apart = (self._lines(separated=item) for item in (False, True))
+        return [_INDENT * indent + line for line in (apart if len(apart) <= _MOST_SEPARATED * len(whole) else whole)]
+
+    def _lines(self, *, separated: bool) -> list[str]:
+        """Return the lines of the whole nest; ``separated``: loops inside of tiles have no choices where isl can."""
         schedule = isl.UnionMap.from_map(self.nest.parts[0].time)
         for item in self.nest.parts[1:]:
             schedule = schedule.union(isl.UnionMap.from_map(item.time))
         build = isl.AstBuild.from_context(context_of(self.parameters))
         names = ", ".join(f"i{at}" for at in range(self.nest.length))
         tiled = sorted({at for item in self.nest.parts for at in item.tiles})
-        if tiled:  # loops over origins must stay whole: only then does every T-th value hit the grid
-            options = "; ".join(f"[{names}] -> atomic[{at}]" for at in tiled)
-            build = build.set_options(isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {options} }}"))
+        # loops over origins must stay whole: only then does every T-th value hit the grid
+        options = [f"[{names}] -> atomic[{at}]" for at in tiled]
+        if separated:
+            options += [f"[{names}] -> separate[{at}]" for at in range(max(tiled, default=-1) + 1, self.nest.length)]
+        if options:
+            build = build.set_options(isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, f"{{ {'; '.join(options)} }}"))
         prefix = isl.IdList.alloc(isl.DEFAULT_CONTEXT, self.nest.length)
         for at in range(self.nest.length):
             prefix = prefix.add(isl.Id.read_from_str(isl.DEFAULT_CONTEXT, f"{self.letter}{at}"))
         node = build.set_iterators(prefix).node_from_schedule_map(schedule)
-        text = self._node(node, frozenset(), parallel=self.order is None)
-        return [_INDENT * indent + line for line in text.lines]
+        return list(self._node(node, frozenset(), parallel=self.order is None).lines)
 
     def _node(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
         kind = node.get_type()
@@ -106,12 +119,11 @@ class _Printer:
         return _Text(tuple(lines), parts)
 
     def _loop(self, node: Any, walked: frozenset[int], *, parallel: bool) -> _Text:
-        name = node.for_get_iterator().to_C_str()
-        at = int(name.removeprefix(self.letter))
+        name, at = _name(node), _entry(node, self.letter)
         body = node.for_get_body()
         free = not parallel and self._is_outer(at, walked) and self._is_free(at, _executed(body))
         inside = self._node(body, walked | {at}, parallel=parallel or free)
-        first = node.for_get_init().to_C_str()
+        first, condition, step = _bounds(node)
         sizes = {self.parts[item].tiles.get(at) for item in inside.parts}
         tile = sizes.pop() if len(sizes) == 1 else None
         if node.for_is_degenerate():
@@ -119,12 +131,66 @@ class _Printer:
             if tile is not None:
                 lines = [lines[0], f"if ({name} % {tile} == 0) {{", *_indented(lines[1:]), "}"]
             return _Text(("{", *_indented(lines), "}"), inside.parts)
-        step = node.for_get_inc().to_C_str()
         if tile is not None:
             first, step = f"first_origin({first}, {tile})", tile
-        head = f"for (long {name} = {first}; {node.for_get_cond().to_C_str()}; {name} += {step}) {{"
-        lines = [head, *_indented(inside.lines), "}"]
-        return _Text((("PARALLEL", *lines) if free else tuple(lines)), inside.parts)
+        before = ("PARALLEL",) if free else ("VECTOR",) if self._is_vector(node, at) else ()
+        lines = [*_head(name, first, condition, step, before), *_indented(inside.lines), "}"]
+        found = self._stripped(node, walked) if tile is None and step == "1" else None
+        heads = None if found is None else strip_heads(name, first, condition)
+        if found is not None and heads is not None:
+            rest = [heads[1], *_indented(inside.lines), "}"]
+            lines = [*before, heads[0], *_indented(found), "}", *rest]
+        return _Text(tuple(lines), inside.parts)
+
+    def _is_vector(self, node: Any, at: int) -> bool:
+        """True for an innermost loop whose iterations do not depend on each other."""
+        body = node.for_get_body()
+        return self.strips is not None and _users(body) is not None and self._is_free(at, _executed(body))
+
+    def _stripped(self, node: Any, walked: frozenset[int]) -> list[str] | None:
+        """Return the body of a loop for a whole strip; None if that of another loop is better, or none is legal."""
+        chain = self._chain(node)
+        if self.strips is None or len(chain) < 2:
+            return None
+        users = _users(chain[-1].for_get_body()) or []
+        named = [(self.parts[name], values) for name, values in map(self._given, users)]
+        entries = [_entry(item, self.letter) for item in chain]
+        best, carried = 0, None
+        for at, loop in enumerate(chain[:-1]):
+            name = _name(loop)
+            if any(re.search(rf"\b{name}\b", text) for item in chain[at + 1 :] for text in _bounds(item)):
+                continue
+            gain = sum(self.strips.gain(part, values, name) for part, values in named)
+            if gain > best:
+                found = self.strips.carried([part for part, _ in named], entries[at], entries[at + 1 :])
+                if found is not None:
+                    best, carried = gain, found if at == 0 else None
+        if carried is None:
+            return None
+        calls = [line for item in users for line in self._call(item, walked | {*entries}).lines]
+        lines = [moved(line, _name(node), at) for at in range(STRIP) for line in calls]
+        for loop in reversed(chain[1:]):
+            before = ["VECTOR"] if loop is chain[-1] and not carried else []
+            first, condition, step = _bounds(loop)
+            lines = [*_head(_name(loop), first, condition, step, before), *_indented(lines), "}"]
+        return lines
+
+    def _chain(self, node: Any) -> list[Any]:
+        """Return loops that hold nothing but the next one, to the innermost; none where there is a tile or a choice."""
+        found = []
+        while node.get_type() == isl.ast_node_type.for_:
+            at = _entry(node, self.letter)
+            if node.for_is_degenerate() or any(at in self.parts[name].tiles for name in _executed(node)):
+                return []
+            found.append(node)
+            node = node.for_get_body()
+        return found if _users(node) is not None else []
+
+    def _given(self, node: Any) -> tuple[str, list[str]]:
+        """Return the part that is called, and its iterators."""
+        call = node.user_get_expr()
+        name, *values = (call.get_op_arg(at).to_C_str() for at in range(call.get_op_n_arg()))
+        return name, values[len(self.parts[name].tiles) :]
 
     def _is_outer(self, at: int, walked: frozenset[int]) -> bool:
         """True if the loop is not inside of a tile: threads are not worth their start there."""
@@ -149,6 +215,41 @@ class _Printer:
             if at not in walked
         ]
         return _Text((f"if ({' && '.join(missing)}) {line}" if missing else line,), frozenset({part.name}))
+
+
+def _users(node: Any) -> list[Any] | None:
+    """Return the calls of a tree of nothing else, None for another one."""
+    if node.get_type() == isl.ast_node_type.user:
+        return [node]
+    if node.get_type() != isl.ast_node_type.block:
+        return None
+    children = node.block_get_children()
+    found = [children.get_at(at) for at in range(children.n_ast_node())]
+    return found if all(item.get_type() == isl.ast_node_type.user for item in found) else None
+
+
+def _name(loop: Any) -> str:
+    return str(loop.for_get_iterator().to_C_str())
+
+
+def _entry(loop: Any, letter: str) -> int:
+    """Return the entry of the time vectors that a loop walks."""
+    return int(_name(loop).removeprefix(letter))
+
+
+def _bounds(loop: Any) -> tuple[str, str, str]:
+    """Return first value, condition and step of a loop."""
+    return loop.for_get_init().to_C_str(), loop.for_get_cond().to_C_str(), loop.for_get_inc().to_C_str()
+
+
+def _head(name: str, first: str, condition: str, step: str, before: Sequence[str]) -> list[str]:
+    """Return the head of a loop with what stands before it."""
+    end = re.fullmatch(rf"{name} (<=?) (.*)", condition)
+    if "VECTOR" in before and end is not None:  # compilers ignore what stands before a condition with branches
+        first, condition = f"{first}, {name}_end = {end[2]}", f"{name} {end[1]} {name}_end"
+    else:
+        before = [item for item in before if item != "VECTOR"]
+    return [*before, f"for (long {name} = {first}; {condition}; {name} += {step}) {{"]
 
 
 def _joined(found: Sequence[_Text]) -> _Text:

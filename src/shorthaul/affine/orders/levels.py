@@ -51,18 +51,20 @@ def at_levels(
     sizes: Mapping[str, int],
     capacities: Sequence[int],
     search: Search | None = None,
+    slack: float = 0.0,
 ) -> LevelOrder:
     """Return the order whose loads are least, those of every memory beside the best order known for it alone.
 
-    ``sizes`` has every parameter, ``capacities`` the memories in words, the largest first.
+    ``sizes`` has every parameter, ``capacities`` the memories in words, the largest first; ``slack`` is as in
+    :func:`at_sizes`.
     """
     share = 1 / (len(capacities) + 1)
     alone = {
-        item: at_sizes(upper, flow, {**sizes, "S": item}, None if search is None else search.part(share))
+        item: at_sizes(upper, flow, {**sizes, "S": item}, None if search is None else search.part(share), slack)
         for item in capacities
     }
     weights = {item: 1 / max(1.0, found.value({**sizes, "S": item})) for item, found in alone.items()}
-    boxes = Boxes(flow, sizes, upper.small, weights)
+    boxes = Boxes(flow, sizes, upper.small, weights, slack)
     nested: dict[frozenset[str], AnyStep | None] = {}
 
     def better(step: FixedStep) -> AnyStep:
@@ -72,7 +74,7 @@ def at_levels(
             if key not in nested:
                 nested[key] = boxes.of(step.names)
         found = nested.get(key)
-        return step if found is None or boxes.cost(found) >= boxes.cost(step) else found
+        return step if found is None or boxes.cost(found) >= (1 + slack) * boxes.cost(step) else found
 
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):

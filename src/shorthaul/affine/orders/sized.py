@@ -21,16 +21,23 @@ from shorthaul.affine.tuning import MOST_BOX_FUSIONS, MOST_BOX_PLACEMENTS, PLACE
 from shorthaul.core.search import Search
 
 
-def at_sizes(upper: UpperBound, flow: DataFlow, sizes: Mapping[str, int], search: Search | None = None) -> UpperBound:
+def at_sizes(
+    upper: UpperBound,
+    flow: DataFlow,
+    sizes: Mapping[str, int],
+    search: Search | None = None,
+    slack: float = 0.0,
+) -> UpperBound:
     """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
 
-    ``search`` limits the work; where it ends early, the best found until then is taken.
+    ``search`` limits the work; where it ends early, the best found until then is taken. Boxes, in which instances stay
+    in program order, and long rows in them may cost a share of ``slack`` more.
 
     Phases are executed in boxes where these load less, and joined where one in boxes loads less than several.
     """
     steps: list[AnyStep] = list(upper.steps)
     with nullcontext() if search is None else effort.charged_to(search), suppress(effort.OutOfEffortError):
-        boxes = Boxes(flow, sizes, upper.small)
+        boxes = Boxes(flow, sizes, upper.small, slack=slack)
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
@@ -43,6 +50,7 @@ class Boxes:
     """The boxes of sets of statements at given sizes.
 
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
+    ``slack`` is the share of loads that boxes may cost more, and that they may cost for longer rows.
     """
 
     def __init__(
@@ -51,8 +59,9 @@ class Boxes:
         sizes: Mapping[str, int],
         small: Sequence[str],
         weights: Mapping[int, float] | None = None,
+        slack: float = 0.0,
     ) -> None:
-        self.flow, self.sizes = flow, sizes
+        self.flow, self.sizes, self.slack = flow, sizes, slack
         self.parameters = {name: sizes[name] for name in flow.program.parameters}
         self.counts = Counts(flow, small)
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
@@ -72,7 +81,11 @@ class Boxes:
     def better(self, step: AnyStep) -> AnyStep:
         """Return a phase in boxes where that loads less."""
         found = self.of(step.names)
-        return step if found is None or self.cost(found) >= self.cost(step) else found
+        return (
+            step
+            if found is None or self.cost(found) >= float(__import__("os").environ.get("SLACK", "1")) * self.cost(step)
+            else found
+        )
 
     def of(self, names: Iterable[str]) -> BoxStep | None:
         """Return the statements ``names`` in the best boxes found."""
@@ -85,7 +98,7 @@ class Boxes:
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                found = boxed(self.flow, step, self.conflicts, self.sizes, tuple(self.weights))
+                found = boxed(self.flow, step, self.conflicts, self.sizes, tuple(self.weights), self.slack)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best

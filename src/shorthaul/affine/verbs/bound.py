@@ -133,14 +133,18 @@ def order_in_time(
     sizes: Mapping[str, int],
     capacities: tuple[int, ...],
     search: Search | None = None,
+    slack: float = 0.0,
 ) -> UpperBound | LevelOrder | None:
-    """Return the best order known at ``sizes`` for one memory, S, or several, None where the search ends first."""
+    """Return the best order known at ``sizes`` for one memory, S, or several, None where the search ends first.
+
+    ``slack`` is the share of loads that longer rows may cost.
+    """
     try:
         if upper is None or flow is None:
             return None
         if len(capacities) == 1:
-            return at_sizes(upper, flow, sizes, search)
-        return at_levels(upper, flow, sizes, capacities, search)
+            return at_sizes(upper, flow, sizes, search, slack)
+        return at_levels(upper, flow, sizes, capacities, search, slack)
     except (OutOfEffortError, LongFormulaError):
         return None
 

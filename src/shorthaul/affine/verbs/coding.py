@@ -60,7 +60,8 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         try:
             flow = flow_dependences(program)
             upper = upper_bound(program, flow=flow, search=search.part(tuning.UPPER_SHARE))
-            here = order_in_time(upper, flow, sizes, capacities, search.part(tuning.UPPER_SHARE)) or upper
+            part = search.part(tuning.UPPER_SHARE)
+            here = order_in_time(upper, flow, sizes, capacities, part, tuning.CODE_SLACK) or upper
             order = legal_order(here, flow, sizes)
             remarks = remarks_of(order)
             text = c_file(program, order, sizes, remarks)

@@ -19,6 +19,13 @@
 #define PARALLEL
 #endif
 
+/* Before innermost loops without dependences. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define VECTOR _Pragma("GCC ivdep")
+#else
+#define VECTOR
+#endif
+
 #ifdef NO_DRIVER
 #define LINKAGE
 #else

@@ -28,12 +28,17 @@ Band = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 def boxed(
-    flow: DataFlow, step: Step, conflicts: Conflicts, sizes: Mapping[str, int], words: tuple[int, ...]
+    flow: DataFlow,
+    step: Step,
+    conflicts: Conflicts,
+    sizes: Mapping[str, int],
+    words: tuple[int, ...],
+    slack: float = 0.0,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
-    every memory counts by the least loads found for it alone.
+    every memory counts by the least loads found for it alone. Rows of one cell may cost a share of ``slack`` less.
     """
     if step.phase is None:
         return None
@@ -44,10 +49,12 @@ def boxed(
         return None
     first, extents = space
     bands = list(_tileable(_signs(conflicts, placement), len(extents)))
-    alone = {(band, item): BoxSearch(cells, extents, *band, [Level(item)]).best() for band in bands for item in words}
+    alone = {
+        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack).best() for band in bands for item in words
+    }
     best = min((found for band in bands if (found := alone[band, words[0]])), key=_value, default=None)
     if len(words) > 1 and best is not None:
-        best = _nested(cells, extents, words, alone)
+        best = _nested(cells, extents, words, alone, slack)
     if best is None:
         return None
     return BoxStep(step, tuple(Box(*item, first) for item in best.loops), words, cells, extents, sizes)
@@ -58,6 +65,7 @@ def _nested(
     extents: tuple[int, ...],
     words: tuple[int, ...],
     alone: Mapping[tuple[Band, int], Found | None],
+    slack: float,
 ) -> Found | None:
     """Return the best boxes within boxes, from the best ones ``alone`` by loops and capacity."""
     levels = []
@@ -67,7 +75,7 @@ def _nested(
             return None
         levels.append(Level(item, 1 / max(1.0, min(values))))
     tried = (
-        BoxSearch(cells, extents, *band, levels).best([found.candidate])
+        BoxSearch(cells, extents, *band, levels, slack).best([found.candidate])
         for (band, item), found in alone.items()
         if item == words[-1] and found is not None
     )

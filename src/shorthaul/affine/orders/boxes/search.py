@@ -36,6 +36,7 @@ class Found:
 class BoxSearch:
     """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
 
+    ``slack`` is the share of loads that whole rows may cost: a row of one cell counts as so much more.
     Loops in ``outer`` run one by one outside of all boxes. A candidate is a row of numbers: the edges of the innermost
     boxes, then for every level above how many of the boxes before make one of its own along each loop.
     """
@@ -47,8 +48,9 @@ class BoxSearch:
         outer: tuple[int, ...],
         tiled: tuple[int, ...],
         levels: Sequence[Level],
+        slack: float = 0.0,
     ) -> None:
-        self.cells, self.extents, self.outer, self.levels = cells, extents, outer, levels
+        self.cells, self.extents, self.outer, self.levels, self.slack = cells, extents, outer, levels, slack
         self.tiled = tuple(at for at in tiled if extents[at] > 1)
         edges = [_edges_of(extents[at]) for at in self.tiled]
         self.choices = [
@@ -130,12 +132,18 @@ class BoxSearch:
         for number, (level, edges) in enumerate(zip(self.levels, self._edges(boxes), strict=True)):
             outer = () if number else self.outer
             room = 1.0 + sum(item.count(edges) for item in self.cells)
-            loads = visits * self._visited(within, edges, outer)[0] - first
+            loads = (visits * self._visited(within, edges, outer)[0] - first) * (1 + self.slack * self._short(edges))
             total = np.where(room <= level.capacity, total + level.weight * loads, np.inf)
             for at in (*outer, *self.tiled):
                 visits = visits * np.ceil(within[at] / edges[at])
             within = edges
         return total
+
+    def _short(self, edges: list[FloatArray]) -> FloatArray:
+        """Return how short rows are, on average over the groups: 1 for one cell, near 0 for many."""
+        last = [item.factors[-1] for item in self.cells if item.factors and any(item.factors[-1])]
+        rows = (np.prod([edges[at] for at, factor in enumerate(row) if factor], axis=0) for row in last)
+        return sum((1 / row for row in rows), np.zeros(len(edges[0]))) / max(1, len(last))
 
     def _visited(
         self, within: list[FloatArray], edges: list[FloatArray], outer: tuple[int, ...]

@@ -1,0 +1,112 @@
+"""Strips: iterations of a loop that the innermost loop executes together, so that values stay in registers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import islpy as isl
+
+from shorthaul.affine import effort
+from shorthaul.affine.c_code.legality import apart, lifted
+from shorthaul.affine.c_code.parts import Part
+from shorthaul.affine.integer_sets.dependences import Conflicts
+from shorthaul.affine.model import Program
+from shorthaul.affine.orders.placement import function_rows
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+#: Iterations of a strip (benchmarks/affine_code.py).
+STRIP = 8
+
+
+@dataclass(frozen=True)
+class Strips:
+    """Which loops of one nest may be executed in strips: ``tiles`` are its sizes of tiles."""
+
+    program: Program
+    conflicts: Conflicts
+    tiles: Mapping[str, int]
+    _known: dict[tuple[Any, ...], bool | None] = field(default_factory=dict)
+
+    def carried(self, parts: Sequence[Part], strip: int, inside: Sequence[int]) -> bool | None:
+        """Return whether the last loop carries a dependence if strips of the loop ``strip`` run inside of it.
+
+        None where that order breaks a dependence. Loops are given by their entries of time vectors: ``inside`` has
+        those between, the last one included; ``parts`` are all that is executed.
+        """
+        key = tuple(sorted(item.name for item in parts)), strip, tuple(inside)
+        if key not in self._known:
+            found = [
+                _carried(a, b, pairs, self.tiles, strip, inside)
+                for a, b in product(parts, repeat=2)
+                for _, _, pairs in self.conflicts.between(a.statement, b.statement)
+            ]
+            self._known[key] = None if None in found else any(found)
+        return self._known[key]
+
+    def gain(self, part: Part, values: Sequence[str], name: str) -> int:
+        """Return how many accesses are to one element in a strip of the loop ``name``, writes counted twice.
+
+        ``values`` are the iterators of the part in the names of loops.
+        """
+        statement = self.program.by_name[part.statement]
+        moves = [re.search(rf"\b{name}\b", value) is not None for value in values]
+        total = 0
+        for item in (*statement.reads, statement.write, statement.write):
+            rows = function_rows(item.relation)
+            total += rows is not None and not any(
+                factor and move for row in rows for factor, move in zip(row.factors, moves, strict=True)
+            )
+        return total
+
+
+def _carried(
+    a: Part, b: Part, pairs: isl.Map, tiles: Mapping[str, int], strip: int, inside: Sequence[int]
+) -> bool | None:
+    """Return whether the last loop carries one of ``pairs`` with strips inside of it; None if some are turned round.
+
+    Entries between that are no loops follow from the loops, so they do not count; what has equal loops stays in order.
+    """
+    effort.step()
+    rest, carried = lifted(a, b, pairs, tiles), False
+    for at in range(strip):
+        rest = rest.equate(_IN, at, _OUT, at)
+    near = isl.Constraint.alloc_inequality(isl.LocalSpace.from_space(rest.get_space()))
+    near = near.set_coefficient_val(_IN, strip, isl.Val(1)).set_coefficient_val(_OUT, strip, isl.Val(-1))
+    rest = rest.add_constraint(near.set_constant_val(isl.Val(STRIP - 1)))
+    for at in inside:
+        if not rest.intersect(apart(rest, at, None, back=True)).is_empty():
+            return None
+        carried = not rest.intersect(apart(rest, at, None, back=False)).is_empty()
+        rest = rest.equate(_IN, at, _OUT, at)
+    return carried
+
+
+def strip_heads(name: str, first: str, condition: str) -> tuple[str, str] | None:
+    """Return the heads of a loop in strips and of the one over the rest; None where ``condition`` is no plain end.
+
+    >>> strip_heads("c1", "0", "c1 < N")[0]
+    'for (long c1 = 0; c1 < (N) - 7; c1 += 8) {'
+    """
+    found = re.fullmatch(rf"{name} (<=?) (.*)", condition)
+    if found is None or re.search(rf"\b{name}\b", found[2]):
+        return None
+    sign, end = found[1], found[2]
+    count = f"({end}) - ({first})" + (" + 1" if sign == "<=" else "")
+    rest = f"({first}) + max(0, ({count}) / {STRIP} * {STRIP})"
+    return (
+        f"for (long {name} = {first}; {name} {sign} ({end}) - {STRIP - 1}; {name} += {STRIP}) {{",
+        f"for (long {name} = {rest}; {condition}; {name} += 1) {{",
+    )
+
+
+def moved(line: str, name: str, by: int) -> str:
+    """Return a call ``by`` iterations of the loop ``name`` later.
+
+    >>> moved("S0(c1, c2);", "c1", 3)
+    'S0((c1 + 3), c2);'
+    """
+    return re.sub(rf"\b{name}\b", f"({name} + {by})", line) if by else line
