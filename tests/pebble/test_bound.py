@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.pebble.test_exact import random_cdag, sample
@@ -61,3 +63,21 @@ def test_the_spectral_bound_rises_with_expansion() -> None:
 def test_too_small_a_budget_has_no_bound() -> None:
     with pytest.raises(InfeasibleError, match="fast memory"):
         best_bound(kernels_as_graphs.fft(n=8, word=1), 2)
+
+
+class Known:
+    """A program that is known to load at least 500 words of weight 16."""
+
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
+        assert (budget, width) == (64, 16)
+        return None if search.expired() else (500, "Known.")
+
+
+def test_the_bound_of_what_a_graph_was_made_from_counts_too() -> None:
+    cdag = replace(kernels_as_graphs.matmul(m=5, n=5, k=5), origin=Known())
+    found = best_bound(cdag, 64, search=Search(effort=1), goal=100)
+    assert "program" not in found.details["bounds"]  # others are enough
+    found = best_bound(cdag, 64, search=Search(effort=1), goal=16 * 525)
+    assert (found.method, found.value) == ("program", 16 * (500 + 25))
+    assert found.proof.endswith("Known.")
+    assert "program" not in best_bound(cdag, 64, search=Search(effort=0.02), recompute=True).details["bounds"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,11 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.options import SIZES, option
 
 if TYPE_CHECKING:
+    from shorthaul.core.search import Search
     from shorthaul.pebble.model import Cdag
+
+#: What evaluating a formula in floating point may add, relatively.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,35 @@ def _loop_nest(text: str, options: GraphOptions) -> Source[Cdag]:
     document = planning.cdag(source.workload, size=options.size, function=options.function)
     name = text if options.size is None else f"{text} --size {options.size}"
     identity = f"{source.digest} {options.function or ''} {options.size or ''}"
-    return Source(cdag_from_document(document, name=source.workload.name), name, digest(identity))
+    cdag = cdag_from_document(document, name=source.workload.name)
+    nest = LoopNest(text, options.function, options.size)
+    return Source(replace(cdag, origin=nest), name, digest(identity))
+
+
+@dataclass(frozen=True, slots=True)
+class LoopNest:
+    """A C file at given sizes: what its graph was made from."""
+
+    file: str
+    function: str | None
+    size: str | None
+
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
+        """Return the affine engine's bound on the words loaded, with its proof; None if the file is gone.
+
+        A fast memory holds at most ``budget // width`` words.
+        """
+        from shorthaul.affine.bounds.best import lower_bound
+        from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
+        from shorthaul.affine.workloads.cases import case
+
+        try:
+            program = case(self.file, self.function).workload
+        except InputError:  # another process, on another machine say, need not have it
+            return None
+        sizes = {**require_sizes(self.size, program, fast_memory=False), FAST_MEMORY: budget // width}
+        found = lower_bound(program, search=search, sizes=sizes)
+        return max(0, math.ceil(found.value(sizes) * (1 - _ROUNDING))), found.proof.text()
 
 
 def _model(text: str, options: GraphOptions) -> Source[Cdag]:

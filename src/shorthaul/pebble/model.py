@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import Demand, InfeasibleError, InputError
+from shorthaul.core.search import Search
 from shorthaul.graphs.csr import Csr, find_cycle, from_arrays, topological_order
 
 IntArray = npt.NDArray[np.int64]
@@ -96,6 +97,16 @@ class Terms:
         return paid + (self.store or 0) * int(seen.weights[seen.is_output()].sum())
 
 
+class Origin(Protocol):
+    """What a graph was made from, where that has a bound of its own."""
+
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
+        """Return a bound on the words loaded if no value is computed twice, with its proof; None if there is none.
+
+        ``width`` is the least weight of a word.
+        """
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cdag:
     """A computation DAG: an edge (p, v) says that computing v reads p; ``weights`` are data sizes.
@@ -106,7 +117,8 @@ class Cdag:
     they are the indices. ``given`` (shape (n,)) tells which nodes are inputs: they have no parents and start in slow
     memory.
     Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
-    memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time.
+    memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time. ``origin`` is what
+    the graph was made from, if that has a bound of its own.
 
     Made by :func:`build`, which checks it.
     """
@@ -119,6 +131,7 @@ class Cdag:
     compute: IntArray
     ids: tuple[NodeId, ...] | None = None
     name: str = ""
+    origin: Origin | None = None
 
     @property
     def n(self) -> int:

@@ -190,6 +190,8 @@ WINDOW_SHARE: Final = 0.4
 #: What segments, moments, wavefronts and eigenvalues take of the time for bounds.
 SEGMENTS_SHARE: Final = 0.8
 MOMENTS_SHARE: Final = 0.5
+#: What the bound of the program may take that a graph was made from.
+ORIGIN_SHARE: Final = 0.6
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs

@@ -79,6 +79,14 @@ def best_bound(
         values["wavefront"] = least + cuts.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
+    proofs = dict(_PROOFS)
+    is_solved = cdag.n <= tuning.MOST_FOR_PROOFS  # as a rule, afterwards
+    if not (cdag.origin is None or recompute or is_solved or (goal is not None and max(values.values()) >= goal)):
+        width = int(cdag.weights.min())
+        loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE))
+        if loaded is not None:
+            values["program"] = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
+            proofs["program"] = f"Every output is stored at least once. {loaded[1]}"
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         sums = part_packing.excess(
@@ -95,7 +103,7 @@ def best_bound(
             for (nodes, value, share), times in Counter(sums.parts).items()
         ]
     method = max(values, key=lambda name: values[name])
-    return Bound("traffic", values[method], method, _PROOFS[method], details)
+    return Bound("traffic", values[method], method, proofs[method], details)
 
 
 def exhausted(value: int, *, proven_optimal: bool, recompute: bool) -> Bound:

@@ -392,4 +392,5 @@ def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
         return Plan(plan.kinds, number[plan.nodes])
 
     search = request.search.translated(out, into)
+    again = replace(again, origin=cdag.origin)
     return replace(request, cdag=again, search=search, order=number[cdag.order]), was

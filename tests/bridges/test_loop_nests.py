@@ -1,0 +1,50 @@
+"""Bounds of graphs that come from C: the affine engine's count too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shorthaul import affine
+from shorthaul.bridges.graph_files import GraphOptions, cdag_source
+from shorthaul.core.search import Search
+from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.orders import belady
+
+PRODUCT = """
+#pragma scop
+for (int i = 0; i < N; i++)
+  for (int j = 0; j < N; j++)
+    for (int k = 0; k < N; k++)
+      C[i][j] += A[i][k] * B[k][j];
+#pragma endscop
+"""
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    file = tmp_path / "product.c"
+    file.write_text(f"void product(int N, double A[N][N], double B[N][N], double C[N][N]) {{{PRODUCT}}}\n")
+    return file
+
+
+@pytest.mark.slow
+def test_a_graph_from_c_has_the_bound_of_its_program(product: Path) -> None:
+    cdag = cdag_source(str(product), GraphOptions(size="N=9")).workload
+    own = affine.bound(product, size="N=9,S=12", upper=False).bound
+    assert own is not None
+    goal = int(8 * own.value + 8 * 81)  # no more is wanted
+    found = best_bound(cdag, 12 * 8, search=Search(effort=1), goal=goal)
+    assert found.method == "program"
+    assert found.value >= goal > 1.2 * cdag.algorithmic_bound()
+    assert found.value < belady.plan(cdag, 12 * 8).traffic(cdag.weights)
+    again = best_bound(cdag, 12 * 8, search=Search(effort=0.02), recompute=True)
+    assert "program" not in again.details["bounds"]
+
+
+def test_a_file_that_is_gone_costs_its_bound_only(product: Path) -> None:
+    cdag = cdag_source(str(product), GraphOptions(size="N=9")).workload
+    product.unlink()
+    found = best_bound(cdag, 12 * 8, search=Search(effort=0.02))
+    assert "program" not in found.details["bounds"]
