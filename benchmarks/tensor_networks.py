@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.tensor.networks.architectures import ARCHITECTURES, DIMS
 
 from shorthaul import tensor
+from shorthaul.core.errors import InfeasibleError
 from shorthaul.tensor.networks.onnx_network import network_from_onnx
 
 RESULTS = Path(__file__).parent / "results" / "tensor_networks.json"
@@ -70,7 +71,11 @@ def main() -> None:
     rows = []
     for machine in options.machines:
         for name in options.names:
-            rows.append(measured(name, machine))
+            try:
+                rows.append(measured(name, machine))
+            except InfeasibleError as error:
+                print(f"{name:<28}{machine:<12}{str(error).splitlines()[0]}", flush=True)
+                continue
             print(ROW.format(**rows[-1]), flush=True)
             if options.write:
                 write(rows)

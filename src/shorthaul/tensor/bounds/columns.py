@@ -250,10 +250,11 @@ class Program:
                 width = None if width == MOST_LABELS or self.pricing.is_small else MOST_LABELS
             else:
                 break
+        width = None if self.pricing.is_small else MOST_LABELS
         for scale in _SCALES:  # lower prices favour fewer groups
             if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
                 break
-            best = _better(best, scale * last, self._generate(scale * last, search, None, is_proven=True)[1], asked)
+            best = _better(best, scale * last, self._generate(scale * last, search, width, is_proven=True)[1], asked)
         return self._prices(best)
 
     def _generate(

@@ -25,8 +25,6 @@ Floats = NDArray[np.float64]
 
 #: The weights of compute against traffic that bounds are made with.
 _WEIGHTS: Final = (1.0, 0.0, 0.1, 0.5, 0.9, 0.05, 0.25, 0.75, 0.95, 0.02, 0.075, 0.15, 0.35, 0.65, 0.85, 0.98)
-
-
 #: Arcs times boxes up to which groups in the making are judged box by box at once, rather than by weights before.
 _SMALL: Final = 4_000_000
 
