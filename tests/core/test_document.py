@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.samples import samples
 
 from shorthaul.core.document import (
     convert,
@@ -121,6 +122,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=len(samples(100)))
 @given(json_values)
 def test_json_round_trip(value: object) -> None:
     assert parse_json(json_text(value)) == value

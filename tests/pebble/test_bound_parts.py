@@ -99,14 +99,14 @@ def test_hard_graphs(text: str, budget: int, least: int, known: int) -> None:
 
 def test_parts_in_which_values_are_computed_again_need_no_inputs() -> None:
     cdag = case("fft:n=8,word=1").workload
-    found = part_packing.excess(cdag, 3, search=Search(effort=10), recompute=True, goal=6)
+    found = part_packing.excess(cdag, 3, search=Search(effort=1), recompute=True, goal=6)
     assert 6 <= found.excess <= 24
     pyramid = case("pyramid:n=6,word=1").workload
     inner = parts.recomputing(pyramid, range(7, 28))
     assert inner is not None
     assert not inner.cdag.given.any()
     assert inner.outside[:6].tolist() == [2] * 6
-    assert parts.excess_recomputing(inner, 4, search=Search()) > 0
+    assert parts.excess_recomputing(inner, 4, search=Search(effort=0.1)) > 0
 
 
 def test_a_fractional_packing_is_summed_exactly() -> None:
