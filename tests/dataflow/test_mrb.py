@@ -16,7 +16,7 @@ from shorthaul.dataflow.model import Actor, Application, Channel
 MOVES = st.lists(st.tuples(st.sampled_from(["write", "a", "b", "c"]), st.integers(0, 3)), max_size=60)
 
 
-@settings(deadline=None, max_examples=len(samples(150)))
+@settings(max_examples=len(samples(150)))
 @given(st.integers(1, 5), st.integers(0, 5), MOVES)
 def test_same_as_one_fifo_per_reader(capacity: int, initial: int, moves: list[tuple[str, int]]) -> None:
     tokens = list(range(min(initial, capacity)))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shorthaul.graphs.csr import component_of, find_cycle, from_edges, layers, strong_components, topological_order
@@ -47,7 +47,6 @@ def test_layers_are_longest_paths(graph: tuple[int, list[tuple[int, int]]]) -> N
         assert depth[node] == expected
 
 
-@settings(deadline=None)  # the first call imports SciPy
 @given(edges)
 def test_components(graph: tuple[int, list[tuple[int, int]]]) -> None:
     n, pairs = graph

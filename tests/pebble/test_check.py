@@ -76,7 +76,7 @@ def test_violations_are_counted_beyond_the_list() -> None:
     assert report.remarks == (f"{MOST_LISTED + 6} violations found, the first {MOST_LISTED} are listed",)
 
 
-@settings(max_examples=len(samples(200)), deadline=None)
+@settings(max_examples=len(samples(200)))
 @given(data=st.data(), recompute=st.booleans(), budget=st.integers(1, 30))
 def test_random_moves_against_the_obvious_replay(data: st.DataObject, recompute: bool, budget: int) -> None:
     seed = data.draw(st.integers(0, 1000))

@@ -38,7 +38,7 @@ def same(a: Cdag, b: Cdag) -> bool:
     )
 
 
-@settings(max_examples=len(samples(50)), deadline=None)
+@settings(max_examples=len(samples(50)))
 @given(seed=st.integers(0, 1000), named=st.booleans())
 def test_documents_come_back(seed: int, named: bool) -> None:
     cdag = kernels_as_graphs.random_cdag(n=12, degree=3, window=6, most=9, seed=seed)
@@ -234,7 +234,7 @@ SAMPLES = (
 )
 
 
-@settings(max_examples=len(samples(200)), deadline=None)
+@settings(max_examples=len(samples(200)))
 @given(data=st.data(), sample=st.sampled_from(SAMPLES))
 def test_corrupted_files_end_in_a_message(data: st.DataObject, sample: str) -> None:
     raw = bytearray(sample.encode())
@@ -250,7 +250,7 @@ def test_corrupted_files_end_in_a_message(data: st.DataObject, sample: str) -> N
     assert message.startswith("given")
 
 
-@settings(max_examples=len(samples(100)), deadline=None)
+@settings(max_examples=len(samples(100)))
 @given(data=st.data())
 def test_corrupted_plans_end_in_a_message(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
     cdag = kernels_as_graphs.dwt(n=2, d=1)

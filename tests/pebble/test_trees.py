@@ -34,7 +34,7 @@ def with_equal_values(cdag: Cdag, weight: int) -> Cdag:
     return build(weights, *cdag.edge_arrays())
 
 
-@settings(max_examples=len(samples(150)), deadline=None)
+@settings(max_examples=len(samples(150)))
 @given(cdag=trees, extra=st.integers(0, 8))
 def test_the_recursion_is_equation_6(cdag: Cdag, extra: int) -> None:
     budget = cdag.least_budget() + extra
@@ -43,7 +43,7 @@ def test_the_recursion_is_equation_6(cdag: Cdag, extra: int) -> None:
     assert plan.traffic(cdag.weights) == tree_cost(cdag, budget)
 
 
-@settings(max_examples=len(samples(100)), deadline=None)
+@settings(max_examples=len(samples(100)))
 @given(cdag=trees, extra=st.integers(0, 5))
 def test_cuts_are_optimal(cdag: Cdag, extra: int) -> None:
     budget = cdag.least_budget() + extra
@@ -53,7 +53,7 @@ def test_cuts_are_optimal(cdag: Cdag, extra: int) -> None:
     assert found.plan.traffic(cdag.weights) == least_traffic(cdag, budget, recompute=False)
 
 
-@settings(max_examples=len(samples(100)), deadline=None)
+@settings(max_examples=len(samples(100)))
 @given(cdag=trees, weight=st.integers(1, 6), extra=st.integers(0, 5), recompute=st.booleans())
 def test_the_recursion_is_optimal_where_it_says_so(cdag: Cdag, weight: int, extra: int, recompute: bool) -> None:
     cdag = with_equal_values(cdag, weight)
@@ -64,7 +64,7 @@ def test_the_recursion_is_optimal_where_it_says_so(cdag: Cdag, weight: int, extr
     assert tree_recursion.plan(cdag, budget).traffic(cdag.weights) == least_traffic(cdag, budget, recompute=recompute)
 
 
-@settings(max_examples=len(samples(25)), deadline=None)
+@settings(max_examples=len(samples(25)))
 @given(cdag=trees)
 def test_least_memory_of_weighted_trees(cdag: Cdag) -> None:
     least = tree_cuts.least_memory(cdag)
@@ -73,7 +73,7 @@ def test_least_memory_of_weighted_trees(cdag: Cdag) -> None:
     assert least_traffic(cdag, least - 1, recompute=True) in {None, *range(goal + 1, 10**6)}
 
 
-@settings(max_examples=len(samples(25)), deadline=None)
+@settings(max_examples=len(samples(25)))
 @given(
     levels=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), min_size=3, max_size=3), extra=st.integers(0, 9)
 )
@@ -127,7 +127,7 @@ def test_narrow_searches_still_give_plans() -> None:
     assert replay(cdag, found.plan, budget, recompute=False).ok
 
 
-@settings(max_examples=len(samples(80)), deadline=None)
+@settings(max_examples=len(samples(80)))
 @given(cdag=trees.filter(lambda cdag: cdag.parents.degrees().max() <= 2), extra=st.integers(0, 8))
 def test_memory_states_without_states_are_the_recursion(cdag: Cdag, extra: int) -> None:
     budget = cdag.least_budget() + extra
@@ -164,7 +164,7 @@ def test_tree_methods_refuse_other_graphs() -> None:
         memory_states.plan(kernels_as_graphs.dwt(n=4, d=1), 640)
 
 
-@settings(max_examples=len(samples(150)), deadline=None)
+@settings(max_examples=len(samples(150)))
 @given(
     n=st.integers(5, 60),
     k=st.integers(1, 4),

@@ -37,7 +37,7 @@ def same_as_the_replay(seed, rules, operators):
 
 
 @given(seed=st.integers(0, 2**32), rules=st.sampled_from([SPEC, CONTEST]))
-@settings(max_examples=len(samples(200)), deadline=None, derandomize=True)
+@settings(max_examples=len(samples(200)))
 def test_execution_moves_what_the_replay_says(seed, rules):
     same_as_the_replay(seed, rules, operators=4)
 
