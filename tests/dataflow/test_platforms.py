@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.commands import shorthaul
 
 from shorthaul import dataflow
 from shorthaul.core.errors import InputError
@@ -71,3 +72,36 @@ def test_everything_wrong_in_a_document_is_told_at_once(tmp_path: Path) -> None:
         "tiles[1].cores is missing", "noc_bytes_per_s is missing",
     ):  # fmt: skip
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("verb", ["plan", "bound"])
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--machine", "wafer-750x994"), ("without the sections that are needed here: many_core", "wafer-750x994")),
+        (("--platform", "nosuch"), ("--platform: unknown machine", "allowed: many-core-24", "path of a machine file")),
+        (("--platform", "many-core-24", "--machine", "m.yaml"), ("cannot be combined", "'many-core-24, m.yaml'")),
+    ],
+)
+def test_platforms_that_cannot_be_taken(verb: str, flags: tuple[str, ...], said: tuple[str, ...]) -> None:
+    done = shorthaul("dataflow", verb, "fig7", *flags)
+    assert done.returncode == 2
+    assert done.stderr.startswith("--platform")
+    assert all(part in done.stderr for part in said), done.stderr
+
+
+def test_plans_for_bundled_platforms_by_name() -> None:
+    named = dataflow.plan("fig7", platform="many-core-24", generations=1, population=4, polish_effort=0)
+    assert named.plan == dataflow.plan("fig7", generations=1, population=4, polish_effort=0).plan
+
+
+def test_a_plan_for_another_platform_is_told_as_such(tmp_path: Path) -> None:
+    plan = dataflow.plan("fig7", generations=1, population=4, polish_effort=0).plan
+    own = dataflow.check("fig7", plan).check
+    assert own.ok
+    assert not own.remarks
+    document = json.dumps(platform_document(dataflow.platform24())).replace('"id": "p', '"id": "q')
+    (tmp_path / "q.json").write_text(document)
+    found = dataflow.check("fig7", plan, platform=tmp_path / "q.json").check
+    assert not found.ok
+    assert [text for text in found.remarks if "planned for another platform" in text]

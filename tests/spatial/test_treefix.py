@@ -227,6 +227,11 @@ def test_values_from_text(tmp_path: Path) -> None:
     assert run("# in order\n1\n2\n3\n\n4\n5\n") == [15, 9, 3, 4, 5]
     assert run("r\t1.5\nc\tinf\n2\t1\nb\t2\nd\tnan\n") == ["nan", "inf", 1.0, 2.0, "nan"]
     assert run("1 2\n" * 5, op="affine", direction="down")[1] == [1, 4]
+    (tmp_path / "junk.npy").write_bytes(b"\x00\xff\x81 junk")
+    with pytest.raises(InputError, match=r"junk.npy: is not a NumPy file"):
+        engine.treefix("path:n=5", tmp_path / "junk.npy")
+    with pytest.raises(InputError, match=r"junk.npy: is not a NumPy file"):
+        engine.lca("path:n=5", queries=tmp_path / "junk.npy")
     for text, says in (
         ("a,1\nb,2\n", "too few"),
         ("a,1\na,2\n", "second value"),

@@ -115,7 +115,7 @@ def expanded_flags(function: Callable[..., None]) -> Callable[..., None]:
         token = AS_FLAGS.set(True)
         try:
             for name, group in groups.items():
-                fields = {field.name: _joined(given.pop(field.name)) for field in dataclasses.fields(group)}
+                fields = {field.name: _joined(field, given.pop(field.name)) for field in dataclasses.fields(group)}
                 arguments[name] = group(**fields)
             function(**arguments)
         except InputError as error:
@@ -147,7 +147,7 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
         adds_up = form is not None and form.annotation.startswith(("Mapping", "Sequence")) and field.default is None
         shown = has_default and field.default not in {None, False}
         number = next((kind for kind in (int, float) if hints[field.name] in {kind, kind | None}), None)
-        metavar = "<str>" if adds_up else f"<{number.__name__}>" if number else None
+        metavar = "<str>" if adds_up else "<path>" if _synonyms(field) else f"<{number.__name__}>" if number else None
         read = None if number is None else partial(_number, number)
         info = typer.Option(*names, help=text, show_default=shown, metavar=metavar, parser=read)
         parameters.append(
@@ -155,7 +155,7 @@ def _flags(group: type[Any]) -> list[inspect.Parameter]:
                 field.name,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=default,
-                annotation=Annotated[list[str] | None if adds_up else hints[field.name], info],
+                annotation=Annotated[list[str] | None if adds_up or _synonyms(field) else hints[field.name], info],
             )
         )
     return parameters
@@ -169,9 +169,23 @@ def _number(kind: type[float], given: object) -> object:
         return given
 
 
-def _joined(value: Any) -> Any:
-    """Return what a flag that was given several times adds up to."""
-    return ",".join(value) if isinstance(value, list) else value
+def _synonyms(field: dataclasses.Field[Any]) -> list[str]:
+    """Return the long flags of a field that has several, which mean the same."""
+    names = [flag for flag in field.metadata.get("flags", ()) if flag.startswith("--")]
+    return names if len(names) > 1 else []
+
+
+def _joined(field: dataclasses.Field[Any], value: Any) -> Any:
+    """Return what a flag that was given several times adds up to; one with synonyms is given once."""
+    if not isinstance(value, list):
+        return value
+    names = _synonyms(field)
+    if not names:
+        return ",".join(value)
+    if len(value) > 1:
+        problem, shown = "cannot be combined: they mean the same", ", ".join(map(str, value))
+        raise InputError(problem, place=" and ".join(names), value=shown, cure="give one of them, once")
+    return value[0] if value else None
 
 
 def describe(wrapper: Callable[..., None], function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:

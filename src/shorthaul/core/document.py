@@ -27,6 +27,11 @@ _COMPRESSED = {b"\x1f\x8b": "gunzip", b"BZh91AY": "bunzip2", b"\xfd7zXZ\0": "unx
 #: How JSON writes one half of a character beyond the first 2^16.
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 
+#: The words of JSON text: a key with its colon, another string, a bracket, or whatever else stands between them.
+_TOKEN = re.compile(r'(?P<key>"[^"\\]*(?:\\.[^"\\]*)*")\s*:|"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]|[^\s{}\[\],:"]+')
+_NOT_FINITE = "a number must be finite"
+_TWICE = "a key is given twice"
+
 #: The files that are being written now, under other names.
 TEMPORARY: set[str] = set()
 #: The files that the command is to write: it may read none of them.
@@ -146,9 +151,9 @@ def parse_json(text: str, *, file: str | Path | None = None) -> Any:
         cure = "give JSON, or a file whose name ends as its format asks for (.xml, .nwk, .dot, ...)"
         raise InputError(f"is not JSON: {error.msg}", file=file, place=place, value=found, cure=cure) from None
     except InputError as error:
-        if file is None:
-            raise
-        raise error.in_file(file) from None
+        if error.problem in {_NOT_FINITE, _TWICE}:
+            error.place = _place(text, error)
+        raise (error if file is None else error.in_file(file)) from None
     except RecursionError:
         raise InputError("is nested too deeply", file=file, allowed="a few hundred levels") from None
     except ValueError:  # an integer beyond Python's limit on digits
@@ -164,6 +169,26 @@ def _refuse_half_characters(text: str) -> None:
         raise InputError("holds half a character", value=value, cure="write both halves, or the character") from None
 
 
+def _place(text: str, fault: InputError) -> str:
+    """Return line and column of the number that is not finite, or of the first key that its object has already."""
+    keys: list[set[str]] = []  # of the objects that are open
+    for token in _TOKEN.finditer(text):
+        word, key = token[0], token["key"]
+        found = fault.problem == _NOT_FINITE and word == fault.value  # a string has its quotes
+        if word == "{":
+            keys.append(set())
+        elif word == "}":
+            keys.pop()
+        elif key is not None:
+            name = json.loads(key)
+            found = name in keys[-1]
+            keys[-1].add(name)
+        if found:
+            line = text.count("\n", 0, token.start())
+            return f"line {line + 1} column {token.start() - text.rfind(chr(10), 0, token.start())}"
+    return fault.place
+
+
 def _finite(digits: str) -> float:
     value = float(digits)
     if value in {math.inf, -math.inf}:  # too many digits before the point
@@ -172,7 +197,7 @@ def _finite(digits: str) -> float:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise InputError("a number must be finite", value=name, allowed="finite numbers")
+    raise InputError(_NOT_FINITE, value=name, allowed="finite numbers")
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -181,7 +206,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise InputError("a key is given twice", value=key, cure="keep one of the two")
+                raise InputError(_TWICE, value=key, cure="keep one of the two")
             seen.add(key)
     return result
 

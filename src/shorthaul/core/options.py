@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from shorthaul.core.arguments import fit
 from shorthaul.core.document import digest, read_bytes
-from shorthaul.core.errors import AS_FLAGS, InputError, unknown_name
+from shorthaul.core.errors import AS_FLAGS, STANDARD_STREAM, InputError, unknown_name
 
 OptionsT = TypeVar("OptionsT")
 
@@ -126,13 +126,20 @@ FILE_OR_NAME = PythonForm("PathLike[str]", lambda value: str(value) if isinstanc
 
 
 def fixed(options: Any) -> dict[str, Any]:
-    """Return the options that decide what is asked, as JSON: those that are not free, files by their content."""
+    """Return the options that decide what is asked, as JSON: those that are not free, files by their content.
+
+    A path that leads nowhere stays as it is: the name of a bundled machine, or a mistake that the verb tells.
+    """
     given = {
         field.name: getattr(options, field.name)
         for field in dataclasses.fields(options)
         if not field.metadata.get("free")
     }
-    return {name: digest(read_bytes(value)) if isinstance(value, Path) else value for name, value in given.items()}
+    return {name: _content(value) if isinstance(value, Path) else value for name, value in given.items()}
+
+
+def _content(path: Path) -> str:
+    return digest(read_bytes(path)) if path.exists() or str(path) == STANDARD_STREAM else str(path)
 
 
 def validate(options: Any) -> None:

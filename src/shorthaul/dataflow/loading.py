@@ -124,12 +124,11 @@ def default_platform(application: Application) -> Platform:
     )
 
 
-def ready(workload: Workload, platform: Platform | None, path: Path | None) -> Problem:
-    """Return the problem as a marked graph with a platform that can run it: given, on file, its own or the default."""
+def ready(workload: Workload, platform: Platform | None) -> Problem:
+    """Return the problem as a marked graph with a platform that can run it: given, its own or the default."""
     problem = workload if isinstance(workload, Problem) else Problem(workload)
     application = marked_graph(problem.application)
-    machine = platform or (load_platform(path) if path is not None else problem.platform)
-    machine = machine or default_platform(application)
+    machine = platform or problem.platform or default_platform(application)
     check_platform_runs(application, machine)
     return Problem(application, machine, problem.mapping)
 
@@ -153,8 +152,10 @@ def prepared(
     workload: Workload, platform: Platform | None, path: Path | None, search: Search | None, source: Source[Any] | None
 ) -> tuple[Problem, Application, Platform, Search]:
     """Return what every verb starts from: the problem made ready, its application and platform, and the search."""
+    if platform is None and path is not None:
+        platform = load_platform(path)
     with naming(None if source is None else source.name):
-        problem = ready(workload, platform, path)
+        problem = ready(workload, platform)
     return problem, problem.application, machine_of(problem), search or Search()
 
 

@@ -126,14 +126,18 @@ class Application:
         if len(into) != 1 or not out:
             problem = "is a multicast without exactly one input and at least one output"
             raise InputError(problem, place=place, value=f"{len(into)} inputs, {len(out)} outputs")
-        sizes = {channel.token_bytes for channel in (*into, *out)}
-        if len(sizes) != 1:
-            problem = "is a multicast whose channels differ in token size"
-            raise InputError(problem, place=place, value=sorted(sizes), allowed="one token size")
-        if any(c.produce != 1 or c.consume != 1 for c in (*into, *out)):
-            raise InputError(
-                "is a multicast on channels with rates above 1", place=place, cure="declare it as a plain actor"
-            )
+        for channel in (*into, *out):
+            size, rates = channel.token_bytes, (channel.produce, channel.consume)
+            if size != into[0].token_bytes:
+                problem = f"is a multicast whose channels differ in token size: {into[0].id!r} and {channel.id!r}"
+                cure = "give its channels one token_bytes, or make it a plain actor"
+                raise InputError(
+                    problem, place=place, value=sorted({into[0].token_bytes, size}), allowed="one token size", cure=cure
+                )
+            if rates != (1, 1):
+                problem = f"is a multicast on channels with rates above 1: {channel.id!r}"
+                shown, cure = f"produce {rates[0]}, consume {rates[1]}", "make both rates 1, or make it a plain actor"
+                raise InputError(problem, place=place, value=shown, allowed="produce 1, consume 1", cure=cure)
         if any(channel.src == actor.id for channel in into):
             raise InputError("is a multicast that feeds itself", place=place)
         feeder = {channel.dst: channel.src for channel in self.channels if channel.dst in self.multicasts}

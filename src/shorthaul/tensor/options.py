@@ -28,7 +28,8 @@ class MachineOptions:
         for item in filter(None, (part.strip() for part in (self.dim or "").split(","))):
             name, equals, value = (part.strip() for part in item.rpartition("="))
             if not equals or not name or not re.fullmatch(r"[1-9]\d{0,8}", value):
-                raise InputError("is no size", place="--dim", value=item, allowed="NAME=INTEGER, as in batch=8")
+                allowed = "NAME=INTEGER, as in batch=8, with integers from 1 to 999999999"
+                raise InputError("is no size", place="--dim", value=item, allowed=allowed)
             if found.setdefault(name, int(value)) != int(value):
                 raise InputError("is given twice", place="--dim", value=item)
         return found

@@ -372,9 +372,10 @@ def test_sweeps_and_journals(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ({"machine": "tpu-v9"}, "unknown machine"),
-        ({"machine": "wafer-750x994"}, "levels is missing"),
+        ({"machine": "wafer-750x994"}, "without the sections that are needed here: levels, compute"),
         ({"machine": "tpu-v1", "dim": "c=3"}, "unknown dimension"),
-        ({"machine": "tpu-v1", "dim": "b=0"}, "is no size"),
+        ({"machine": "tpu-v1", "dim": "b=0"}, "from 1 to 999999999"),
+        ({"machine": "tpu-v1", "dim": "b=1000000000000"}, "from 1 to 999999999"),
         ({"machine": "tpu-v1", "dim": "b"}, "is no size"),
     ],
 )

@@ -25,25 +25,30 @@ _MOST_FAULTS = 30
 _POWER_OF_TEN = re.compile(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+")
 
 
-def bundled() -> list[str]:
-    """Return the names of the machines that come with the package.
+def bundled(*needed: str) -> list[str]:
+    """Return the names of the machines that come with the package, of those with the sections ``needed``.
 
-    >>> "wafer-750x994" in bundled()
-    True
+    >>> bundled("many_core")
+    ['many-core-24']
     """
-    return sorted(path.stem for path in _BUNDLED.glob("*.yaml"))
+    found = sorted(_BUNDLED.glob("*.yaml"))
+    return [path.stem for path in found if not needed or set(needed) <= set(msgspec.yaml.decode(path.read_bytes()))]
 
 
-def machine_text(machine: str | Path) -> tuple[Path, str]:
+def machine_text(machine: str | Path, *needed: str, place: str = "--machine") -> tuple[Path, str]:
     """Return the path and the text of a machine file, or of the bundled machine of this name.
 
-    Raises :class:`InputError` if there is no such file or name, with the nearest one.
+    Raises :class:`InputError` if there is no such file or name, or the bundled machine lacks a section of ``needed``,
+    with the names that can be given; ``place`` is the flag that names the machine.
     """
     path = Path(machine)
     if not path.exists() and path.suffix == "" and path.parent == Path():
+        cure = "give the name of a bundled machine, or the path of a machine file"
         if str(path) not in bundled():
-            cure = "give the path of a machine file, or the name of a bundled machine"
-            raise unknown_name("machine", str(path), bundled(), place="--machine", cure=cure)
+            raise unknown_name("machine", str(path), bundled(*needed), place=place, cure=cure)
+        if needed and str(path) not in bundled(*needed):
+            problem = f"is a bundled machine without the sections that are needed here: {', '.join(needed)}"
+            raise InputError(problem, place=place, value=str(path), allowed=", ".join(bundled(*needed)), cure=cure)
         path = _BUNDLED / f"{path}.yaml"
     data = read_bytes(path)
     if len(data) > _MOST_BYTES:
@@ -56,7 +61,7 @@ def load_machine_file(machine: str | Path, *needed: str) -> MachineFile:
 
     Raises :class:`InputError` with everything that is wrong.
     """
-    path, text = machine_text(machine)
+    path, text = machine_text(machine, *needed)
     try:
         return machine_file(text, *needed)
     except InputError as error:

@@ -101,6 +101,12 @@ def check_front(application: Application, platform: Platform, front: Sequence[Po
         for v in report.violations
     ]
     remarks = [f"front[{number}]: {text}" for number, report in enumerate(reports) for text in report.remarks]
+    strangers = {core for point in front for core in point.binding.values()} - {core.id for core in platform.cores}
+    if strangers:
+        named = ", ".join(sorted(strangers)[:3])
+        remarks.append(
+            f"planned for another platform: {platform.name!r} has no core {named}; give the plan's --platform"
+        )
     costs = [report.cost for report in reports if report.cost is not None]
     least = {name: min(cost[name] for cost in costs) for name in costs[0]} if costs else None
     return CheckReport(

@@ -43,7 +43,7 @@ def load_platform(path: Path) -> Platform:
     >>> len(load_platform(Path("many-core-24")).cores)
     24
     """
-    found, text = machine_text(path)
+    found, text = machine_text(path, "many_core", place="--platform")
     try:
         if text.lstrip().startswith("{") and found.suffix.lower() == ".json":
             document = parse_json(text, file=found)

@@ -50,10 +50,8 @@ def tree_from_file(path: Path, data: bytes, *, forest: bool = False, search: Sea
     """
     try:
         head = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
-        if data[:6] == b"\x93NUMPY" or data[:2] == b"PK":
+        if is_numpy(data, path):
             return tree_from_parents(array_from_bytes(data, "parent", file=path), forest=forest)
-        if path.suffix.lower() in {".npy", ".npz"}:
-            raise InputError("is not a NumPy file", allowed="what numpy.save or numpy.savez writes")
         newick = path.suffix.lower() in {".nwk", ".newick", ".tree", ".tre"} or _NEWICK_SIGNS & set(head)
         if path.suffix.lower() == ".json" or (head[:1] in {b"{", b"["} and not newick):
             return tree_from_parents(_json_parents(data, search), forest=forest)
@@ -253,6 +251,15 @@ def table_document(table: VertexTable, file: str | None, data: bytes | None) -> 
     if file is None or data is None:
         return {"file": None, "note": "too large for the document; write it with -o result.npz"}
     return {"file": file, "digest": digest(data)}
+
+
+def is_numpy(data: bytes, file: Path) -> bool:
+    """True if ``data`` is of NumPy, False if ``file`` is named as text is; raises :class:`InputError` for junk."""
+    if data[:6] == b"\x93NUMPY" or is_archive(data):
+        return True
+    if file.suffix.lower() in {".npy", ".npz"}:
+        raise InputError("is not a NumPy file", file=file, allowed="what numpy.save or numpy.savez writes")
+    return False
 
 
 def array_from_bytes(data: bytes, name: str, *, file: Path) -> npt.NDArray[Any]:

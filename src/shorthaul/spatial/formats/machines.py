@@ -17,7 +17,7 @@ Links = npt.NDArray[np.int32]
 
 def load_machine(path: Path) -> Fabric:
     """Return the machine in the file ``path``, or the bundled one of this name; raises :class:`InputError`."""
-    found, text = machine_text(path)
+    found, text = machine_text(path, "grid", "processor")
     try:
         return machine_from_text(text)
     except InputError as error:

@@ -16,7 +16,7 @@ from shorthaul.core.files.arrays import as_array
 from shorthaul.core.search import Search
 from shorthaul.spatial import tuning
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.formats.files import array_from_bytes, is_numpy
 from shorthaul.spatial.model import Tree
 
 Values = npt.NDArray[Any]
@@ -37,8 +37,8 @@ def read_values(
     place = "values"
     if values is None and file is not None:
         data = read_bytes(file)
-        is_numpy = data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
-        values = array_from_bytes(data, "value", file=file) if is_numpy else _from_text(data, file, tree, words, search)
+        is_array = is_numpy(data, file)
+        values = array_from_bytes(data, "value", file=file) if is_array else _from_text(data, file, tree, words, search)
     elif values is None:
         return np.ones(tree.n if words == 1 else (tree.n, words), np.int64)
     else:

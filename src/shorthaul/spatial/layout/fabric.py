@@ -212,9 +212,16 @@ def place_on_fabric(load: Load, fabric: Fabric, positions: dict[str, Index], mos
     """Return a layout for every order that fits: the processor of every vertex.
 
     Up to ``most`` consecutive vertices of an order share a processor; the processors follow a curve. Raises
-    :class:`NoPlanError` if none fits.
+    :class:`InfeasibleError` if no layout has so few per processor, :class:`NoPlanError` if no order fits.
     """
     sequence = along_curve(fabric, usable(fabric))
+    expect_room(load.bytes, fabric, len(sequence))
+    demand, least = (-(-len(load.bytes) // among) for among in (most, len(sequence)))
+    if demand > len(sequence):
+        raise InfeasibleError(
+            f"processors, with {most} vertices on each", demand=demand, limit=len(sequence),
+            place=f"machine {fabric.name}", cure=f"give at least --per-processor {least}, or a larger machine",
+        )  # fmt: skip
     found = {}
     for name, position in positions.items():
         at, placed = fill(load.bytes[np.argsort(position)], fabric.memory_bytes, most, len(sequence))

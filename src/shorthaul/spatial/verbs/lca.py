@@ -21,7 +21,7 @@ from shorthaul.spatial.algorithms.lca import lowest_common_ancestors
 from shorthaul.spatial.check.replay import check_lca
 from shorthaul.spatial.computer.operators import OPERATORS
 from shorthaul.spatial.deadline import expect_time
-from shorthaul.spatial.formats.files import array_from_bytes
+from shorthaul.spatial.formats.files import array_from_bytes, is_numpy
 from shorthaul.spatial.formats.values import rows_of_text, vertices_by_name
 from shorthaul.spatial.model import Tree
 from shorthaul.spatial.options import LcaOptions, TreeOptions
@@ -134,7 +134,8 @@ def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -
             raise InputError("no queries are given", cure="give --queries FILE or --random N")
         file = Path(options.queries)
         data = read_bytes(file)
-        queries = array_from_bytes(data, "queries", file=file) if _is_numpy(data) else _pairs(data, file, tree, search)
+        is_array = is_numpy(data, file)
+        queries = array_from_bytes(data, "queries", file=file) if is_array else _pairs(data, file, tree, search)
     array = as_array(queries, "queries")
     if array.ndim != 2 or array.shape[1] != 2:
         shown = f"shape {array.shape}"
@@ -150,10 +151,6 @@ def _queries(queries: object, tree: Tree, options: LcaOptions, search: Search) -
             "names no vertex", file=file, place=f"queries[{q}]", value=array[q].tolist(), allowed=f"0 to {tree.n - 1}"
         )
     return array.astype(np.int32)
-
-
-def _is_numpy(data: bytes) -> bool:
-    return data[:6] == b"\x93NUMPY" or data[:2] == b"PK"
 
 
 def _pairs(data: bytes, file: Path, tree: Tree, search: Search) -> npt.NDArray[np.int64]:
