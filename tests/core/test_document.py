@@ -31,7 +31,7 @@ from shorthaul.core.errors import InputError
         ('{"a": 1,}', "line 1 column"),
         ('{\n"a" 1}', "line 2 column 5"),
         ("[NaN]", "line 1 column 2: a number must be finite"),
-        ('{"NaN": "NaN",\n  "\\"NaN": [-Infinity]}', "line 2 column 12: a number must be finite"),
+        ('{"NaN": "NaN",\n  "\\"NaN": [-Infinity]}', "line 2 column 13: a number must be finite"),
         ('["-1e999",\n-1e999]', "line 2 column 1: a number must be finite"),
         ('{"a": 1, "a": 2}', "line 1 column 10: a key is given twice"),
         ('{"a": {"b": 1},\n "c": [{"b": "b"}, {"b": "a"}],\n "\\u0061": 2}', "line 3 column 2: a key is given twice"),

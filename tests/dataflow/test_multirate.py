@@ -233,3 +233,18 @@ def test_bound_firings_are_genes_of_their_own() -> None:
     groups = groups_of(constrained_instance(build(application, platform24()), constraints))
     assert [application.actors[first].id for first in groups.first[2]] == ["a", "b#0", "b#1"]
     assert groups.able_count.tolist()[2] == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"token_bytes": 8}, ("differ in token size: 'in' and 'out'", "[4, 8]", "one token_bytes")),
+        ({"consume": 2}, ("rates above 1: 'out'", "produce 1, consume 2", "make both rates 1")),
+    ],
+)
+def test_a_multicast_names_the_channel_that_does_not_fit(wrong: dict[str, int], said: tuple[str, ...]) -> None:
+    actors = (Actor("a", {"t1": 1}), Actor("m", {"t1": 1}, "multicast"), Actor("b", {"t1": 1}))
+    channels = (Channel("in", "a", "m", 4), Channel("out", "m", "b", **{"token_bytes": 4, **wrong}))
+    with pytest.raises(InputError) as caught:
+        Application("x", actors, channels, "us")
+    assert all(part in str(caught.value) for part in said), str(caught.value)

@@ -380,3 +380,5 @@ def test_errors(tmp_path) -> None:
         with pytest.raises((InputError, InfeasibleError, NoPlanError)) as caught:
             engine.plan("yule:n=41", **given)
         assert said in str(caught.value)
+    with pytest.raises(InfeasibleError, match="processors, with 2 vertices on each: 21 needed"):
+        engine.plan("yule:n=41", **machine, per_processor=2)
