@@ -81,11 +81,7 @@ class Boxes:
     def better(self, step: AnyStep) -> AnyStep:
         """Return a phase in boxes where that loads less."""
         found = self.of(step.names)
-        return (
-            step
-            if found is None or self.cost(found) >= float(__import__("os").environ.get("SLACK", "1")) * self.cost(step)
-            else found
-        )
+        return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def of(self, names: Iterable[str]) -> BoxStep | None:
         """Return the statements ``names`` in the best boxes found."""
