@@ -75,3 +75,10 @@ def test_a_plan_of_little_effort_is_checked() -> None:
 def test_a_bound_that_was_cut_off_says_so() -> None:
     assert bound("gemm", effort=0.01, upper=False).bound.details["cut_off"]
     assert not bound("gemm", upper=False).bound.details["cut_off"]
+
+
+def test_memories_keep_their_rows_and_the_first_loads_where_the_effort_ends() -> None:
+    found = plan("ik,kj->ij", size="i=9,k=7,j=8", level="20,60", effort=0.5)
+    assert found.bound is not None
+    assert found.bound.value >= 9 * 7 + 7 * 8
+    assert [row["bound"] >= 9 * 7 + 7 * 8 for row in found.extra["levels"]] == [True, True]

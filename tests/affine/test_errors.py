@@ -9,7 +9,9 @@ import pytest
 from tests.samples import samples
 
 from shorthaul.affine.frontend.scop import load, program_from_text
-from shorthaul.affine.workloads.cases import kernel_text
+from shorthaul.affine.replay.cdag import concrete_cdag
+from shorthaul.affine.verbs.bound import bound
+from shorthaul.affine.workloads.cases import case, kernel_text
 from shorthaul.core.errors import InputError, ShorthaulError
 
 FRAME = "void f(int n, double a[n], double b[n], double g[n][n], int idx[n], double *p, double s) {\n#pragma scop\n%s\n#pragma endscop\n}\n"
@@ -99,6 +101,8 @@ BODIES = {
 
 FILES = {
     "no loops": ("void f(int n) { }", ["no loops", "around the loop nest"]),
+    "while": ("void f(int n, double a[n]) {\n  int i = 0;\n  while (i < n) { a[i] = 0; i++; }\n}\n", ["line 3 column 3", "a while loop", "as a for loop"]),
+    "do": ("void f(int n, double a[n]) {\n  do { a[0] += 1; } while (n > 0);\n}\n", ["line 2 column 3", "a do loop", "as a for loop"]),
     "two without pragma": ("void f(int n) { for (;;) ; }\nvoid g(int n) { for (;;) ; }\n", ["several functions have loops", "f, g", "--function"]),
     "no function": ("int x;\n", ["no function"]),
     "empty": ("", ["no function"]),
@@ -195,3 +199,25 @@ def test_macros_that_double_one_another(call: str) -> None:
     with pytest.raises(InputError, match="expands to too much") as caught:
         program_from_text(text)
     assert "line 44 column 11" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["ij,jk", "ij, jk", "ij,jk=>ik"])
+def test_a_sum_without_its_arrow(text: str) -> None:
+    for read in (case, bound):
+        with pytest.raises(InputError, match=r"has no '->'(.|\n)*'ij,jk->ik'") as caught:
+            read(text)
+        assert "gemm" not in str(caught.value)
+
+
+def test_while_in_python() -> None:
+    text = "def f(A, n):\n    i = 0\n    while i < n:\n        A[i] = 0\n        i += 1\n"
+    with pytest.raises(InputError, match=r"line 3 column 5: a while loop(.|\n)*for loop over a range"):
+        case(text)
+
+
+def test_too_many_instances() -> None:
+    program = case("ij,jk->ik").workload
+    with pytest.raises(InputError) as caught:
+        concrete_cdag(program, {"i": 10**5, "j": 10**5, "k": 10**5})
+    for part in ("S1 (line ", " 1,000,000,000,000,000 instances", "--size i=100000", "30,000,000", "use smaller sizes"):
+        assert part in str(caught.value)

@@ -72,7 +72,7 @@ CONTRACT = Contract(
         Broken("level-and-S", ("plan", "scan.c", "--size", "n=9,S=8", "--level", "6"), ("--size S", "leave S out")),
         Broken("level-small", ("plan", "scan.c", "--size", "n=9", "--level", "2,8"), ("3 needed",), status=3),
         Broken("plan-levels", CHECK, ("broken.json", "levels", "below fast_memory"), plan(levels=[4])),
-        Broken("size-huge", (*CDAG, "--size", "n=100000"), ("too many points",)),
+        Broken("size-huge", (*CDAG, "--size", "n=100000"), ("5,000,050,000 instances", "too many")),
         Broken("small", ("bound", "scan.c", "--small", "k"), ("--small", "unknown parameter")),
         Broken("profile", ("bound", "scan.c", "--profile", "bets"), ("--profile", "best")),
         Broken("nothing", ("plan", "seidel-2d", "--size", "TSTEPS=1,N=2,S=16"), ("nothing is executed",)),

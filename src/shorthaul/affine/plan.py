@@ -97,12 +97,16 @@ class LevelLoads(TypedDict):
 
 
 class BoundExtra(TypedDict):
-    """What ``bound`` says beside the bound; ``upper`` is None where no order was derived."""
+    """What ``bound`` says beside the bound; ``upper`` is None where no order was derived.
+
+    ``no_order`` tells which memories are too small for any order; then ``upper`` has no value at these.
+    """
 
     sizes: dict[str, int]
     program: ProgramText
     upper: UpperDocument | None
     operations: float | None
+    no_order: NotRequired[str]
     levels: NotRequired[list[LevelLoads]]
 
 

@@ -57,13 +57,17 @@ class Source(Generic[T]):
     digest: str
 
 
+def _never(_text: str) -> None:
+    """Return no error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Workloads(Generic[T]):
     """The workloads of an engine: their type, the built-in ones, and how files and objects of the field become one.
 
     ``load`` gets a path, its bytes and the options of reading (those of the verb where it has no such); ``convert``
     gets an object and these options, and returns None for one of another kind. ``accepted`` says what may be given,
-    ``of_files`` which options are refused with a built-in workload.
+    ``of_files`` which options are refused with a built-in workload. ``mistaken`` is as :func:`resolve` takes it.
     """
 
     model: type[T]
@@ -72,6 +76,7 @@ class Workloads(Generic[T]):
     accepted: str
     convert: Callable[[Any, Any], T | None] | None = None
     of_files: tuple[str, ...] = ()
+    mistaken: Callable[[str], InputError | None] = _never
 
     def source(self, workload: object, reading: Any = None, options: Any = None) -> Source[T]:  # noqa: ARG002
         """Return ``workload`` with its source; raises :class:`InputError` if nothing of the engine can be made of it.
@@ -82,7 +87,9 @@ class Workloads(Generic[T]):
             return self._made(workload.workload, workload.name, workload.digest, reading)
         if isinstance(workload, str):
             refused = {name: getattr(reading, name, None) for name in self.of_files}
-            return resolve(workload, self.cases, lambda path, data: self.load(path, data, reading), refused)
+            return resolve(
+                workload, self.cases, lambda path, data: self.load(path, data, reading), refused, self.mistaken
+            )
         if isinstance(workload, os.PathLike):
             path = Path(os.fsdecode(workload))
             data = read_bytes(path)
@@ -122,13 +129,14 @@ def resolve(
     cases: Sequence[Case[T]],
     load: Callable[[Path, bytes], T],
     of_files: Mapping[str, object] = MappingProxyType({}),
+    mistaken: Callable[[str], InputError | None] = _never,
 ) -> Source[T]:
     """Return the workload that ``text`` names: a file, ``-`` for standard input, or a built-in case with parameters.
 
     Text with a line break, a brace or an arrow, or that begins with ``(`` or ``<``, is read as the content of a file
     if it is no file's name. ``load`` is called with the path and its bytes. Raises :class:`InputError` if ``text`` is
     none of them, with the nearest case or file, for every wrong parameter, and where a built-in case is given options
-    ``of_files``.
+    ``of_files``. ``mistaken`` returns the error for text that is meant otherwise, as a sum with a mistake, else None.
     """
     if not text.strip():
         raise InputError(
@@ -146,10 +154,8 @@ def resolve(
     if name not in by_name:
         if re.search(r"[/\\.]", text):
             read_bytes(path)  # raises with the nearest file
-        known = unknown_name(
-            "file or built-in case", text, by_name, cure="see the verb 'cases' for what each one takes"
-        )
-        raise known
+        cure = "see the verb 'cases' for what each one takes"
+        raise mistaken(text) or unknown_name("file or built-in case", text, by_name, cure=cure)
     case = by_name[name]
     for option, value in of_files.items():
         if value is not None:

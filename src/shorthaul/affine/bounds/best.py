@@ -218,11 +218,12 @@ def _tuned(
     """Return the parts and those made for ``sizes`` behind them, and the sums in which these take the others' place."""
     made: dict[int, int] = {}
     every = list(parts)
-    for at, item in enumerate(parts):
-        better = None if item.tuned is None else item.tuned(sizes)
-        if better is not None:
-            made[at] = len(every)
-            every.append(better)
+    with suppress(OutOfEffortError):
+        for at, item in enumerate(parts):
+            better = None if item.tuned is None else item.tuned(sizes)
+            if better is not None:
+                made[at] = len(every)
+                every.append(better)
     return every, [tuple(made.get(at, at) for at in item) for item in sums if made.keys() & set(item)]
 
 

@@ -20,6 +20,25 @@ def is_einsum(text: str) -> bool:
     return "->" in text and not re.search(r"[{};()#=\n]", text.strip())
 
 
+def without_arrow(text: str) -> InputError | None:
+    """Return the error for a sum that lacks its arrow, None for anything else.
+
+    >>> print(without_arrow("ij,jk"))
+    einsum: has no '->' and no result behind it
+      found:   'ij,jk'
+      allowed: one letter per axis, operands apart by commas, then '->' and the result, as in bqd,bkd->bqk
+      do:      write the result too: 'ij,jk->ik' sums over all letters but these
+    """
+    found = re.fullmatch(r"\s*([a-zA-Z]+(?:\s*,\s*[a-zA-Z]+)+)\s*(?:[-=>:]+\s*([a-zA-Z]*)\s*)?", text)
+    if found is None:
+        return None
+    operands = "".join(found[1].split())
+    once = sorted(item for item in operands if operands.count(item) == 1 and item != ",")
+    cure = f"write the result too: '{operands}->{found[2] or ''.join(once)}' sums over all letters but these"
+    problem = "has no '->' and no result behind it"
+    return InputError(problem, place="einsum", value=text.strip(), allowed=_ALLOWED, cure=cure)
+
+
 def einsum_loops(text: str) -> str:
     """Return the loops of the sum ``text`` in C: one nest over all letters, each of them a parameter.
 

@@ -18,6 +18,12 @@ _PARAM, _SET, _DIV = isl.dim_type.param, isl.dim_type.set, isl.dim_type.div
 
 #: Numbers in the arithmetic of points stay below this, so that 64 bits hold their sums.
 _LARGEST = 2**61
+
+
+class TooManyPointsError(InputError):
+    """A set has more points than are listed."""
+
+
 #: More points than this are refused: the arrays would not fit into a workstation's memory.
 MOST_POINTS = 30_000_000
 
@@ -67,7 +73,7 @@ def _scan(basic: isl.BasicSet) -> IntArray:
         counts = np.maximum(high - low + 1, 0)
         total = int(counts.sum())
         if total > MOST_POINTS:
-            raise InputError(
+            raise TooManyPointsError(
                 "has too many points", value=total, allowed=f"up to {MOST_POINTS}", cure="use smaller sizes"
             )
         first = np.repeat(np.cumsum(counts) - counts, counts)

@@ -9,8 +9,9 @@ from typing import TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
-from shorthaul.affine.integer_sets.points import pairs, points
+from shorthaul.affine.integer_sets.points import MOST_POINTS, TooManyPointsError, pairs, points
 from shorthaul.affine.model import Program
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
@@ -161,6 +162,27 @@ def concrete_cdag(program: Program, sizes: Mapping[str, int], flow: DataFlow | N
             "has no value for every parameter", place="sizes", value=dict(sizes), allowed=", ".join(missing)
         )
     flow = flow_dependences(program) if flow is None else flow
+    try:
+        return _listed(program, sizes, flow)
+    except TooManyPointsError:
+        raise _too_large(program, sizes) from None
+
+
+def _too_large(program: Program, sizes: Mapping[str, int]) -> InputError:
+    """Return the error for instances, or edges into them, that are too many to be listed."""
+    counted = [(card(item.domain).at(sizes), item) for item in program.statements]
+    most, largest = max(counted, key=lambda pair: pair[0])
+    given = ",".join(f"{name}={sizes[name]}" for name in program.parameters)
+    return InputError(
+        f"{largest.name} (line {largest.place.line}: {largest.text}) has {most:,} instances, too many to be listed",
+        place=f"--size {given}",
+        value=f"{sum(count for count, _ in counted):,} instances in all",
+        allowed=f"up to {MOST_POINTS:,} instances of a statement, and as many elements of an input",
+        cure="use smaller sizes; the verbs bound, sweep and code list nothing and take any",
+    )
+
+
+def _listed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
     blocks: list[tuple[str, IntArray]] = [(array, points(where, sizes)) for array, where in flow.inputs.items()]
     inputs = sum(len(rows) for _, rows in blocks)
     instances = []

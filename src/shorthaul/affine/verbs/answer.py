@@ -58,18 +58,20 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
         yield _line("sums", _orders_of_sums(details))
     if details["cut_off"]:
         yield _line("cut off", "the limit or a signal ended the search: with more effort the bound may be higher")
-    if upper is not None:
-        yield from _order(made, upper, sized=sized)
+    if "no_order" in extra:
+        yield _line("no order", extra["no_order"])
+    if upper is not None and sized == ("value" in upper):
+        yield from _order(made, upper)
     for row in extra.get("levels", []):
         yield _line("level", _level(row))
 
 
-def _order(made: Bound, upper: UpperDocument, *, sized: bool) -> Iterator[str]:
+def _order(made: Bound, upper: UpperDocument) -> Iterator[str]:
     """Yield the derived order, its loads, and the gap."""
     steps = sorted(upper["steps"], key=lambda item: -len(item["order"]))  # what has loops to order and to tile first
     orders = [f"{', '.join(item['statements'])}: {item['order']}" for item in steps]
     yield _line("order", _cut(orders))
-    if not sized or "value" not in upper:
+    if "value" not in upper:
         near = "" if upper["tightness"] is None else f"; lower / upper: {upper['tightness']:.4g}"
         yield _line("", f"its loads, leading term: {shorten(upper['leading'])}{near}")
     elif math.isfinite(upper["value"]):

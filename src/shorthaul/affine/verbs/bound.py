@@ -23,9 +23,10 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.sizes import assumption, require_memories
+from shorthaul.affine.sizes import FAST_MEMORY, assumption, require_memories
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
+from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.amounts import Bound
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
@@ -85,16 +86,23 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
             made.details["in_order"] = _in_order(own, sizes)
         made.details["cut_off"] = flow is None or search.expired()
         here = None if sizes is None else order_in_time(upper, flow, sizes, capacities)
-        document = upper_document_in_time(upper, found.leading, sizes, here)
+        too_small = None if sizes is None else lack_of_room(program, sizes, capacities[-1])
+        least = 0 if too_small is None else int(too_small.demand)
+        runs = sizes is not None and sizes[FAST_MEMORY] >= least
+        document = upper_document_in_time(upper, found.leading, sizes if runs else None, here)
         extra: BoundExtra = {
             "sizes": sizes or {},
             "program": described(program),
             "upper": document,
             "operations": operations_at(found, sizes),
         }
+        if too_small is not None:
+            extra["no_order"] = (
+                f"runs in less than {least} words: {too_small.place} has {least - 1} operands and a result"
+            )
         if sizes is not None and options.level is not None:
             bounds = level_bounds(found, options, flow, sizes, capacities, search)
-            extra["levels"] = level_rows(bounds, sizes, here)
+            extra["levels"] = level_rows(bounds, sizes, here, least)
     return Result(
         kind=KIND,
         status=None,

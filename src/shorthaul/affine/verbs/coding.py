@@ -17,6 +17,7 @@ from shorthaul.affine.sizes import require_memories
 from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
+from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
@@ -44,6 +45,8 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     ------
     InputError
         If the C source is wrong, or a size is missing.
+    InfeasibleError
+        If the operands of one operation do not fit into the smallest memory.
     NoPlanError
         If the search ends before there is an order.
 
@@ -56,6 +59,9 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     """
     program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
     sizes, capacities = require_memories(options.size, options.level, program)
+    too_small = lack_of_room(program, sizes, capacities[-1])
+    if too_small is not None:
+        raise too_small
     with search, charged_to(search):
         try:
             flow = flow_dependences(program)

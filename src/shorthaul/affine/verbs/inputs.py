@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from shorthaul.affine.formats.plans import load_plan, plan_document, save_plan
+from shorthaul.affine.frontend.einsum import without_arrow
 from shorthaul.affine.model import Program
 from shorthaul.affine.plan import Plan
 from shorthaul.affine.workloads.cases import CASES
@@ -30,5 +31,6 @@ PROGRAMS = Workloads(
     _load,
     "a Program, a built-in kernel, a C or Python file with loops or its text, a sum such as 'ij,jk->ik'",
     of_files=("function",),
+    mistaken=without_arrow,
 )
 PLANS: Plans[Plan, Program] = Plans(Plan, load_plan, plan_document, save_plan)

@@ -34,14 +34,17 @@ def level_bounds(
 
 
 def level_rows(
-    bounds: Mapping[int, float], sizes: Mapping[str, int], order: UpperBound | LevelOrder | None
+    bounds: Mapping[int, float], sizes: Mapping[str, int], order: UpperBound | LevelOrder | None, least: int = 0
 ) -> list[LevelLoads]:
-    """Return what results hold of every memory, the smallest first, with the loads of ``order`` at most."""
+    """Return what results hold of every memory, the smallest first, with the loads of ``order`` at most.
+
+    Memories of less than ``least`` words are too small for any order.
+    """
     return [
         {
             "S": words,
             "bound": bounds[words],
-            "loads_words": None if order is None else order.value({**sizes, "S": words}),
+            "loads_words": None if order is None or words < least else order.value({**sizes, "S": words}),
         }
         for words in sorted(bounds)
     ]

@@ -41,6 +41,7 @@ from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import level_bounds
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
+from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
@@ -115,11 +116,13 @@ def _planned(
     program: Program, options: PlanOptions, search: Search, source: Source[Program] | None
 ) -> Result[Plan, PlanExtra]:
     sizes, capacities = require_memories(options.size, options.level, program)
+    too_small = lack_of_room(program, sizes, capacities[-1])
+    if too_small is not None:
+        raise too_small
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
     search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
-    for words in reversed(capacities):  # tells at once if a memory is too small
-        before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, words)
+    before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     wanted = BoundOptions(profile=options.profile)
     replays = Replays(program, cdag, sizes, capacities, search)
     replays.offer(cdag.program_order, "program order")
@@ -343,12 +346,14 @@ def _points(
 ) -> list[SweepPoint]:
     """Return the points of a sweep: those without a derived order where the search ends, at least the first one."""
     points: list[SweepPoint] = []
+    too_small = lack_of_room(found.program, sizes, spaced[0])
     for capacity in spaced:
         if points and is_out_of_effort():
             break
         here = {**sizes, FAST_MEMORY: capacity}
         try:
-            better = upper if upper is None or flow is None else at_sizes(upper, flow, here)
+            fits = too_small is None or capacity >= too_small.demand
+            better = at_sizes(upper, flow, here) if fits and upper is not None and flow is not None else None
             points.append(_point(found, better, here, options, widths))
         except OutOfEffortError:
             points.append(_point(found, None, here, options, widths))
@@ -363,11 +368,10 @@ def _point(
     widths: tuple[int, int],
 ) -> SweepPoint:
     value, work = max(0.0, found.value(sizes)), operations_at(found, sizes)
-    fits = upper is not None and sizes[FAST_MEMORY] > max(len(item.reads) for item in upper.program.statements)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
-    point["loads_words"] = upper.value(sizes) if upper is not None and fits else None
+    point["loads_words"] = None if upper is None else upper.value(sizes)
     point["bound_bytes"] = value * widths[0] + widths[1]
-    point["loads_bytes"] = upper.value_bytes(sizes) if upper is not None and fits else None
+    point["loads_bytes"] = None if upper is None else upper.value_bytes(sizes)
     least, most = ("bound_bytes", "loads_bytes") if options.unit == "bytes" else ("bound", "loads_words")
     point["oi_limit"] = work / point[least] if work is not None and point[least] else None
     point["oi_reached"] = work / point[most] if work is not None and point[most] else None

@@ -7,6 +7,7 @@ from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from shorthaul.affine.frontend.einsum import without_arrow
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 
@@ -80,4 +81,4 @@ def case(text: str, function: str | None = None) -> Source[Program]:
     """
     from shorthaul.affine.frontend.scop import load
 
-    return resolve(text, CASES, partial(load, function=function), {"function": function})
+    return resolve(text, CASES, partial(load, function=function), {"function": function}, without_arrow)

@@ -82,7 +82,9 @@ def _chosen(tree: ast.Module, function: str | None) -> ast.FunctionDef:
         if function not in known:
             raise unknown_name("function", function, known, place="--function")
         return known[function]
-    found = [item for item in known.values() if any(isinstance(node, ast.For | ast.Slice) for node in ast.walk(item))]
+    kinds = (ast.For | ast.Slice, ast.While)  # the latter are refused, with their place
+    having = ([item for item in known.values() if any(isinstance(n, kind) for n in ast.walk(item))] for kind in kinds)
+    found = next(filter(None, having), [])
     if not found:
         raise InputError("has no function with loops", cure="write a function around the loop nest")
     if len(found) > 1:
@@ -137,6 +139,8 @@ class _Translator:
 
     def _survey(self) -> None:
         for node in ast.walk(self.function):
+            if isinstance(node, ast.While):
+                fail(node, "a while loop is not static control", "write it as a for loop over a range")
             if isinstance(node, ast.Subscript):
                 self._subscripted(node)
             elif isinstance(node, ast.For):
@@ -274,7 +278,7 @@ class _Translator:
                 result.append(c_ast.If(self.value(item.test, index=True), then, other, coord_of(item)))
             elif isinstance(item, ast.Assign | ast.AugAssign | ast.AnnAssign):
                 result += self.assignment(item)
-            elif isinstance(item, ast.While | ast.Break | ast.Continue | ast.With | ast.Try):
+            elif isinstance(item, ast.Break | ast.Continue | ast.With | ast.Try):
                 fail(item, "is not static control")
             elif not is_text(item) and not isinstance(item, ast.Pass | ast.Assert | ast.Import | ast.ImportFrom):
                 fail(item, "is no loop, condition or assignment")
