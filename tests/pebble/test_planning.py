@@ -95,7 +95,7 @@ def test_every_tiling_costs_what_its_formula_says(weights: str) -> None:
         mvm = matrix_vector.recognise(cdag)
         assert mvm is not None
         for tiling in matrix_vector.tilings(cdag, mvm):
-            plan = pebble.plan_of(matrix_vector.moves(mvm, tiling))
+            plan = matrix_vector.tiled(mvm, tiling)
             report = replay(cdag, plan, tiling.peak, recompute=False)
             assert report.ok, tiling
             assert report.cost is not None

@@ -16,6 +16,8 @@ MOST_FOR_LOCAL_SEARCH: Final = 50_000
 MOST_FOR_PROOFS: Final = 100
 #: The share of what is left that goes into the bound, and its most on a graph that is searched exhaustively afterwards.
 BOUND_SHARE: Final = 0.1
+#: The same above ``MOST_FOR_EXACT`` nodes.
+LARGE_BOUND_SHARE: Final = 0.25
 BOUND_EFFORT: Final = 1.5
 
 #: Effort of each step of ``memory``, and of a whole sweep, where neither effort nor time limit was given.
@@ -187,9 +189,9 @@ WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
-#: What segments, moments, wavefronts and eigenvalues take of the time for bounds.
+#: What moments, segments, wavefronts and eigenvalues take of the time for bounds.
+MOMENTS_SHARE: Final = 0.4
 SEGMENTS_SHARE: Final = 0.8
-MOMENTS_SHARE: Final = 0.5
 #: What the bound of the program may take that a graph was made from.
 ORIGIN_SHARE: Final = 0.6
 WAVEFRONTS_SHARE: Final = 0.5

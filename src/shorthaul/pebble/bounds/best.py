@@ -69,10 +69,9 @@ def best_bound(
     require_budget(cdag, budget)
     search = search or Search()
     least = cdag.algorithmic_bound()
-    segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
-    values = {"algorithmic": least, "S-partition": least + segments.excess}
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
-    values["moments"] = least + between.excess
+    segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
+    values = {"algorithmic": least, "S-partition": least + segments.excess, "moments": least + between.excess}
     cuts = wavefront.Found(0, ())
     if not recompute:
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))

@@ -75,12 +75,14 @@ def _bounded(request: Request) -> Bound:
     return _searched(request, Found(start.plan, start.method, best), search).bound
 
 
-def _computed_bound(request: Request, plan: Plan, *, share: float = tuning.BOUND_SHARE) -> Bound:
+def _computed_bound(request: Request, plan: Plan, *, share: float | None = None) -> Bound:
     """Return the best bound that no search of the whole has to prove; it need not exceed what ``plan`` costs."""
-    most = tuning.AUTO_EFFORT / 8
-    if request.cdag.n <= tuning.MOST_FOR_EXACT:  # the whole is searched afterwards: more adds next to nothing
+    if request.cdag.n > tuning.MOST_FOR_EXACT:
+        most = tuning.AUTO_EFFORT / 4
+        share = tuning.LARGE_BOUND_SHARE if share is None else share
+    else:  # the whole is searched afterwards: more adds next to nothing
         most = tuning.BOUND_EFFORT
-        share = min(share, most / max(request.search.left(), most))
+        share = min(share or tuning.BOUND_SHARE, most / max(request.search.left(), most))
     search = request.search.part(share, unlimited=most).aside()
     goal = plan.traffic(request.cdag.weights)
     return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)

@@ -234,6 +234,11 @@ def plan(cdag: Cdag, budget: int) -> Plan:
     require_budget(cdag, budget)
     mvm = require_mvm(cdag)
     tiling = best_tiling(cdag, mvm, budget)
+    return tiled(mvm, tiling)
+
+
+def tiled(mvm: Mvm, tiling: Tiling) -> Plan:
+    """Return the schedule of one tiling."""
     return join({"rows": _by_rows, "columns": _by_columns, "entries": _by_entries}[tiling.order](mvm, tiling))
 
 
