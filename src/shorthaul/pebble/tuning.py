@@ -16,9 +16,12 @@ MOST_FOR_LOCAL_SEARCH: Final = 50_000
 MOST_FOR_PROOFS: Final = 100
 #: The share of what is left that goes into the bound, and its most on a graph that is searched exhaustively afterwards.
 BOUND_SHARE: Final = 0.1
-#: The same above ``MOST_FOR_EXACT`` nodes.
-LARGE_BOUND_SHARE: Final = 0.25
 BOUND_EFFORT: Final = 1.5
+#: The share above ``MOST_FOR_EXACT`` nodes.
+LARGE_BOUND_SHARE: Final = 0.25
+
+#: Effort of the bound that stands beside a checked plan, where neither effort nor time limit was given.
+CHECK_EFFORT: Final = 1.0
 
 #: Effort of each step of ``memory``, and of a whole sweep, where neither effort nor time limit was given.
 STEP_EFFORT: Final = 30.0

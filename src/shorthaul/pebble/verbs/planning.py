@@ -244,7 +244,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
 def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords]) -> Result[Plan, BoundExtra]:
     """Return what an independent replay of a plan finds: every violation, the cost, the peak.
 
-    Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked.
+    Status ``invalid`` if a rule is broken. Without a budget the capacity is not checked. The bound beside the cost is
+    looked for with little effort, unless one is given.
 
     Returns
     -------
@@ -277,7 +278,8 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     status = Status.INVALID
     if report.ok:
         room = int(cost["peak"]) if options.budget is None else options.budget
-        best = bounded(Request(cdag, room, options.recompute, search, terms))
+        quick = search.part(1.0, unlimited=tuning.CHECK_EFFORT)
+        best = bounded(Request(cdag, room, options.recompute, quick, terms))
         status = Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE
     return Result(
         kind=KIND,

@@ -151,7 +151,7 @@ class _GroupRun:
             regions = {number: _rows(box, count) for number, box in found.regions.items()}
             made = {tensor: _rows(box, count) for tensor, box in found.made.items()}
             for step in range(count):
-                if search.expired():
+                if search.remaining_s() == 0:  # effort is what the search for a plan takes
                     raise NoPlanError(f"the time ended in group {self.number}, before the execution did")
                 self.trip = [int(numbers[step]) for numbers in at]
                 for number in self.group.operators:
