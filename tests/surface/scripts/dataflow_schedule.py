@@ -11,5 +11,5 @@ print(result, bound.bound, runs.extra["runs"])
 shorthaul.dataflow.schedule("fig7", 3)  # type: ignore[arg-type]
 shorthaul.dataflow.schedule("fig7", decoder="exact")  # type: ignore[arg-type]
 shorthaul.dataflow.schedule("fig7", point=None)  # type: ignore[arg-type]
-shorthaul.dataflow.bound("fig7", effort=1)  # type: ignore[call-arg]
+shorthaul.dataflow.bound("fig7", generations=1)  # type: ignore[call-arg]
 shorthaul.dataflow.sweep("fig7", seeds=0.5)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def renumbered(cdag: Cdag, *, search: Search) -> tuple[Cdag, IntArray] | None:
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import pyramid
     >>> again, was = renumbered(pyramid(n=2, word=1), search=Search())
-    >>> again.parents.neighbours(5).tolist(), was[5]
+    >>> again.parents.neighbours(5).tolist(), int(was[5])
     ([3, 4], 5)
     """
     effort = (cdag.n + cdag.edges) / tuning.RENUMBERING_RATE
