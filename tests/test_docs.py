@@ -159,3 +159,10 @@ def test_a_task_takes_two_commands_and_five_lines() -> None:
         (code,) = re.findall(r"^```python\n(.*?)^```", task, re.DOTALL | re.MULTILINE)
         assert 1 <= len(commands.splitlines()) <= 2, task
         assert 1 <= len([line for line in code.splitlines() if line and line != "import shorthaul"]) <= 5, task
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_lines_are_short(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    long = [line for line in text.splitlines() if len(line) > 160 and not line.startswith("|")]
+    assert not long
