@@ -22,6 +22,7 @@ MODULES = {
     "Literal": "typing",
     "TypedDict": "typing",
     "Search": "shorthaul.core.search",
+    "Platform": "shorthaul.dataflow.model",
 }
 
 

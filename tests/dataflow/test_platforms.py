@@ -92,8 +92,10 @@ def test_platforms_that_cannot_be_taken(verb: str, flags: tuple[str, ...], said:
 
 def test_plans_for_bundled_platforms_by_name() -> None:
     named = dataflow.plan("fig7", platform="many-core-24", generations=1, population=4, polish_effort=0)
-    given = dataflow.plan("fig7", platform=dataflow.platform24(), generations=1, population=4, polish_effort=0)
+    given = dataflow.plan("fig7", machine=dataflow.platform24(), generations=1, population=4, polish_effort=0)
     assert named.plan == given.plan
+    with pytest.raises(InputError, match="machine: means the same as platform"):
+        dataflow.plan("fig7", machine="many-core-24", platform="many-core-24")
 
 
 def test_a_plan_for_another_platform_is_told_as_such(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ OF_FILES = {"size", "function", "dim", "work"}
 @pytest.mark.parametrize(("engine", "name", "made"), VERBS, ids=[f"{engine} {name}" for engine, name, _ in VERBS])
 def test_keywords_are_the_flags(engine: str, name: str, made: Verb) -> None:
     command: Any = command_of(engine).commands[name]
-    words = {word.name for word in made.keywords()} - {"search", "options"}
+    words = {word.name for word in made.keywords()} - {"search", "options", *made.aliases()}
     flags = {parameter.name for parameter in command.params} - (OF_THE_COMMAND - words)
     if engine == "pebble":
         flags -= OF_FILES

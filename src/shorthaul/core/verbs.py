@@ -114,12 +114,22 @@ class Verb:
         fields = [field for group in self.groups() for field in dataclasses.fields(group)]
         return {field.name: field for field in fields if field.name not in explicit}
 
+    def aliases(self) -> dict[str, str]:
+        """Return the other names of options, made from their flags, and the option that each means."""
+        flags = {flag: field.name for field in dataclasses.fields(self.options) for flag in field.metadata["flags"]}
+        names = {flag.removeprefix("--").replace("-", "_"): name for flag, name in flags.items()}
+        return {alias: name for alias, name in names.items() if alias != name}
+
     def keywords(self) -> list[Keyword]:
         """Return the keywords in order: those of the verb, of reading, of the search."""
         own = [
             Keyword(name, _annotation(field), field.default, field.metadata["help"])
             for name, field in self.fields().items()
         ]
+        kinds = {item.name: str(item.annotation) for item in self.explicit} | {
+            word.name: word.annotation for word in own
+        }
+        own += [Keyword(alias, kinds[name], None, f"The same as {name}.") for alias, name in self.aliases().items()]
         search = Keyword("search", "Search | None", None, "A search to run in, in place of its keywords.")
         whole = f"All options of the verb at once, as a {self.options.__name__}; keywords replace its fields."
         return [*own, search, Keyword("options", f"{self.options.__name__} | None", None, whole)]
@@ -141,8 +151,13 @@ class Verb:
         for name in keywords:
             if name not in known:
                 raise unknown_name("keyword", name, known, place=f"{self.function.__name__}()")
+        aliases = self.aliases()
+        for name in keywords:
+            if name in aliases and aliases[name] in keywords:
+                raise InputError(f"means the same as {aliases[name]}", place=name, cure="give one of the two")
         try:
-            return self.signature().bind(*positional, **keywords).arguments
+            named = {aliases.get(name, name): value for name, value in keywords.items()}
+            return self.signature().bind(*positional, **named).arguments
         except TypeError as error:
             usage = ", ".join(parameter.name for parameter in self.explicit)
             allowed = f"{self.function.__name__}({usage}), options by keyword"

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from shorthaul.core.search import Search
+from shorthaul.dataflow.model import Platform
 from shorthaul.dataflow.options import (
     BoundOptions,
     BuffersOptions,
@@ -28,6 +29,7 @@ class BoundKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: BoundOptions | None
 
@@ -52,6 +54,7 @@ class BuffersKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: CheckOptions | None
 
@@ -60,6 +63,7 @@ class CodeKeywords(TypedDict, total=False):
     """The keywords of ``code``."""
 
     point: int
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: CodeOptions | None
 
@@ -96,6 +100,7 @@ class PlanKeywords(TypedDict, total=False):
     cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: PlanOptions | None
 
@@ -113,6 +118,7 @@ class RunKeywords(TypedDict, total=False):
     memory_limit: str | None
     workers: int | None
     cluster: str | None
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: RunOptions | None
 
@@ -133,6 +139,7 @@ class ScheduleKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: ScheduleOptions | None
 
@@ -153,6 +160,7 @@ class SweepKeywords(TypedDict, total=False):
     cluster: str | None
     journal: str | PathLike[str] | None
     resume: str | PathLike[str] | None
+    machine: Platform | str | PathLike[str] | None
     search: Search | None
     options: SweepOptions | None
 
