@@ -24,7 +24,7 @@ from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.panels import Panels, is_private, line_signs, panels, restricted
 from shorthaul.affine.orders.placement import Loops, Read, Signs
 from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy
-from shorthaul.affine.orders.tile_steps import Edge, Step
+from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 from shorthaul.affine.orders.triangle_blocks import zone_size
 from shorthaul.affine.orders.triangles import Triangles, mirrored, triangles
 from shorthaul.affine.orders.value_classes import value_classes
@@ -215,36 +215,15 @@ def _part(
 
 
 @dataclass(frozen=True)
-class PanelStep:
+class PanelStep(OfPhase):
     """One phase in panels, or as ``plain`` where that needs fewer loads."""
 
-    plain: Step
     plan: PanelPlan
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The statements."""
-        return self.plain.names
-
-    @property
-    def phase(self) -> Phase | None:
-        """The statements in their space."""
-        return self.plain.phase
 
     @cached_property
     def rate(self) -> float:
         """The loads where candidates are compared."""
         return self.plan.rate()
-
-    @property
-    def counts(self) -> Counts:
-        """What counts its instances."""
-        return self.plain.counts
-
-    @property
-    def uses_of(self) -> dict[str, float]:
-        """How often values are used (see :class:`Step`)."""
-        return self.plain.uses_of
 
     @property
     def edges(self) -> tuple[Edge, ...]:

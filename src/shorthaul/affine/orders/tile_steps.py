@@ -146,3 +146,30 @@ class Step:
             width = max(widths[use.read.array] for use in item.uses)
             kept += width * float(item.loads(self.policy.order, level, tiles, count))
         return min(plain, kept)
+
+
+@dataclass(frozen=True)
+class OfPhase:
+    """What another order of a phase takes over from ``plain``, its order for all sizes."""
+
+    plain: Step
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The statements."""
+        return self.plain.names
+
+    @property
+    def phase(self) -> Phase | None:
+        """The statements in their space."""
+        return self.plain.phase
+
+    @property
+    def counts(self) -> Counts:
+        """What counts its instances."""
+        return self.plain.counts
+
+    @property
+    def uses_of(self) -> dict[str, float]:
+        """How often values are used (see :class:`Step`)."""
+        return self.plain.uses_of

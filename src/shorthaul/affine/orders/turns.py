@@ -20,42 +20,26 @@ from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.orders.placement import Loops, Placement, Read, loops, placement_map, placements, reads_of
 from shorthaul.affine.orders.splitting import Split, split
-from shorthaul.affine.orders.tile_policy import Counts, Phase, best_policy, make_phase
-from shorthaul.affine.orders.tile_steps import Edge, Step
+from shorthaul.affine.orders.tile_policy import Counts, best_policy, make_phase
+from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 from shorthaul.affine.tuning import MOST_TURNING_STATEMENTS, NEGLIGIBLE
 
 
 @dataclass(frozen=True)
-class TurnsStep:
+class TurnsStep(OfPhase):
     """One phase as groups that take turns: ``groups`` in the order of each step, ``delays`` how many steps late.
 
     ``plain`` is the phase without turns, in the statements as they are; ``parts`` tells how they were split.
     """
 
-    plain: Step
     groups: tuple[Step, ...]
     delays: tuple[int, ...]
     parts: Split
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The statements."""
-        return self.plain.names
-
-    @property
-    def phase(self) -> Phase | None:
-        """The statements in one space."""
-        return self.plain.phase
-
-    @property
     def counts(self) -> Counts:
         """What counts its instances."""
         return self.groups[0].counts
-
-    @property
-    def uses_of(self) -> dict[str, float]:
-        """How often values are used (see :class:`Step`)."""
-        return self.plain.uses_of
 
     @cached_property
     def rate(self) -> float:

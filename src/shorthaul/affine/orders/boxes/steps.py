@@ -13,8 +13,7 @@ import sympy
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
-from shorthaul.affine.orders.tile_policy import Counts, Phase
-from shorthaul.affine.orders.tile_steps import Edge, Step
+from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,12 @@ class Box:
 
 
 @dataclass(frozen=True)
-class BoxStep:
+class BoxStep(OfPhase):
     """One phase in boxes that were searched at given sizes; ``plain`` is the phase for all sizes.
 
     With several ``boxes`` each is cut into the next, and the k-th stays in a memory of ``capacities[k]`` words.
     """
 
-    plain: Step
     boxes: tuple[Box, ...]
     capacities: tuple[int, ...]
     cells: tuple[Cells, ...]
@@ -47,21 +45,6 @@ class BoxStep:
         return Box(loops, tuple(edge for item in self.boxes for edge in item.edges), self.boxes[0].first)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The statements."""
-        return self.plain.names
-
-    @property
-    def phase(self) -> Phase | None:
-        """The statements in their space."""
-        return self.plain.phase
-
-    @property
-    def counts(self) -> Counts:
-        """What counts its instances."""
-        return self.plain.counts
-
-    @property
     def edges(self) -> tuple[Edge, ...]:
         """No edge is a function of S."""
         return ()
@@ -70,11 +53,6 @@ class BoxStep:
     def rate(self) -> float:
         """The loads at its sizes: there is no other place where it could be compared."""
         return self.loads(self.sizes, self.sizes["S"])
-
-    @property
-    def uses_of(self) -> dict[str, float]:
-        """How often values are used (see :class:`Step`)."""
-        return self.plain.uses_of
 
     def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
         """Return the loads at its sizes."""
@@ -130,33 +108,17 @@ def _parts(extent: int, edge: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class WholeStep:
+class WholeStep(OfPhase):
     """Everything in program order, all of it kept: every input is loaded once. Holds at the given sizes only."""
 
-    plain: Step
     inputs: Mapping[str, int]
     phase: None = None
     edges: tuple[Edge, ...] = ()
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The statements."""
-        return self.plain.names
-
-    @property
-    def counts(self) -> Counts:
-        """What counts its instances."""
-        return self.plain.counts
-
-    @property
     def rate(self) -> float:
         """The loads at its sizes."""
         return float(sum(self.inputs.values()))
-
-    @property
-    def uses_of(self) -> dict[str, float]:
-        """How often values are used (see :class:`Step`)."""
-        return self.plain.uses_of
 
     def formula(self, names: Mapping[Edge, sympy.Symbol]) -> sympy.Expr:  # noqa: ARG002
         """Return the loads at its sizes."""
