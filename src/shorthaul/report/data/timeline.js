@@ -18,27 +18,36 @@ function timelineIndex(data) {
   }
   return {first, start, stop, latest, low, high: high > low ? high : low + 1};
 }
-function inView(index, lane, from, to, width, found) {
-  let low = index.first[lane], high = index.first[lane + 1];
-  const end = high, scale = width / (to - from);
-  while (low < high) {
+function firstEndingAt(latest, low, end, time) {
+  let step = 1;
+  while (low + step < end && latest[low + step - 1] < time) { low += step; step *= 2; }
+  for (let high = Math.min(low + step, end); low < high;) {
     const middle = (low + high) >> 1;
-    if (index.latest[middle] < from) low = middle + 1; else high = middle;
+    if (latest[middle] < time) low = middle + 1; else high = middle;
   }
-  let drawn = -1;
-  for (let at = low; at < end && index.start[at] <= to; at++) {
-    if (index.stop[at] < from) continue;
+  return low;
+}
+function inView(index, lane, from, to, width, found) {
+  const end = index.first[lane + 1], scale = width / (to - from);
+  let at = firstEndingAt(index.latest, index.first[lane], end, from), drawn = -1;
+  while (at < end && index.start[at] <= to) {
     const right = (index.stop[at] - from) * scale;
     const left = Math.floor((index.start[at] - from) * scale);
-    if (right - left < 1 && left === drawn) continue;
+    if (index.stop[at] < from || (right - left < 1 && left === drawn)) {
+      // Whatever ends before the next pixel begins is hidden behind the pixel just drawn.
+      at = firstEndingAt(index.latest, at + 1, end, Math.max(from, from + (drawn + 1) / scale));
+      continue;
+    }
     drawn = left;
     found(at, left, Math.max(1, right - left));
+    at++;
   }
 }
 function shownTimeline(canvas, data) {
   const index = timelineIndex(data), names = 150, row = Math.max(3, Math.min(24, Math.floor(640 / data.lanes.length)));
   let from = index.low, to = index.high, grip = null;
   const status = canvas.nextElementSibling, height = row * data.lanes.length + 26;
+  const words = data.colours.map(text => (0xff000000 | parseInt(text.slice(5, 7) + text.slice(3, 5) + text.slice(1, 3), 16)) >>> 0);
   const room = () => Math.max(50, canvas.clientWidth - names);
   function draw() {
     const pen = canvas.getContext("2d"), sharp = devicePixelRatio || 1, width = room();
@@ -48,19 +57,31 @@ function shownTimeline(canvas, data) {
     canvas.height = height * sharp;
     pen.scale(sharp, sharp);
     pen.font = "12px system-ui, sans-serif";
+    // Thousands of bars of a few pixels: set in an image of one row per lane, which is then stretched.
+    const rows = new OffscreenCanvas(width, data.lanes.length), narrow = new ImageData(width, data.lanes.length);
+    const pixels = new Uint32Array(narrow.data.buffer), wide = data.lanes.map(() => []);
+    for (let lane = 0; lane < data.lanes.length; lane++) {
+      inView(index, lane, from, to, width, (at, left, size) => {
+        if (size >= 4) wide[lane].push([at, left, size]);
+        else pixels.fill(words[data.group[at]], lane * width + Math.max(left, 0), lane * width + Math.min(width, left + Math.round(size)));
+      });
+    }
+    rows.getContext("2d").putImageData(narrow, 0, 0);
+    pen.imageSmoothingEnabled = false;
     for (let lane = 0; lane < data.lanes.length; lane++) {
       pen.save();
       pen.beginPath();
       pen.rect(names, lane * row, width, row);
       pen.clip();
-      inView(index, lane, from, to, width, (at, left, size) => {
+      pen.drawImage(rows, 0, lane, width, 1, names, lane * row, width, row * 0.85);
+      for (const [at, left, size] of wide[lane]) {
         pen.fillStyle = data.colours[data.group[at]];
         pen.fillRect(names + left, lane * row, size, row * 0.85);
         if (size > 60 && row > 10) {
           pen.fillStyle = "white";
           pen.fillText(data.label[at], names + Math.max(left, 0) + 3, lane * row + row * 0.65, size - 6);
         }
-      });
+      }
       pen.restore();
       pen.fillStyle = ink;
       if (row > 10) pen.fillText(data.lanes[lane], 0, lane * row + row * 0.65, names - 6);
