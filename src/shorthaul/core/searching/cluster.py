@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -195,6 +196,7 @@ def connected(address: str, workers: int) -> Any:
     """
     try:
         from distributed import Client, LocalCluster
+        from distributed.comm.addressing import parse_address, parse_host_port
     except ImportError:
         cure = "pip install 'shorthaul[cluster]'"
         raise InputError("needs Dask, which is not installed", place="--cluster", value=address, cure=cure) from None
@@ -207,6 +209,9 @@ def connected(address: str, workers: int) -> Any:
         with _children_deaf_to_interrupts():
             return Client(LocalCluster(n_workers=workers, **settings), set_as_default=False)
     try:
+        protocol, place = parse_address(address)
+        if protocol in {"tcp", "tls"}:  # the client tries again and again where nobody listens, once for minutes
+            socket.create_connection(parse_host_port(place), _CONNECT_S).close()
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = str(error) or "nobody answers"
