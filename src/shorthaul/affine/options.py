@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shorthaul.core.options import INTEGERS, NAMES, SIZES, option, validate
+from shorthaul.core.errors import InputError
+from shorthaul.core.options import FILE_OR_NAME, INTEGERS, NAMES, SIZES, option, validate
 
 PROFILES = ("best", "iolb")
 FORMATS = ("text", "latex", "sympy")
@@ -21,7 +22,23 @@ _EXPERIMENTAL = "Also use arguments whose lower-order terms are not proven."
 
 
 @dataclass(frozen=True, slots=True)
-class BoundOptions:
+class MachineOptions:
+    """Which memory of which machine is meant."""
+
+    machine: str | None = option(
+        None, "The machine whose memory is S: a file, or a name of 'shorthaul machines'.", form=FILE_OR_NAME
+    )
+    machine_level: str | None = option(None, "Which of its memories (default: the one next to the outermost).")
+
+    def __post_init__(self) -> None:
+        validate(self)
+        if self.machine is None and self.machine_level is not None:
+            cure = "name the machine too, or leave this out"
+            raise InputError("does not apply", place="--machine-level", allowed="with --machine", cure=cure)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundOptions(MachineOptions):
     """Options of ``bound``."""
 
     function: str | None = option(None, _FUNCTION)
@@ -35,12 +52,9 @@ class BoundOptions:
     experimental: bool = option(False, _EXPERIMENTAL)
     reassociate: bool = option(False, _REASSOCIATE)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class PlanOptions:
+class PlanOptions(MachineOptions):
     """Options of ``plan``."""
 
     function: str | None = option(None, _FUNCTION)
@@ -54,12 +68,9 @@ class PlanOptions:
         free=True,
     )
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(MachineOptions):
     """Options of ``check``."""
 
     function: str | None = option(None, _FUNCTION)
@@ -68,12 +79,9 @@ class CheckOptions:
     bound: str | None = option(None, "A result document: the certificate of its bound is verified.")
     reassociate: bool = option(False, "Compare the bound that holds for any order and tree of sums.")
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
-class SweepOptions:
+class SweepOptions(MachineOptions):
     """Options of ``sweep``."""
 
     function: str | None = option(None, _FUNCTION)
@@ -89,9 +97,6 @@ class SweepOptions:
     )
     unit: str = option("words", "What operational intensities and --balance count.", choices=UNITS)
 
-    def __post_init__(self) -> None:
-        validate(self)
-
 
 @dataclass(frozen=True, slots=True)
 class CdagOptions:
@@ -105,13 +110,10 @@ class CdagOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class CodeOptions:
+class CodeOptions(MachineOptions):
     """Options of ``code``."""
 
     function: str | None = option(None, _FUNCTION)
     profile: str = option("best", _PROFILE, choices=PROFILES)
     size: str | None = option(None, _SIZE, form=SIZES)
     level: str | None = option(None, _LEVEL, form=INTEGERS)
-
-    def __post_init__(self) -> None:
-        validate(self)

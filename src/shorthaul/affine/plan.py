@@ -9,6 +9,8 @@ from typing import NotRequired, TypedDict
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.core.machines.memories import MemoryDocument
+
 IntArray = npt.NDArray[np.int64]
 
 
@@ -108,6 +110,7 @@ class BoundExtra(TypedDict):
     operations: float | None
     no_order: NotRequired[str]
     levels: NotRequired[list[LevelLoads]]
+    machine: NotRequired[MemoryDocument]
 
 
 class PlanExtra(TypedDict):
@@ -119,6 +122,7 @@ class PlanExtra(TypedDict):
     program_order_loads_words: int
     upper: UpperDocument | None
     levels: NotRequired[list[LevelLoads]]
+    machine: NotRequired[MemoryDocument]
 
 
 class CheckExtra(TypedDict):
@@ -127,6 +131,7 @@ class CheckExtra(TypedDict):
     sizes: NotRequired[dict[str, int]]
     formula: NotRequired[str]
     levels: NotRequired[list[LevelLoads]]
+    machine: NotRequired[MemoryDocument]
 
 
 class CodeExtra(TypedDict):
@@ -138,16 +143,21 @@ class CodeExtra(TypedDict):
     loads_words: float | None
     remarks: list[str]
     levels: NotRequired[list[LevelLoads]]
+    machine: NotRequired[MemoryDocument]
 
 
 class SweepPoint(TypedDict):
-    """One size of fast memory; the entries ``peak_`` and ``may_be_compute_bound`` only with ``balance``."""
+    """One size of fast memory; with ``balance`` also shares of the peak, on a machine also seconds and joules."""
 
     S: int
     bound: float
     loads_words: float | None
     bound_bytes: float
     loads_bytes: float | None
+    bound_s: NotRequired[float]
+    bound_j: NotRequired[float]
+    loads_s: NotRequired[float]
+    loads_j: NotRequired[float]
     oi_limit: float | None
     oi_reached: float | None
     peak_limit: NotRequired[float | None]
@@ -162,3 +172,4 @@ class SweepExtra(TypedDict):
     operations: float | None
     formula: str
     upper: UpperDocument | None
+    machine: NotRequired[MemoryDocument]

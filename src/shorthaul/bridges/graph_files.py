@@ -76,7 +76,7 @@ def _loop_nest(text: str, options: GraphOptions) -> Source[Cdag]:
     identity = f"{source.digest} {options.function or ''} {options.size or ''}"
     cdag = cdag_from_document(document, name=source.workload.name)
     nest = LoopNest(text, options.function, options.size)
-    return Source(replace(cdag, origin=nest), name, digest(identity))
+    return Source(replace(cdag, origin=nest, weight_bytes=1.0), name, digest(identity))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,4 +117,4 @@ def _model(text: str, options: GraphOptions) -> Source[Cdag]:
     except InputError as error:
         raise error.in_file(path) from None
     name = text if options.dim is None else f"{text} --dim {options.dim}"
-    return Source(cdag, name, digest(data + (options.dim or "").encode()))
+    return Source(replace(cdag, weight_bytes=1.0), name, digest(data + (options.dim or "").encode()))

@@ -94,7 +94,7 @@ def machines(
     rows = []
     for name, file in files.items():
         levels = [level.name for level in file.levels or ()]
-        takes = "tensor" if levels else ""
+        takes = "tensor, pebble, affine" if levels else ""
         if file.grid is not None:
             takes = f"{takes}, spatial".strip(", ")
             levels = [*levels, f"{file.grid.width} x {file.grid.height} processors"]

@@ -109,18 +109,20 @@ def sweep(workload: Input, read: GraphOptions, options: SweepOptions, search: Sw
         from shorthaul.report.text import print_table
 
         points = result.extra["points"]
+        taken = [name for name in ("traffic_bytes", "traffic_s", "traffic_j") if name in points[0]]
         rows = [
             (
                 p["budget"],
                 p.get("total", p["traffic"]),
                 p["bound"]["value"],
+                *(p.get(name) for name in taken),
                 p["method"],
                 p["status"],
                 p.get("layer_by_layer"),
             )
             for p in points
         ]
-        columns = ("budget", points[0]["bound"]["of"], "bound", "method", "status", "layer by layer")
+        columns = ("budget", points[0]["bound"]["of"], "bound", *taken, "method", "status", "layer by layer")
         print_table(columns, rows, file=sys.stdout)
     finish(result, output)
 

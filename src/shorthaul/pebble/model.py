@@ -118,7 +118,8 @@ class Cdag:
     memory.
     Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
     memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time. ``origin`` is what
-    the graph was made from, if that has a bound of its own.
+    the graph was made from, if that has a bound of its own. ``weight_bytes`` are the bytes of a weight of 1, None where
+    that is not known.
 
     Made by :func:`build`, which checks it.
     """
@@ -132,6 +133,7 @@ class Cdag:
     ids: tuple[NodeId, ...] | None = None
     name: str = ""
     origin: Origin | None = None
+    weight_bytes: float | None = None
 
     @property
     def n(self) -> int:

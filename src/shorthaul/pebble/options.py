@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.options import INTEGERS, PythonForm, option, validate
+from shorthaul.core.options import FILE_OR_NAME, INTEGERS, PythonForm, option, validate
 from shorthaul.core.search import ONE_PER_WORKER, RESTARTS
 
 #: The planners that can be asked for by name.
@@ -51,7 +51,7 @@ PRICE = PythonForm("float", _priced)
 
 @dataclass(frozen=True, slots=True)
 class PricedOptions:
-    """What moves cost, and which order is kept."""
+    """What moves cost, on which machine, and which order is kept."""
 
     load_price: str = option(
         "1", "What loading a unit of weight costs; inf: no loads, inputs are computed.", form=PRICE
@@ -66,9 +66,24 @@ class PricedOptions:
     )
     partial: bool = option(False, "Accumulate values operand by operand, in any order.")
     in_place: bool = option(False, "A result may take the room of an operand that is dropped, if it is no larger.")
+    machine: str | None = option(
+        None,
+        "The machine whose memory is the fast one: a file, or a name of 'shorthaul machines'.",
+        form=FILE_OR_NAME,
+    )
+    machine_level: str | None = option(None, "Which of its memories (default: the one next to the outermost).")
+    weight_bytes: float | None = option(
+        None, "With --machine: the bytes of a weight of 1; C files and ONNX models weigh in bytes.", above=0, most=2**40
+    )
 
     def __post_init__(self) -> None:
         validate(self)
+        for name in ("machine_level", "weight_bytes"):
+            if self.machine is None and getattr(self, name) is not None:
+                cure = "name the machine too, or leave this out"
+                raise InputError(
+                    "does not apply", place=f"--{name.replace('_', '-')}", allowed="with --machine", cure=cure
+                )
         for name in ("load_price", "store_price"):
             price_of(getattr(self, name), f"--{name.replace('_', '-')}")
 

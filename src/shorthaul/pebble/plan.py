@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
+from shorthaul.core.machines.memories import MemoryDocument
 
 IntArray = npt.NDArray[np.int64]
 KindArray = npt.NDArray[np.uint8]
@@ -131,6 +132,7 @@ class BoundExtra(TypedDict):
     """What ``bound`` and ``check`` say beside cost and bound."""
 
     problem: ProblemSize
+    machine: NotRequired[MemoryDocument]
 
 
 class PlanExtra(BoundExtra):
@@ -177,11 +179,15 @@ class PointBound(TypedDict):
 class SweepPoint(TypedDict):
     """One budget: the traffic of the schedule found, its bound, and that of the baselines where they were made.
 
-    With prices also what the schedule pays, ``total``, which the bound is then on.
+    With prices also what the schedule pays, ``total``, which the bound is then on. With a machine also what the traffic
+    takes.
     """
 
     budget: int
     traffic: int
+    traffic_bytes: NotRequired[float]
+    traffic_s: NotRequired[float]
+    traffic_j: NotRequired[float]
     total: NotRequired[int]
     bound: PointBound
     gap: float | None

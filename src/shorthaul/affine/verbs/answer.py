@@ -10,7 +10,7 @@ from shorthaul.affine.bounds.best import FORMULAS
 from shorthaul.affine.orders.upper_report import upper_text
 from shorthaul.affine.plan import BoundExtra, LevelLoads, Plan, UpperDocument
 from shorthaul.affine.proofs.proof import shorten
-from shorthaul.affine.sizes import sizes_text
+from shorthaul.affine.sizes import FAST_MEMORY, sizes_text
 from shorthaul.affine.verbs.bound import LEADING_HOLDS_FOR
 from shorthaul.core.amounts import Bound
 from shorthaul.core.result import Result
@@ -46,6 +46,8 @@ def _answer(made: Bound, extra: BoundExtra) -> Iterator[str]:
         yield _line(
             "value", f"{made.value:,.0f} words, {details['value_bytes']:,.0f} bytes: no order loads less at {at}"
         )
+        if "value_s" in details:
+            yield _line("machine", _machine(details, extra))
     else:
         names = ",".join(f"{name}=..." for name in [*extra["program"]["parameters"], "S"])
         yield _line("value", f"--size {names} gives a number")
@@ -79,6 +81,14 @@ def _order(made: Bound, upper: UpperDocument) -> Iterator[str]:
         yield _line("gap", _gap(made.value, upper["value"]))
     else:
         yield _line("", f"not for so small a fast memory: {upper['holds_for']}")
+
+
+def _machine(details: Mapping[str, Any], extra: BoundExtra) -> str:
+    """Return what the value takes on the machine."""
+    memory = extra["machine"]
+    joules = f", {details['value_j']:.4g} joules" if "value_j" in details else ""
+    held = f"{memory['level']} over {memory['over']}, S = {extra['sizes'][FAST_MEMORY]:,} words"
+    return f"{details['value_s']:.4g} seconds{joules} on {memory['name']}: {held}"
 
 
 def _level(row: LevelLoads) -> str:

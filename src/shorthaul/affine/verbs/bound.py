@@ -23,9 +23,10 @@ from shorthaul.affine.plan import (
     ProgramText,
     UpperDocument,
 )
-from shorthaul.affine.sizes import FAST_MEMORY, assumption, require_memories
+from shorthaul.affine.sizes import FAST_MEMORY, assumption
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
+from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.amounts import Bound
 from shorthaul.core.provenance import provenance
@@ -72,8 +73,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     """
     program, options, search, source = asked(workload, PROGRAMS, BoundOptions, keywords)
     small, given = _small(options, program), None
-    if options.size is not None or options.level is not None:
-        given = require_memories(options.size, options.level, program)
+    if options.size is not None or options.level is not None or options.machine is not None:
+        given = memories(options, program)
     sizes, capacities = given or (None, ())
     with search, charged_to(search):  # Ctrl-C ends the search with what was found
         flow = dependences_in_time(program)
@@ -103,7 +104,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         if sizes is not None and options.level is not None:
             bounds = level_bounds(found, options, flow, sizes, capacities, search)
             extra["levels"] = level_rows(bounds, sizes, here, least)
-    return Result(
+    result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None,
         bound=made,
@@ -111,6 +112,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         extra=extra,
         figures=views.of_bound(found.formula, found.leading),
     )
+    return priced(result, on_machine(options), sizes or {}, program)
 
 
 def dependences_in_time(program: Program) -> DataFlow | None:

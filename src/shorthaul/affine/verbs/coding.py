@@ -13,10 +13,10 @@ from shorthaul.affine.integer_sets.dependences import flow_dependences
 from shorthaul.affine.options import BoundOptions, CodeOptions
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.plan import CodeExtra, Plan
-from shorthaul.affine.sizes import require_memories
 from shorthaul.affine.verbs.bound import KIND, bound_of, order_in_time
 from shorthaul.affine.verbs.inputs import PROGRAMS, Workload
 from shorthaul.affine.verbs.levels import level_bounds, level_rows
+from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.provenance import provenance
@@ -58,7 +58,7 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
     {'T0_0': 59, 'T0_1': 67}
     """
     program, options, search, source = asked(workload, PROGRAMS, CodeOptions, keywords)
-    sizes, capacities = require_memories(options.size, options.level, program)
+    sizes, capacities = memories(options, program)
     too_small = lack_of_room(program, sizes, capacities[-1])
     if too_small is not None:
         raise too_small
@@ -87,10 +87,11 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         if options.level is not None:
             bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
             extra["levels"] = level_rows(bounds, sizes, here if derived else None)
-    return Result(
+    result: Result[Plan, CodeExtra] = Result(
         kind=KIND,
         status=None,
         bound=least,
         provenance=provenance("affine code", options=options, source=source, search=search),
         extra=extra,
     )
+    return priced(result, on_machine(options), sizes, program)

@@ -13,6 +13,8 @@ from shorthaul.core.search import Search
 class BoundKeywords(TypedDict, total=False):
     """The keywords of ``bound``."""
 
+    machine: str | PathLike[str] | None
+    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -43,6 +45,8 @@ class CdagKeywords(TypedDict, total=False):
 class CheckKeywords(TypedDict, total=False):
     """The keywords of ``check``."""
 
+    machine: str | PathLike[str] | None
+    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -59,6 +63,8 @@ class CheckKeywords(TypedDict, total=False):
 class CodeKeywords(TypedDict, total=False):
     """The keywords of ``code``."""
 
+    machine: str | PathLike[str] | None
+    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -74,6 +80,8 @@ class CodeKeywords(TypedDict, total=False):
 class PlanKeywords(TypedDict, total=False):
     """The keywords of ``plan``."""
 
+    machine: str | PathLike[str] | None
+    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None
@@ -92,6 +100,8 @@ class PlanKeywords(TypedDict, total=False):
 class SweepKeywords(TypedDict, total=False):
     """The keywords of ``sweep``."""
 
+    machine: str | PathLike[str] | None
+    machine_level: str | None
     function: str | None
     profile: Literal["best", "iolb"]
     size: str | Mapping[str, int] | None

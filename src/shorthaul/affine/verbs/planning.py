@@ -25,7 +25,7 @@ from shorthaul.affine.plan import (
     SweepPoint,
 )
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
-from shorthaul.affine.sizes import FAST_MEMORY, require_memories, require_sizes
+from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
 from shorthaul.affine.verbs.bound import (
     KIND,
     bound_of,
@@ -39,6 +39,7 @@ from shorthaul.affine.verbs.bound import (
 from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
 from shorthaul.affine.verbs.levels import level_bounds
+from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
 from shorthaul.affine.verbs.room import lack_of_room
@@ -46,6 +47,7 @@ from shorthaul.core.amounts import Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
+from shorthaul.core.machines.memories import FastMemory
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import PlanSearchOptions, Search
@@ -63,7 +65,7 @@ if TYPE_CHECKING:
 
 def _of_journal(program: Program, plan: Plan, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
-    sizes, capacities = require_memories(options.size, options.level, program)
+    sizes, capacities = memories(options, program)
     found = {**plan.sizes, FAST_MEMORY: plan.fast_memory}
     if found != sizes or (plan.fast_memory, *plan.levels) != capacities:
         raise InputError("is a plan for other sizes", place="sizes", value=found, allowed=str(sizes))
@@ -115,7 +117,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
 def _planned(
     program: Program, options: PlanOptions, search: Search, source: Source[Program] | None
 ) -> Result[Plan, PlanExtra]:
-    sizes, capacities = require_memories(options.size, options.level, program)
+    sizes, capacities = memories(options, program)
     too_small = lack_of_room(program, sizes, capacities[-1])
     if too_small is not None:
         raise too_small
@@ -152,7 +154,7 @@ def _planned(
             {"S": words, "bound": bounds[words], "loads_words": loaded[words]} for words in sorted(loaded)
         ]
         is_met = all(loaded[words] <= bounds[words] for words in loaded)
-    return Result(
+    result: Result[Plan, PlanExtra] = Result(
         kind=KIND,
         status=Status.OPTIMAL if is_met else Status.FEASIBLE,
         cost=cost,
@@ -172,6 +174,7 @@ def _planned(
             *views.of_bound(found.formula, found.leading),
         ),
     )
+    return priced(result, on_machine(options), sizes, program)
 
 
 def _executed(program: Program, sizes: Mapping[str, int], flow: DataFlow) -> ConcreteCdag:
@@ -214,6 +217,12 @@ def check(
     program, options, search, source = asked(workload, PROGRAMS, CheckOptions, keywords)
     assert plan is None or isinstance(plan, Plan)
     given = plan
+    memory = on_machine(options)
+    if memory is not None and given is None:
+        cure = "give the plan to be replayed, or leave the machine out"
+        raise InputError("does not apply", place="--machine", value=options.machine, allowed="with a plan", cure=cure)
+    if given is not None:
+        require_fit(given, program, memory)
     verified = None if options.bound is None else certified(program, options.bound, KIND)
     if verified is not None and given is None:
         return Result(
@@ -266,7 +275,7 @@ def _replayed(
         status = Status.INVALID
     else:
         status = Status.OPTIMAL if least.is_met_by(report.cost["loads_words"]) else Status.FEASIBLE
-    return Result(
+    result: Result[Plan, CheckExtra] = Result(
         kind=KIND,
         status=status,
         cost=report.cost,
@@ -276,6 +285,7 @@ def _replayed(
         provenance=provenance("affine check", options=options, source=source, search=search),
         extra={"sizes": sizes},
     )
+    return priced(result, on_machine(options), sizes, program)
 
 
 @verb(
@@ -309,6 +319,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     """
     program, options, search, source = asked(workload, PROGRAMS, SweepOptions, keywords)
     sizes = require_sizes(options.size, program, fast_memory=False)
+    memory = on_machine(options)
     if options.least > options.most:
         raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
     spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
@@ -319,18 +330,21 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         )
         upper = upper_bound_in_time(program, flow, search)
         widths = bytes_of_loads(program, sizes, flow)
-        points = _points(found, upper, flow, sizes, spaced, options, widths)
+        points = _points(found, upper, flow, sizes, spaced, options, widths, memory)
         document = upper_document_in_time(upper, found.leading, None, None)
+    extra: SweepExtra = {
+        "points": points,
+        "operations": operations_at(found, sizes),
+        "formula": str(found.formula),
+        "upper": document,
+    }
+    if memory is not None:
+        extra["machine"] = memory.document()
     return Result(
         kind=KIND,
         status=None,
         provenance=provenance("affine sweep", options=options, source=source, search=search),
-        extra={
-            "points": points,
-            "operations": operations_at(found, sizes),
-            "formula": str(found.formula),
-            "upper": document,
-        },
+        extra=extra,
         figures=views.of_sweep(points, options.balance, options.unit),
     )
 
@@ -343,6 +357,7 @@ def _points(
     spaced: Sequence[int],
     options: SweepOptions,
     widths: tuple[int, int],
+    memory: FastMemory | None,
 ) -> list[SweepPoint]:
     """Return the points of a sweep: those without a derived order where the search ends, at least the first one."""
     points: list[SweepPoint] = []
@@ -354,9 +369,9 @@ def _points(
         try:
             fits = too_small is None or capacity >= too_small.demand
             better = at_sizes(upper, flow, here) if fits and upper is not None and flow is not None else None
-            points.append(_point(found, better, here, options, widths))
+            points.append(_point(found, better, here, options, widths, memory))
         except OutOfEffortError:
-            points.append(_point(found, None, here, options, widths))
+            points.append(_point(found, None, here, options, widths, memory))
     return points
 
 
@@ -366,12 +381,16 @@ def _point(
     sizes: Mapping[str, int],
     options: SweepOptions,
     widths: tuple[int, int],
+    memory: FastMemory | None,
 ) -> SweepPoint:
     value, work = max(0.0, found.value(sizes)), operations_at(found, sizes)
     point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
     point["loads_words"] = None if upper is None else upper.value(sizes)
     point["bound_bytes"] = value * widths[0] + widths[1]
     point["loads_bytes"] = None if upper is None else upper.value_bytes(sizes)
+    for name in ("bound", "loads"):
+        if memory is not None and point[f"{name}_bytes"] is not None:
+            point |= memory.moved(name, point[f"{name}_bytes"])
     least, most = ("bound_bytes", "loads_bytes") if options.unit == "bytes" else ("bound", "loads_words")
     point["oi_limit"] = work / point[least] if work is not None and point[least] else None
     point["oi_reached"] = work / point[most] if work is not None and point[most] else None

@@ -55,7 +55,7 @@ def code(workload: Workload, plan: PlanLike | None = None, **keywords: Unpack[Co
     if written.status is Status.INVALID or written.plan is None or written.cost is None:
         return written
     seen = terms_of(cdag, options).played(cdag)
-    room = int(written.cost["peak"]) if options.budget is None else options.budget
+    room = extra["problem"]["budget"] or int(written.cost["peak"])
     if options.format == "c":
         made = scratchpad(seen, written.plan, room, in_place=options.in_place)
         return replace(written, extra={**extra, "code": made.code, "moved_within": made.moved_within})

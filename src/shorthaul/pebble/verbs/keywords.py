@@ -26,6 +26,9 @@ class BoundKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budget: int | None
     recompute: bool
     effort: float | None
@@ -44,6 +47,9 @@ class CheckKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budget: int | None
     recompute: bool
     effort: float | None
@@ -62,6 +68,9 @@ class CodeKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budget: int | None
     method: Literal[
         "auto",
@@ -132,6 +141,9 @@ class PlanKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budget: int | None
     method: Literal[
         "auto",
@@ -173,6 +185,9 @@ class RunKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budget: int | None
     method: Literal[
         "auto",
@@ -209,6 +224,9 @@ class SweepKeywords(TypedDict, total=False):
     order: Literal["free", "given"]
     partial: bool
     in_place: bool
+    machine: str | PathLike[str] | None
+    machine_level: str | None
+    weight_bytes: float | None
     budgets: str | Sequence[int] | None
     points: int
     method: Literal[

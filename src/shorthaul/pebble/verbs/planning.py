@@ -32,6 +32,7 @@ from shorthaul.pebble.strategy.priced import find_priced_plan, priced_bound
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured.forest import as_forest
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, PlanLike, Workload
+from shorthaul.pebble.verbs.machines import on_machine, priced
 from shorthaul.pebble.verbs.terms import terms_of
 from shorthaul.pebble.workloads.cases import CASES
 
@@ -92,7 +93,8 @@ def cases() -> tuple[Case[Cdag], ...]:
 
 def _of_journal(cdag: Cdag, plan: Plan, options: PlanOptions) -> CheckReport:
     """Return what the checker says of the plan in a journal."""
-    return _replayed(_request(cdag, options, Search()), plan)
+    settled, _ = on_machine(cdag, options)
+    return _replayed(_request(cdag, settled, Search()), plan)
 
 
 @verb(PlanOptions, CDAGS, PLANS, searching=TaskPlanSearchOptions, replay=_of_journal)
@@ -123,6 +125,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
     (18, 'optimal')
     """
     cdag, options, search, source = asked(workload, CDAGS, PlanOptions, keywords)
+    options, memory = on_machine(cdag, options)
     request = _request(cdag, options, search)
     budget = request.budget
     options = replace(options, budget=budget)
@@ -131,7 +134,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         found = _best_of_restarts(request, options)
     report = checked(request, found.plan)
     cost, best = cost_of(report), found.bound
-    return Result(
+    result = Result(
         kind=KIND,
         status=Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE,
         cost=cost,
@@ -142,6 +145,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Plan, P
         extra=_extra(cdag, budget, found),
         figures=views.of_plan(cdag, found.plan, budget, in_place=options.in_place),
     )
+    return priced(result, memory)
 
 
 def _request(
@@ -225,12 +229,13 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
     22
     """
     cdag, options, search, source = asked(workload, CDAGS, BoundOptions, keywords)
+    options, memory = on_machine(cdag, options)
     request = _request(cdag, options, search)
     budget = request.budget
     options = replace(options, budget=budget)
     with search:
         best = bounded(request)
-    return Result(
+    result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=None,
         bound=best,
@@ -238,6 +243,7 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         extra={"problem": problem_document(cdag, budget)},
         figures=views.of_bound(best),
     )
+    return priced(result, memory)
 
 
 @verb(CheckOptions, CDAGS, PLANS)
@@ -267,6 +273,7 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
     cdag, options, search, source = asked(workload, CDAGS, CheckOptions, keywords)
     assert isinstance(plan, Plan)
     given = plan
+    options, memory = on_machine(cdag, options)
     terms = terms_of(cdag, options)
     is_usual = Request(cdag, 0, options.recompute, search, terms).is_usual
     shown = None if is_usual else terms
@@ -281,7 +288,7 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
         quick = search.part(1.0, unlimited=tuning.CHECK_EFFORT)
         best = bounded(Request(cdag, room, options.recompute, quick, terms))
         status = Status.OPTIMAL if best.is_met_by(cost[best.of]) else Status.FEASIBLE
-    return Result(
+    result: Result[Plan, BoundExtra] = Result(
         kind=KIND,
         status=status,
         cost=cost,
@@ -292,6 +299,7 @@ def check(workload: Workload, plan: PlanLike, **keywords: Unpack[CheckKeywords])
         extra={"problem": problem_document(cdag, options.budget)},
         figures=views.of_plan(cdag, given, options.budget, in_place=options.in_place),
     )
+    return priced(result, memory)
 
 
 _plan = plan
@@ -342,8 +350,7 @@ def run(
     terms = terms_of(cdag, options)
     seen = terms.played(cdag)
     numbers = _numbers(data, options, seen, search)
-    budget = None if plan is not None and options.budget is None else options.budget or int(terms.needs(seen).max())
-    done = execute(seen, ran.plan, budget, numbers, terms)
+    done = execute(seen, ran.plan, extra["problem"]["budget"], numbers, terms)
     if not done.agrees:
         raise DefectError(f"a checked plan computed something else: relative error {done.error:g}")
     document: Execution = {

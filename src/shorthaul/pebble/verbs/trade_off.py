@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
 from shorthaul.pebble.structured.forest import as_forest, twins_are_light
 from shorthaul.pebble.verbs.inputs import CDAGS, PLANS, Workload
+from shorthaul.pebble.verbs.machines import Memory, on_machine, priced
 from shorthaul.pebble.verbs.planning import KIND, checked, cost_of, keep_back, planned, problem_document
 from shorthaul.pebble.verbs.terms import terms_of
 
@@ -48,14 +49,15 @@ class Point:
     of: str
     paid: int
     traffic: int
+    loads: int
     bound: float
     method: str
     bound_method: str
     status: str
     baselines: tuple[int, int] | None
 
-    def document(self) -> SweepPoint:
-        """Return the point as a JSON object."""
+    def document(self, memory: Memory | None = None) -> SweepPoint:
+        """Return the point as a JSON object, with what its traffic takes in the memory of a machine."""
         point: SweepPoint = {
             "budget": self.budget,
             "traffic": self.traffic,
@@ -64,6 +66,8 @@ class Point:
             "method": self.method,
             "status": self.status,
         }
+        if memory is not None:
+            point |= cast("SweepPoint", memory.moved(self.loads, self.traffic - self.loads))
         if self.of == "total":
             point["total"] = self.paid
         if self.baselines is not None:
@@ -290,6 +294,7 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     [22, 18, 16]
     """
     cdag, options, search, source = asked(workload, CDAGS, SweepOptions, keywords)
+    options, memory = on_machine(cdag, options)
     terms = terms_of(cdag, options)
     seen = terms.played(cdag)
     if options.budgets is not None:
@@ -301,14 +306,15 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
             budgets = _spread(int(terms.needs(seen).max()), _enough(seen), options.points)
         points = _points(Request(cdag, budgets[-1], options.recompute, search, terms), budgets, options.method)
     optimal = all(point.status == Status.OPTIMAL for point in points)
-    return Result(
+    result: Result[Plan, SweepExtra] = Result(
         kind=KIND,
         status=Status.OPTIMAL if optimal else Status.FEASIBLE,
         check=CheckReport(details={"plans": len(points)}),
         provenance=provenance("pebble sweep", options=options, source=source, search=search),
-        extra={"points": [point.document() for point in points], "problem": problem_document(cdag, None)},
+        extra={"points": [point.document(memory) for point in points], "problem": problem_document(cdag, None)},
         figures=views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], points[0].of),
     )
+    return priced(result, memory)
 
 
 def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:
@@ -353,7 +359,7 @@ def _points(request: Request, budgets: Sequence[int], method: str) -> list[Point
         point = found[number]
         if points and points[-1].paid <= point.paid:
             last = points[-1]
-            point = replace(point, paid=last.paid, traffic=last.traffic, method=last.method)
+            point = replace(point, paid=last.paid, traffic=last.traffic, loads=last.loads, method=last.method)
         points.append(point)
     return _with_bounds(points)
 
@@ -386,8 +392,8 @@ def _found(task: _Task, search: Search) -> Point | None:
         first, second = (plan.traffic(cdag.weights) for plan in both)
         baselines = (first, second)
     of = found.bound.of
-    paid, traffic = int(cost[of]), int(cost["traffic"])
-    return Point(budget, of, paid, traffic, found.bound.value, found.method, found.bound.method, "", baselines)
+    paid, traffic, loads = int(cost[of]), int(cost["traffic"]), int(cost["loads"])
+    return Point(budget, of, paid, traffic, loads, found.bound.value, found.method, found.bound.method, "", baselines)
 
 
 def _with_bounds(points: list[Point]) -> list[Point]:

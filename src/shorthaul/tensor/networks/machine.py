@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import load_machine_file
+from shorthaul.core.machines.memories import joules_per_byte, levels_of
 from shorthaul.core.machines.schema import LevelSection, MachineFile, UnitSection
 
 
@@ -42,11 +43,7 @@ class Machine:
     def joules_per_byte(self, outer: int, *, inward: bool) -> float | None:
         """Return the energy of a byte between a level and the next inner one, None where the machine file has none."""
         source, target = self.levels[outer], self.levels[outer + 1]
-        source, target = (source, target) if inward else (target, source)
-        write = target.read_pj_per_byte if target.write_pj_per_byte is None else target.write_pj_per_byte
-        if source.read_pj_per_byte is None or write is None:
-            return None
-        return (source.read_pj_per_byte + write) * 1e-12
+        return joules_per_byte(source, target) if inward else joules_per_byte(target, source)
 
 
 def load_machine(machine: str | Path) -> Machine:
@@ -60,21 +57,7 @@ def load_machine(machine: str | Path) -> Machine:
 
 def machine_of(file: MachineFile) -> Machine:
     """Return the memories and units of a machine file; raises :class:`InputError` for levels that contradict."""
-    assert file.levels is not None
     assert file.compute is not None
-    levels = tuple(file.levels)
-    if len(levels) < 2:
-        raise InputError("has one level", place="levels", value=len(levels), allowed="two or more, the outermost first")
-    if levels[0].capacity_bytes is not None:
-        cure = "leave it away, and put a level that holds everything in front"
-        raise InputError("limits the outermost level", place="levels[0].capacity_bytes", cure=cure)
-    capacity = None
-    for number, level in enumerate(levels[1:], 1):
-        place = f"levels[{number}].capacity_bytes"
-        if level.capacity_bytes is None or level.capacity_bytes < 1:
-            raise InputError("is missing", place=place, allowed="bytes, from 1")
-        if capacity is not None and level.capacity_bytes > capacity:
-            raise InputError("exceeds that of the level around", place=place, value=level.capacity_bytes)
-        capacity = level.capacity_bytes
+    levels = levels_of(file)
     units = {"matrix": file.compute.matrix, "vector": file.compute.vector}
     return Machine(file.name, levels, file.compute.clock_hz, units)
