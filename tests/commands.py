@@ -24,7 +24,16 @@ from typing import IO, Any
 import shorthaul as package
 
 #: What commands import when they need it: 0.1 to 0.8 s each time.
-_LATE_IMPORTS = ("typer._adapters", "scipy.optimize", "scipy.sparse.csgraph", "ortools.sat.python.cp_model", "moocore")
+_LATE_IMPORTS = (
+    "typer._adapters",
+    "rich._emoji_codes",
+    "scipy.optimize",
+    "scipy.sparse.csgraph",
+    "ortools.sat.python.cp_model",
+    "ortools.linear_solver.pywraplp",
+    "moocore",
+    "tests.warm",
+)
 _SCREEN = {"COLUMNS": "200", "NO_COLOR": "1"}
 
 

@@ -48,3 +48,11 @@ def test_a_file_that_is_gone_costs_its_bound_only(product: Path) -> None:
     product.unlink()
     found = best_bound(cdag, 12 * 8, search=Search(effort=0.02))
     assert "program" not in found.details["bounds"]
+
+
+def test_a_file_that_has_changed_bounds_nothing(product: Path) -> None:
+    nest = cdag_source(str(product), GraphOptions(size="N=3")).workload.origin
+    assert nest is not None
+    assert nest.least_loaded(12 * 8, 8, Search(effort=0.1)) is not None
+    product.write_text(product.read_text().replace("k < N", "k < 9"))
+    assert nest.least_loaded(12 * 8, 8, Search(effort=0.1)) is None

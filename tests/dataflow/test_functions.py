@@ -145,6 +145,7 @@ def test_what_differs_from_run_to_run_is_found() -> None:
         ({"fire_b": lambda *_: 1 / 0}, r"fire_b, firing \d+: the function failed: ZeroDivisionError"),
         ({"fire_c": lambda *_: [print, lambda: 1, 2]}, "channel z.*cannot be sent"),
         ({"fire_c": lambda *_: __import__("os")._exit(7)}, "ended before it was done\n  found:   'exit status 7'"),
+        ({"initial": lambda *_: lambda: 1}, "initial token 0: a token cannot be sent"),
         ({"initial": lambda _channel, _token: {}[1]}, "initial, channel x: the function failed: KeyError"),
     ],
 )  # fmt: skip
@@ -193,6 +194,19 @@ def test_wrong_files(tmp_path: Path, text: str, says: str) -> None:
         dataflow.run("sobel", functions=tmp_path / "none.py")
     with pytest.raises(InputError, match="point: has no such point"):
         dataflow.run("sobel", generations=1, functions=mixing(dataflow.sobel()), point=99)
+
+
+def test_tokens_of_a_class_in_the_file(tmp_path: Path) -> None:
+    images = SOBEL.replace("import numpy", "from __future__ import annotations\nimport dataclasses\nimport numpy")
+    (tmp_path / "mine.py").write_text(
+        images.replace("return x.sum(), y.sum(), firing", "return Edges(x.sum(), y.sum())")
+        + "@dataclasses.dataclass\nclass Edges:\n    x: float\n    y: float\n"
+    )
+    given = {"generations": 1, "functions": tmp_path / "mine.py", "point": 0, "iterations": 3}
+    assert dataflow.run("sobel", **given).extra["run"][0]["identical"]
+    (tmp_path / "mine.py").write_text(SOBEL.replace("return edges", "return (edge for edge in edges)"))
+    with pytest.raises(InputError, match="what sink returns: a token cannot be sent"):
+        dataflow.run("sobel", **given)
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")

@@ -101,6 +101,8 @@ def test_a_long_sum_needs_two_words() -> None:
         plan(cdag, budget=1, partial=True)
     with pytest.raises(InfeasibleError, match="51 needed"):
         plan(cdag, budget=50)
+    with pytest.raises(InfeasibleError, match="9 needed"):  # a constant that nobody reads
+        plan(build([1, 1, 9], [0], [1], given=[True, False, False]), budget=3, partial=True)
 
 
 def test_broken_plans() -> None:

@@ -19,6 +19,7 @@ from shorthaul.tensor.bounds.columns import column_prices
 from shorthaul.tensor.check import certificate
 from shorthaul.tensor.check.certificate import certificate_of, verify
 from shorthaul.tensor.check.column_floor import Steps, column
+from shorthaul.tensor.check.group_boxes import parts_of
 from shorthaul.tensor.check.replay import replay
 from shorthaul.tensor.formats.documents import save_problem
 from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE
@@ -41,6 +42,13 @@ def test_certificates_hold(rules):
             assert verify(problem, rules, certificate_of(problem, document, "bound")) == []
             verified += 1
     assert verified > 15
+
+
+def test_parts_of_fast_memory_that_fit_exactly():
+    for capacity in range(10, 20_000, 10):
+        room = np.arange(11.0) * (capacity // 10)
+        assert (parts_of(room, float(capacity)) == np.arange(11)).all()
+        assert (parts_of(room[1:] - 1, float(capacity)) == np.arange(10)).all() or capacity < 100
 
 
 def test_prices_raised_are_found_out():

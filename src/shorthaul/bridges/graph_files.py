@@ -75,7 +75,7 @@ def _loop_nest(text: str, options: GraphOptions) -> Source[Cdag]:
     name = text if options.size is None else f"{text} --size {options.size}"
     identity = f"{source.digest} {options.function or ''} {options.size or ''}"
     cdag = cdag_from_document(document, name=source.workload.name)
-    nest = LoopNest(text, options.function, options.size)
+    nest = LoopNest(text, options.function, options.size, source.digest)
     return Source(replace(cdag, origin=nest, weight_bytes=1.0), name, digest(identity))
 
 
@@ -86,9 +86,11 @@ class LoopNest:
     file: str
     function: str | None
     size: str | None
+    digest: str
 
     def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        """Return the affine engine's bound on the words loaded, with its proof; None if the file is gone.
+        """Return the affine engine's bound on the words loaded, with its proof; None if the file is gone or
+        is another one by now.
 
         A fast memory holds at most ``budget // width`` words.
         """
@@ -97,9 +99,12 @@ class LoopNest:
         from shorthaul.affine.workloads.cases import case
 
         try:
-            program = case(self.file, self.function).workload
+            source = case(self.file, self.function)
         except InputError:  # another process, on another machine say, need not have it
             return None
+        if source.digest != self.digest:
+            return None
+        program = source.workload
         sizes = {**require_sizes(self.size, program, fast_memory=False), FAST_MEMORY: budget // width}
         found = lower_bound(program, search=search, sizes=sizes)
         return max(0, math.ceil(found.value(sizes) * (1 - _ROUNDING))), found.proof.text()

@@ -327,7 +327,7 @@ def require_budget(cdag: Cdag, budget: int, terms: Terms | None = None) -> None:
     if needs[worst] <= budget:
         return
     operands = cdag.parents.neighbours(worst).tolist()
-    if terms is not None and terms.partial:  # one operand after the other
+    if terms is not None and terms.partial and operands:  # one operand after the other
         operands = [max(operands, key=lambda operand: int(cdag.weights[operand]))]
     room = int(cdag.weights[operands].sum())
     contributors = [Demand(f"operand {cdag.id_of(p)}", int(cdag.weights[p])) for p in operands[:_MOST_NAMED]]

@@ -20,8 +20,8 @@ from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks
 
 #: A core cost of 1 in whole numbers; costs are rounded so that the bound holds.
 _COST_UNITS: Final = 1000
-#: Sums above this are left out: the solver counts in 64 bits.
-_MOST_SUM: Final = 2**58
+#: Sums above this are left out: the solver tells its objective as a float of 53 bits.
+_MOST_SUM: Final = 2**53
 
 
 def refined(

@@ -116,7 +116,10 @@ def _in_turn(
 ) -> _Done:
     """All actors on one core, each once an iteration, with as much room as they like."""
     initial = {
-        buffer.id: [pickle.dumps(functions.initial(buffer.id, number), 5) for number in range(buffer.delay)]
+        buffer.id: [
+            _packed(functions.initial(buffer.id, number), f"channel {buffer.id}, initial token {number}")
+            for number in range(buffer.delay)
+        ]
         for buffer in network.buffers
     }
     order: TopologicalSorter[str] = TopologicalSorter({name: [] for name in network.actors})
@@ -129,6 +132,20 @@ def _in_turn(
     done = core.run([Step(actor, None, 0) for actor in order.static_order()], copies=False)
     done.initial = initial
     return done
+
+
+def _packed(token: Any, place: str) -> bytes:
+    try:
+        return pickle.dumps(token, 5)
+    except Exception as error:
+        raise _unsent(error, place) from None
+
+
+def _unsent(error: Exception, place: str) -> InputError:
+    return InputError(
+        f"a token cannot be sent to another core: {type(error).__name__}: {error}", place=place,
+        cure="return data: numbers, arrays, lists",
+    )  # fmt: skip
 
 
 class _Core:
@@ -203,7 +220,7 @@ class _Core:
         made = self.functions.fire(actor, self.fired[actor], tokens)
         self.fired[actor] += 1
         if "" in made:
-            self._note(actor, pickle.dumps(made[""], 5))
+            self._note(actor, _packed(made[""], f"what {actor} returns"))
         for access in writes:
             if access.task.name in here:
                 self._write(access, made)
@@ -222,13 +239,7 @@ class _Core:
     def _write(self, access: Access, made: Mapping[str, Any]) -> None:
         buffer = access.buffer
         self._wait_for_place(buffer)
-        try:
-            token = pickle.dumps(made[access.edge], 5)
-        except Exception as error:
-            raise InputError(
-                f"a token cannot be sent to another core: {type(error).__name__}: {error}",
-                place=f"channel {access.edge}, written by {buffer.writer}", cure="return data: numbers, arrays, lists",
-            ) from None  # fmt: skip
+        token = _packed(made[access.edge], f"channel {access.edge}, written by {buffer.writer}")
         self._note(access.task.name, token)
         for number, reader in enumerate(buffer.readers):
             self.unread[buffer.id][number] += 1
@@ -243,7 +254,10 @@ class _Core:
         self._until(lambda: self.arrived[ring], f"{access.buffer.id} is empty")
         token = self.arrived[ring].popleft()
         self._note(access.task.name, token)
-        return pickle.loads(token)
+        try:
+            return pickle.loads(token)
+        except Exception as error:
+            raise _unsent(error, f"channel {access.edge}") from None
 
     def _leave(self, access: Access) -> None:
         buffer = access.buffer
@@ -321,7 +335,7 @@ def _serve(work: _Work, name: str, shared: _Shared, connection: Connection) -> N
     sys.stdout = sys.stderr  # what functions print is no part of the answer
     try:
         connection.send(work(name, shared))
-    except InputError as error:
+    except Exception as error:
         connection.send(error)
     connection.close()
 

@@ -19,6 +19,7 @@ from shorthaul.dataflow.mapping.names import identifiers
 from shorthaul.dataflow.model import Application
 
 _LIBRARIES = (".so", ".dylib", ".dll")
+_MODULE = "shorthaul_functions"
 
 
 class Functions(Protocol):
@@ -44,16 +45,16 @@ def load_functions(path: Path, application: Application, marked: Application) ->
 
 
 def _module(path: Path) -> Mapping[str, Any]:
-    specification = importlib.util.spec_from_loader(
-        path.stem, importlib.machinery.SourceFileLoader(path.stem, str(path))
-    )
+    loader = importlib.machinery.SourceFileLoader(_MODULE, str(path))
+    specification = importlib.util.spec_from_loader(_MODULE, loader)
     assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    sys.modules[_MODULE] = module  # where dataclasses and pickle look for the classes in it
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what it prints is no part of the answer
-            specification.loader.exec_module(module)
+            loader.exec_module(module)
     except (Exception, SystemExit) as error:
+        del sys.modules[_MODULE]
         raise raised(error, path, "cannot be imported") from None
     return vars(module)
 

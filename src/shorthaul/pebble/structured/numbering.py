@@ -37,14 +37,14 @@ def renumbered(cdag: Cdag, *, search: Search) -> tuple[Cdag, IntArray] | None:
 
 
 def permuted(cdag: Cdag, nodes: IntArray) -> Cdag:
-    """Return the graph whose node i is ``nodes[i]`` of ``cdag``, operands in ascending order, names left out."""
+    """Return the graph whose node i is ``nodes[i]`` of ``cdag``, operands in ascending order, with its name."""
     number = np.empty(cdag.n, dtype=np.int64)
     number[nodes] = np.arange(cdag.n)
     sources, targets = (number[ends] for ends in cdag.edge_arrays())
     sequence = np.lexsort((sources, targets))
     return build(
         cdag.weights[nodes], sources[sequence], targets[sequence], given=cdag.given[nodes],
-        compute=cdag.compute[nodes], name=cdag.name,
+        compute=cdag.compute[nodes], ids=[cdag.id_of(node) for node in nodes.tolist()], name=cdag.name,
     )  # fmt: skip
 
 
@@ -69,11 +69,6 @@ def by_levels(cdag: Cdag) -> IntArray:
     """Return the nodes level by level, each level along the line, shape (n,)."""
     depth = layers(cdag.children, cdag.order)
     return np.lexsort((along(cdag), depth))
-
-
-def across(cdag: Cdag) -> IntArray:
-    """Return the topological order that goes along the line first, through all levels, shape (n,)."""
-    return kernels.order_by_key(cdag.parents.degrees(), cdag.children.starts, cdag.children.targets, along(cdag))
 
 
 def along(cdag: Cdag) -> IntArray:

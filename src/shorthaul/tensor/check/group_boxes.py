@@ -52,6 +52,14 @@ def favoured_by_box(groups: Groups, most: int) -> Iterator[tuple[Column, float, 
         yield groups.column(shape, asks), worth, named(words)
 
 
+def parts_of(room: Floats, capacity: float) -> Integers:
+    """Return how many whole parts of fast memory this room is.
+
+    The product comes first: a quotient of whole numbers is never rounded across a whole number, a reciprocal's may be.
+    """
+    return np.floor(room * _PARTS / capacity).astype(np.int64)
+
+
 class _Walk:
     """The walk through all groups, some boxes at a time, and what it has found."""
 
@@ -104,7 +112,7 @@ class _Walk:
     def _keep(self, table: _Table, worth: float, hope: Floats) -> bool:
         """True if a group may gain something in a box; the others are marked in its table."""
         capacity = self.groups.problem.machine.capacity
-        parts = np.floor((capacity - table.held) * (_PARTS / capacity)).astype(np.int64)
+        parts = parts_of(capacity - table.held, capacity)
         fits = (parts >= 0).all(axis=0) & np.isfinite(table.cost[0])
         cost = _weighted(np.where(fits, table.cost, 0.0))
         rest = hope[np.arange(2)[:, None], np.arange(len(fits)) if len(hope[0]) > 1 else 0, np.maximum(parts, 0)]
@@ -132,7 +140,7 @@ class _Walk:
 
     def _along(self, table: _Table, gain: float, rest: Floats) -> Floats:
         """Return what may be gained by a step and from there on."""
-        taken = np.floor(table.held * (_PARTS / self.groups.problem.machine.capacity)).astype(np.int64)
+        taken = parts_of(table.held, self.groups.problem.machine.capacity)
         left = np.arange(_PARTS + 1) - taken[:, :, None]
         box = np.arange(taken.shape[1])[:, None] if len(rest[0]) > 1 else 0
         found: Floats = rest[np.arange(2)[:, None, None], box, np.maximum(left, 0)] + gain
