@@ -102,13 +102,24 @@ def test_a_plan_with_violations_is_not_written_again(tmp_path: Path) -> None:
     assert not tmp_path.joinpath("again.json").exists()
 
 
-@pytest.mark.parametrize("command", ["tensor cases", "tensor bound example-3 --json", "doctor", "--help", "--version"])
-def test_a_full_disk_behind_standard_output_is_told(command: str) -> None:
+COMMANDS = (
+    "tensor bound example-3 --json",
+    "doctor",
+    "--help",
+    "dataflow bound sobel --result kept",
+    "tensor bound example-3 --result kept",
+    "spatial treefix star:n=9 -o kept.json",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_behind_standard_output_is_told(command: str, tmp_path: Path) -> None:
     line = f"{sys.executable} -m shorthaul {command} > /dev/full"
-    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 2
     assert "standard output: cannot be written: No space left on device" in done.stderr
     assert "Traceback" not in done.stderr
+    assert len([*tmp_path.iterdir()]) == command.count("kept"), "files come before words"
 
 
 def test_a_terminal_without_the_signs_of_a_table_gets_their_numbers() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -42,9 +43,8 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
     from shorthaul.cli.output import finish
 
     result = find(source, options=options, search=search.search())
-    if not output.json:
-        print(printed(result, options.format, proof=options.proof))
-    finish(result, output)
+    text = printed(result, options.format, proof=options.proof)
+    finish(result, output, details=lambda stream: print(text, file=stream))
 
 
 @verb(app, "plan")
@@ -54,16 +54,7 @@ def plan(workload: Input, options: PlanOptions, search: PlanSearchFlags, output:
     from shorthaul.affine.verbs import planning
 
     result = planning.plan(source, options=options, search=search.search())
-    if not output.json and result.extra:
-        upper = result.extra["upper"]
-        print(f"order: {result.extra['tiling']}")
-        print(f"loads in program order: {result.extra['program_order_loads_words']:,}")
-        if upper is not None:
-            replayed = upper["replayed_loads_words"]
-            print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed")
-        for row in result.extra.get("levels", []):
-            print(f"S = {row['S']:,}: {row['loads_words']:,} loads, at least {row['bound']:,.0f}")
-    _finish(result, source.workload, output)
+    _finish(result, source.workload, output, lambda stream: _print_orders(result, stream))
 
 
 @verb(app, "check")
@@ -88,11 +79,9 @@ def check(
 
     result = planning.check(source, plan_file, options=options, search=search.search())
     compared = [] if result.check is None else result.check.details.get("comparisons", [])
-    if compared:
-        columns = ("sizes", "how it is played", "bound", "loads")
-        rows = [[item["sizes"], item["how"], item["bound"], item["loads"]] for item in compared]
-        print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
-    _finish(result, source.workload, output)
+    columns = ("sizes", "how it is played", "bound", "loads")
+    rows = [[item["sizes"], item["how"], item["bound"], item["loads"]] for item in compared]
+    _finish(result, source.workload, output, (lambda stream: print_table(columns, rows, file=stream)) if rows else None)
 
 
 @verb(app, "sweep")
@@ -123,8 +112,7 @@ def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: A
     shown = [key for key in columns if key in result.extra["points"][0] and key not in other]
     rows = entries(result.extra["points"], shown)
     names = [columns[key] for key in shown]
-    print_table(names, rows, file=sys.stderr if output.json else sys.stdout)
-    finish(result, output)
+    finish(result, output, details=lambda stream: print_table(names, rows, file=stream))
 
 
 @verb(app, "cdag")
@@ -204,7 +192,22 @@ def _read(workload: str, function: str | None) -> Source[Program]:
     return case(workload, function)
 
 
-def _finish(result: Result[Plan], program: Program, output: Output) -> None:
+def _print_orders(result: Result[Plan, Any], stream: TextIO) -> None:
+    if not result.extra:
+        return
+    upper = result.extra["upper"]
+    print(f"order: {result.extra['tiling']}", file=stream)
+    print(f"loads in program order: {result.extra['program_order_loads_words']:,}", file=stream)
+    if upper is not None:
+        replayed = upper["replayed_loads_words"]
+        print(f"derived order: at most {upper['value']:,.0f} by its formula, {replayed:,} replayed", file=stream)
+    for row in result.extra.get("levels", []):
+        print(f"S = {row['S']:,}: {row['loads_words']:,} loads, at least {row['bound']:,.0f}", file=stream)
+
+
+def _finish(
+    result: Result[Plan], program: Program, output: Output, details: Callable[[TextIO], object] | None = None
+) -> None:
     from shorthaul.affine.formats.plans import plan_document, save_plan
     from shorthaul.cli.output import finish
 
@@ -214,4 +217,5 @@ def _finish(result: Result[Plan], program: Program, output: Output) -> None:
         output,
         plan_document=None if made is None else plan_document(made, program),
         write_plan=None if made is None else lambda path: save_plan(path, made, program),
+        details=details,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -53,12 +54,10 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
-    if not output.json and result.plan is not None:
-        from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
-        from shorthaul.report.text import print_table
+    from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
 
-        print_table(FRONT_COLUMNS, front_rows(result.plan.front, percent=True), file=sys.stdout)
-    _finish(result, output)
+    rows = [] if result.plan is None else front_rows(result.plan.front, percent=True)
+    _finish(result, output, FRONT_COLUMNS, rows)
 
 
 @verb(app, "schedule")
@@ -78,15 +77,9 @@ def bound(workload: Input, options: BoundOptions, search: SearchFlags, output: A
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
-    if not output.json and "front_bound" in result.extra:
-        from shorthaul.report.text import print_table
-
-        curve = result.extra["front_bound"]["period_at_core_cost"]
-        steps = [pair for number, pair in enumerate(curve) if not number or pair[1] < curve[number - 1][1]]
-        print_table(
-            ("core cost from", "least period"), [(f"{cost:g}", least) for cost, least in steps], file=sys.stdout
-        )
-    _finish(result, output)
+    curve = result.extra["front_bound"]["period_at_core_cost"] if "front_bound" in result.extra else []
+    steps = [pair for number, pair in enumerate(curve) if not number or pair[1] < curve[number - 1][1]]
+    _finish(result, output, ("core cost from", "least period"), [(f"{cost:g}", least) for cost, least in steps])
 
 
 @verb(app, "check")
@@ -110,12 +103,8 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
-    if not output.json:
-        from shorthaul.report.text import print_table
-
-        rows = result.extra["runs"]
-        print_table(tuple(rows[0]), [tuple(row.values()) for row in rows], file=sys.stdout)
-    _finish(result, output)
+    rows = result.extra["runs"]
+    _finish(result, output, tuple(rows[0]) if rows else (), [tuple(row.values()) for row in rows])
 
 
 @verb(app, "run")
@@ -125,12 +114,8 @@ def run(workload: Input, options: RunOptions, search: TaskSearchFlags, output: O
 
     source = _case(workload)
     result = execute(source, options=options, search=search.search())
-    if not output.json:
-        from shorthaul.report.text import print_table
-
-        table: Any = result.figures[0]
-        print_table(table.columns, table.rows, file=sys.stdout)
-    _finish(result, output)
+    table: Any = result.figures[0]
+    _finish(result, output, table.columns, table.rows)
 
 
 @verb(app, "code")
@@ -187,12 +172,17 @@ def buffers(workload: Input, options: BuffersOptions, search: SearchFlags, outpu
 
     result = find(graph_case(workload), options=options, search=search.search())
     plan: Any = result.plan
-    if not output.json:
-        from shorthaul.report.text import print_table
+    from shorthaul.report.text import print_table
 
-        rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
-        print_table((f"storage ({plan.unit})", "period", "limited by"), rows, file=sys.stdout)
-    finish(result, output, plan_document=plan.document(), write_plan=lambda path: save_storage(path, plan))
+    rows = [(p.size, p.period, p.limited_by["limited_by"]) for p in plan.front]
+    columns = (f"storage ({plan.unit})", "period", "limited by")
+    finish(
+        result,
+        output,
+        plan_document=plan.document(),
+        write_plan=lambda path: save_storage(path, plan),
+        details=lambda stream: print_table(columns, rows, file=stream),
+    )
 
 
 @verb(app, "cases")
@@ -210,9 +200,13 @@ def _case(text: str) -> Source[Any]:
     return case(text)
 
 
-def _finish(result: Result[Any], output: Answer) -> NoReturn:
+def _finish(
+    result: Result[Any], output: Answer, columns: Sequence[str] = (), rows: Sequence[Sequence[Any]] = ()
+) -> NoReturn:
+    """End a verb, with a table above the summary if it has rows."""
     from shorthaul.cli.output import finish
     from shorthaul.dataflow.formats.documents import save_plan
+    from shorthaul.report.text import print_table
 
     plan: Any = result.plan
     finish(
@@ -220,4 +214,5 @@ def _finish(result: Result[Any], output: Answer) -> NoReturn:
         output,
         plan_document=None if plan is None else plan.document(),
         write_plan=lambda path: save_plan(path, plan),
+        details=(lambda stream: print_table(columns, rows, file=stream)) if rows else None,
     )

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import typer
 
@@ -31,12 +31,14 @@ def finish(
     *,
     plan_document: Any = None,
     write_plan: Callable[[Path], None] | None = None,
+    details: Callable[[TextIO], object] | None = None,
 ) -> NoReturn:
     """Write what was asked for, print the document or the table, and end with the exit status of ``result``.
 
     ``plan_document`` is the plan as JSON for the result document; ``write_plan`` writes it in the engine's own format
-    to the path after ``-o``, unless it has violations. A file that cannot be written goes to a second place, and ends
-    the command with status 2 after everything else was written; without such a place the document is printed.
+    to the path after ``-o``, unless it has violations. ``details`` prints what stands above the summary, after
+    everything is written. A file that cannot be written goes to a second place, and ends the command with status 2
+    after everything else was written; without such a place the document is printed.
     """
     asked = target = output.output if isinstance(output, Output) else None
     if target is not None and write_plan is not None and result.plan is not None:
@@ -53,7 +55,10 @@ def finish(
         sys.stdout.flush()
     from shorthaul.report.text import print_summary
 
-    print_summary(result, file=sys.stderr if output.json or lost else sys.stdout)
+    stream = sys.stderr if output.json or lost else sys.stdout
+    if details is not None:
+        details(stream)
+    print_summary(result, file=stream)
     raise typer.Exit(_EXIT[result.status] if (target, placed) == (asked, output.result) else _UNWRITTEN)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -53,7 +54,9 @@ def _load(text: str, options: GraphOptions) -> Source[Cdag]:
     return cdag_source(text, options)
 
 
-def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
+def _finish(
+    result: Result[Plan], cdag: Cdag, output: Output, details: Callable[[TextIO], object] | None = None
+) -> None:
     """End a verb whose result may carry a plan of ``cdag``."""
     from shorthaul.cli.output import finish
     from shorthaul.pebble.formats.documents import plan_document, save_plan
@@ -64,6 +67,7 @@ def _finish(result: Result[Plan], cdag: Cdag, output: Output) -> None:
         output,
         plan_document=None if made is None else plan_document(made, cdag),
         write_plan=None if made is None else lambda path: save_plan(path, made, cdag),
+        details=details,
     )
 
 
@@ -88,13 +92,12 @@ def memory(
 
     source = _load(workload, read)
     result = trade_off.memory(source, options=options, search=search.search())
-    if not output.json:
-        from shorthaul.report.text import entries, print_table
+    from shorthaul.report.text import entries, print_table
 
-        columns = ("capacity_bits", "area_um2", "relative_leakage", "relative_read_energy")
-        rows = entries(result.extra["sram"]["estimates"], columns)
-        print_table(columns, rows, file=sys.stdout, title=f"SRAM: {result.extra['sram']['source']}")
-    _finish(result, source.workload, output)
+    columns = ("capacity_bits", "area_um2", "relative_leakage", "relative_read_energy")
+    sram = result.extra["sram"]
+    rows, title = entries(sram["estimates"], columns), f"SRAM: {sram['source']}"
+    _finish(result, source.workload, output, lambda stream: print_table(columns, rows, file=stream, title=title))
 
 
 @verb(app, "sweep")
@@ -105,26 +108,24 @@ def sweep(workload: Input, read: GraphOptions, options: SweepOptions, search: Sw
 
     source = _load(workload, read)
     result = trade_off.sweep(source, options=options, search=search.search())
-    if not output.json:
-        from shorthaul.report.text import print_table
+    from shorthaul.report.text import print_table
 
-        points = result.extra["points"]
-        taken = [name for name in ("traffic_bytes", "traffic_s", "traffic_j") if name in points[0]]
-        rows = [
-            (
-                p["budget"],
-                p.get("total", p["traffic"]),
-                p["bound"]["value"],
-                *(p.get(name) for name in taken),
-                p["method"],
-                p["status"],
-                p.get("layer_by_layer"),
-            )
-            for p in points
-        ]
-        columns = ("budget", points[0]["bound"]["of"], "bound", *taken, "method", "status", "layer by layer")
-        print_table(columns, rows, file=sys.stdout)
-    finish(result, output)
+    points = result.extra["points"]
+    taken = [name for name in ("traffic_bytes", "traffic_s", "traffic_j") if name in points[0]]
+    rows = [
+        (
+            p["budget"],
+            p.get("total", p["traffic"]),
+            p["bound"]["value"],
+            *(p.get(name) for name in taken),
+            p["method"],
+            p["status"],
+            p.get("layer_by_layer"),
+        )
+        for p in points
+    ]
+    columns = ("budget", points[0]["bound"]["of"], "bound", *taken, "method", "status", "layer by layer")
+    finish(result, output, details=lambda stream: print_table(columns, rows, file=stream))
 
 
 @verb(app, "run")
@@ -134,10 +135,14 @@ def run(workload: Input, read: GraphOptions, options: RunOptions, search: Search
 
     source = _load(workload, read)
     result = planning.run(source, options=options, search=search.search())
-    if "run" in result.extra and not output.json:
-        done = result.extra["run"]
-        print(f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}")
-    _finish(result, source.workload, output)
+    done = result.extra.get("run")
+
+    def details(stream: TextIO) -> None:
+        if done is not None:
+            told = f"{done['kernel']}: {done['outputs']} outputs agree, largest relative error {done['error']:.2g}"
+            print(told, file=stream)
+
+    _finish(result, source.workload, output, details)
 
 
 @verb(app, "bound")
@@ -148,9 +153,8 @@ def bound(workload: Input, read: GraphOptions, options: BoundOptions, search: Se
 
     source = _load(workload, read)
     result = planning.bound(source, options=options, search=search.search())
-    if not output.json and result.bound is not None:
-        print(result.bound.proof)
-    finish(result, output)
+    proof = "" if result.bound is None else result.bound.proof
+    finish(result, output, details=lambda stream: proof and print(proof, file=stream))
 
 
 @verb(app, "check")

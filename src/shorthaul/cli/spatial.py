@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -69,14 +68,18 @@ def plan(
     assert result.plan is not None
     data = None if output.output is None else layout_bytes(result.plan, suffix)
     document = layout_document(result.plan, None if output.output is None else from_result(output.output, output), data)
-    if result.extra:
-        _print_plan(result, output)
-    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
+    finish(
+        result,
+        output,
+        plan_document=document,
+        write_plan=lambda path: write_bytes(path, data or b""),
+        details=(lambda stream: _print_plan(result, stream)) if result.extra else None,
+    )
 
 
-def _print_plan(result: Result[Layout, PlanExtra], output: Output) -> None:
+def _print_plan(result: Result[Layout, PlanExtra], stream: TextIO) -> None:
     extra, bound = result.extra, None if result.bound is None else result.bound.value
-    from shorthaul.report.text import entries
+    from shorthaul.report.text import entries, print_table
 
     of_edges: dict[str, Any] = {**(result.cost or {}), "energy_per_vertex": extra["energy_per_vertex"]}
     here = {"placement": "this layout", **of_edges}
@@ -85,22 +88,13 @@ def _print_plan(result: Result[Layout, PlanExtra], output: Output) -> None:
     )
     columns = ("placement", "energy_hops", "bound", "energy_per_vertex", "distance_hops", "link_load")
     rows = [{"bound": bound, **row} for row in (here, *relayed, *extra["baselines"])]
-    _print(columns, entries(rows, columns), output)
+    print_table(columns, entries(rows, columns), file=stream)
     if "machine" in extra:
         body = [[name, value] for name, value in extra["machine"].items()]
-        _print(("machine", "amount"), body, output)
+        print_table(("machine", "amount"), body, file=stream)
     if "creation" in extra:
         body = [[name, value] for name, value in extra["creation"].items()]
-        _print(("creating the light-first order by messages", "amount"), body, output)
-
-
-def _print(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: Answer, title: str = "") -> None:
-    """Print a table for people: on standard error if standard output is for the document."""
-    import sys
-
-    from shorthaul.report.text import print_table
-
-    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout, title=title)
+        print_table(("creating the light-first order by messages", "amount"), body, file=stream)
 
 
 @verb(app, "bound")
@@ -177,16 +171,21 @@ def _suffix(output: Output) -> str:
 
 def _finish_run(result: Result[VertexTable, RunExtra], output: Output, suffix: str) -> None:
     from shorthaul.core.document import write_bytes
-    from shorthaul.report.text import entries
+    from shorthaul.report.text import entries, print_table
     from shorthaul.spatial.formats.files import table_bytes, table_document
 
     assert result.plan is not None
     counted = ("method", "energy_per_vertex", "messages", "rounds", "words_per_processor", "messages_per_processor")
     names = [name for name in (*counted, "cycles") if name in result.extra]
-    _print(names, entries([result.extra], names), output)
     data = None if output.output is None else table_bytes(result.plan.arrays, suffix)
     document = table_document(result.plan, None if output.output is None else from_result(output.output, output), data)
-    finish(result, output, plan_document=document, write_plan=lambda path: write_bytes(path, data or b""))
+    finish(
+        result,
+        output,
+        plan_document=document,
+        write_plan=lambda path: write_bytes(path, data or b""),
+        details=lambda stream: print_table(names, entries([result.extra], names), file=stream),
+    )
 
 
 @verb(app, "sweep")
@@ -195,14 +194,18 @@ def sweep(
 ) -> None:
     """Compare orders and curves, and energy and depth as a built-in tree grows."""
     search = flags.search()
+    from shorthaul.report.text import print_table
     from shorthaul.spatial.verbs.sweep import sweep as compare
 
     with answering_by(search.deadline):
         result = compare(tree, forest=read.forest, options=options, search=search)
-    for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
-        if rows:
-            _print(list(rows[0]), [list(row.values()) for row in rows], output, title)
-    finish(result, output)
+
+    def details(stream: TextIO) -> None:
+        for title, rows in (("All points", result.extra["points"]), ("Fitted growth", result.extra["fits"])):
+            if rows:
+                print_table(list(rows[0]), [list(row.values()) for row in rows], file=stream, title=title)
+
+    finish(result, output, details=details)
 
 
 @verb(app, "cases")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TextIO
 
 import typer
 
@@ -32,8 +33,7 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     from shorthaul.tensor.verbs import planning
 
     result = planning.plan(workload, options=options, search=search.search())
-    _print_groups(result, output)
-    _finish(result, output)
+    _finish(result, output, lambda stream: _print_groups(result, stream))
 
 
 @verb(app, "bound")
@@ -43,9 +43,8 @@ def bound(workload: Input, options: RuleOptions, search: SearchFlags, output: An
     from shorthaul.tensor.verbs import planning
 
     result = planning.bound(workload, options=options, search=search.search())
-    if not output.json and result.bound is not None:
-        print(result.bound.proof)
-    finish(result, output)
+    proof = "" if result.bound is None else result.bound.proof
+    finish(result, output, details=lambda stream: proof and print(proof, file=stream))
 
 
 @verb(app, "check")
@@ -67,10 +66,13 @@ def check(
     from shorthaul.tensor.verbs import planning
 
     result = planning.check(workload, plan_file, options=options)
-    _print_groups(result, output)
-    if plan_file is not None and result.extra["rules"] != "network":
-        _print_subgraphs(result, output)
-    _finish(result, output)
+
+    def details(stream: TextIO) -> None:
+        _print_groups(result, stream)
+        if plan_file is not None and result.extra["rules"] != "network":
+            _print_subgraphs(result, stream)
+
+    _finish(result, output, details)
 
 
 @verb(app, "run")
@@ -90,12 +92,13 @@ def run(
 
     result = planning.run(workload, plan_file, options=options, search=search.search())
     done = result.extra["run"]
-    if done is not None:
-        told = {name: value for name, value in done.items() if name != "outputs"}
-        print_table(
-            tuple(told), [list(told.values())], file=sys.stderr if output.json else sys.stdout, title="executed"
-        )
-    _finish(result, output)
+    told = {name: value for name, value in (done or {}).items() if name != "outputs"}
+
+    def details(stream: TextIO) -> None:
+        if told:
+            print_table(tuple(told), [list(told.values())], file=stream, title="executed")
+
+    _finish(result, output, details)
 
 
 @verb(app, "sweep")
@@ -118,8 +121,7 @@ def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, outp
         ]
         for point in result.extra["points"]
     ]
-    print_table(columns, rows, file=sys.stderr if output.json else sys.stdout)
-    finish(result, output)
+    finish(result, output, details=lambda stream: print_table(columns, rows, file=stream))
 
 
 @verb(app, "cases")
@@ -131,21 +133,22 @@ def cases(listing: Listing) -> None:
     print_cases(CASES, listing)
 
 
-def _finish(result: Result[Plan], output: Output) -> NoReturn:
+def _finish(result: Result[Plan], output: Output, details: Callable[[TextIO], object]) -> NoReturn:
     from shorthaul.cli.output import finish
 
     made, form = result.plan, result.plan_file
     if made is None or form is None:
-        finish(result, output)
+        finish(result, output, details=details)
     finish(
         result,
         output,
         plan_document=form.document(made, form.workload),
         write_plan=lambda path: form.save(path, made, form.workload),
+        details=details,
     )
 
 
-def _print_groups(result: Result[Plan], output: Output) -> None:
+def _print_groups(result: Result[Plan], stream: TextIO) -> None:
     """Print the groups of a network, and what is to be said of its operators."""
     if result.extra["rules"] != "network" or not result.figures:
         return
@@ -154,12 +157,12 @@ def _print_groups(result: Result[Plan], output: Output) -> None:
 
     table = result.figures[-1]
     assert isinstance(table, Table), "the last view"
-    print_table(table.columns, table.rows, file=sys.stderr if output.json else sys.stdout)
+    print_table(table.columns, table.rows, file=stream)
     for remark in () if result.check is None else result.check.remarks:
         print(f"note: {remark}", file=sys.stderr)
 
 
-def _print_subgraphs(result: Result[Plan], output: Output) -> None:
+def _print_subgraphs(result: Result[Plan], stream: TextIO) -> None:
     from shorthaul.core.figure import Table
     from shorthaul.report.text import print_table
 
@@ -169,4 +172,4 @@ def _print_subgraphs(result: Result[Plan], output: Output) -> None:
     place = [table.columns.index(column) for column in columns]
     claims = [subgraph.latency for subgraph in result.plan.subgraphs] if result.plan else []
     rows = [[*(row[index] for index in place), claim] for row, claim in zip(table.rows, claims, strict=True)]
-    print_table((*columns, "claimed"), rows, file=sys.stderr if output.json else sys.stdout)
+    print_table((*columns, "claimed"), rows, file=stream)
