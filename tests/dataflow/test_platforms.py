@@ -39,6 +39,11 @@ def test_counts_and_names(tmp_path: Path) -> None:
     assert [(tile.id, tile.tile_memory_bytes) for tile in found.tiles] == [("T1", 256), ("T2", 128), ("T3", 128)]
     (tmp_path / "m.json").write_text(json.dumps(platform_document(found)))
     assert dataflow.load_platform(tmp_path / "m.json") == found
+    (tmp_path / "m.txt").write_text(json.dumps(platform_document(found)))
+    assert dataflow.load_platform(tmp_path / "m.txt") == found
+    for text in (TEXT, (tmp_path / "m.json").read_text()):
+        done = shorthaul("dataflow", "bound", "sobel", "--platform", "-", stdin=text)
+        assert "no core" in done.stderr, "it is read, and has cores of other types"
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def _place(text: str, fault: InputError) -> str:
             keys.pop()
         elif key is not None:
             name = json.loads(key)
-            found = name in keys[-1]
+            found = fault.problem == _TWICE and name == fault.value and name in keys[-1]
             keys[-1].add(name)
         if found:
             line = text.count("\n", 0, token.start())

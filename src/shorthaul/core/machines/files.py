@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from shorthaul.core.document import decode_text, read_bytes
-from shorthaul.core.errors import ABSENT, InputError, nearest_name, show_value, unknown_name
+from shorthaul.core.errors import ABSENT, STANDARD_STREAM, InputError, nearest_name, show_value, unknown_name
 from shorthaul.core.machines.schema import MachineFile
 
 SectionT = TypeVar("SectionT", bound=msgspec.Struct)
@@ -42,7 +42,7 @@ def machine_text(machine: str | Path, *needed: str, place: str = "--machine") ->
     with the names that can be given; ``place`` is the flag that names the machine.
     """
     path = Path(machine)
-    if not path.exists() and path.suffix == "" and path.parent == Path():
+    if str(path) != STANDARD_STREAM and not path.exists() and path.suffix == "" and path.parent == Path():
         cure = "give the name of a bundled machine, or the path of a machine file"
         if str(path) not in bundled():
             raise unknown_name("machine", str(path), bundled(*needed), place=place, cure=cure)

@@ -16,6 +16,8 @@ from shorthaul.core.machines.schema import CoresSection, ManyCoreSection, TileSe
 from shorthaul.dataflow.formats.documents import FREE_KEYS, of_kind
 from shorthaul.dataflow.model import Core, CoreType, Platform, Tile
 
+_YAML = (".yaml", ".yml")
+
 PLATFORM_KIND = "shorthaul-dataflow-platform"
 
 
@@ -45,8 +47,8 @@ def load_platform(path: Path) -> Platform:
     """
     found, text = machine_text(path, "many_core", place="--platform")
     try:
-        if text.lstrip().startswith("{") and found.suffix.lower() == ".json":
-            document = parse_json(text, file=found)
+        if text.lstrip().startswith("{") and found.suffix.lower() not in _YAML:
+            document = parse_json(text)
             if "many_core" not in document:
                 return platform_from(document)
         file = machine_file(text, "many_core")
