@@ -138,3 +138,10 @@ def test_formulas_are_mathml_and_nothing_else(formula: str, says: str) -> None:
     wrong = figure_document(Text("Bound", "N", (formula,)))
     with pytest.raises(InputError, match=says):
         render([{**sample().document(), "figures": [wrong]}], names=["r.json"])
+
+
+def test_formulas_as_other_versions_write_them() -> None:
+    old = Text("T", "N", ("<mfenced><mfenced><mi>N</mi></mfenced><mi>M</mi></mfenced><mi>&ExponentialE;</mi>",))
+    page = render([{**sample().document(), "figures": [figure_document(old)]}], names=["r.json"])
+    inner = "<mrow><mo>(</mo><mi>N</mi><mo>)</mo></mrow>"
+    assert f"<mrow><mo>(</mo>{inner}<mo>,</mo><mi>M</mi><mo>)</mo></mrow><mi>e</mi>" in page

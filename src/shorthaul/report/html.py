@@ -255,12 +255,27 @@ _MATH = frozenset(
 )
 
 
+#: Characters that SymPy writes by names that XML does not know.
+_NAMED = {"&InvisibleTimes;": "\u2062", "&ExponentialE;": "e"}
+
+
+def _sign(text: str) -> ET.Element:
+    sign = ET.Element("mo")
+    sign.text = text
+    return sign
+
+
 def _typeset(formula: str) -> Markup:
     """Return MathML for the page; raises :class:`ValueError` if anything else stands in it."""
     try:
-        root = ET.fromstring(f"<math>{formula.replace('&InvisibleTimes;', chr(0x2062))}</math>")
+        for name, character in _NAMED.items():
+            formula = formula.replace(name, character)
+        root = ET.fromstring(f"<math>{formula}</math>")
     except ET.ParseError as error:
         raise ValueError(f"a formula is no MathML: {error}") from None
+    for fenced in list(root.iter("mfenced")):  # of SymPy before 1.14; browsers draw it without its fences
+        parts = [part for item in fenced for part in (_sign(","), item)]
+        fenced.tag, fenced[:] = "mrow", [_sign("("), *parts[1:], _sign(")")]
     for element in root.iter():
         if element is not root and element.tag not in _MATH:
             raise ValueError(f"<{element.tag}> in a formula")
