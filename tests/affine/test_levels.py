@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 
@@ -20,8 +21,11 @@ from shorthaul.affine.replay.tile_order import tiled_order
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH, case
 from shorthaul.graphs.replay import belady_loads
 
+#: Kernels whose phases are all boxes.
+QUICK = ("gemm", "convolution-1d")
 
-@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("gemm", "convolution-1d")))
+
+@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), QUICK))
 def test_every_memory_loads_no_more_than_said(name: str) -> None:
     draw = random.Random(name)
     most = 9 if len(kernel(name).parameters) < 5 else 4
@@ -34,10 +38,13 @@ def test_every_memory_loads_no_more_than_said(name: str) -> None:
         cdag = concrete_cdag(kernel(name), sizes, flow_of(name))
         order = tiled_order(found.order, cdag, sizes)
         assert sorted(order.tolist()) == cdag.program_order.tolist()
-        exact = all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps))
+        if name in QUICK:
+            assert all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps))
+        elif not all(isinstance(item, BoxStep | WholeStep) for item in map(unfixed, found.steps)):
+            continue
         for item in words:
             loads = int(belady_loads(order, cdag.starts, cdag.operands, item).sum())
-            assert loads <= found.value({**sizes, "S": item}) or not exact
+            assert loads <= found.value({**sizes, "S": item})
 
 
 def unfixed(step: AnyStep) -> AnyStep:
@@ -61,13 +68,22 @@ def test_plan_and_check_agree(tmp_path: Path) -> None:
     for name in ("plan.json", "plan.npz"):
         save_plan(tmp_path / name, made.plan, program)
         assert load_plan(tmp_path / name, program).levels == (12,)
-    replayed = shorthaul.affine.check(program, tmp_path / "plan.json").check
-    assert replayed is not None
-    assert {item["S"] for item in replayed.details["levels"]} == {12, 40}
+    replayed = shorthaul.affine.check(program, tmp_path / "plan.json")
+    assert replayed.extra["levels"] == made.extra["levels"]
+    assert replayed.status == made.status
     rows = made.extra["levels"]
     assert [item["S"] for item in rows] == [12, 40]
     assert all(item["bound"] <= (item["loads_words"] or 0) for item in rows)
     assert rows[1]["loads_words"] == made.cost["loads_words"]  # type: ignore[index]
+
+
+def test_a_search_for_several_memories_goes_on_from_its_journal(tmp_path: Path) -> None:
+    asked = {"size": "NI=9,NJ=9,NK=9", "level": "12,50"}
+    first = shorthaul.affine.plan("gemm", **asked, journal=tmp_path / "j", evaluations=8)
+    again = shorthaul.affine.plan("gemm", **asked, resume=tmp_path / "j", effort=0.6)
+    fresh = shorthaul.affine.plan("gemm", **asked, effort=0.6)
+    means = [math.prod(row["loads_words"] for row in made.extra["levels"]) for made in (first, again, fresh)]
+    assert means[1] <= means[0] < means[2]
 
 
 @needs_compiler

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shorthaul.affine.bounds.best import AffineBound, lower_bound
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -10,6 +10,7 @@ from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.upper_bound import UpperBound
 from shorthaul.affine.plan import LevelLoads
+from shorthaul.core.check import CheckReport
 from shorthaul.core.search import Search
 
 
@@ -48,3 +49,14 @@ def level_rows(
         }
         for words in sorted(bounds)
     ]
+
+
+def replayed_rows(report: CheckReport, bounds: Mapping[int, float]) -> list[LevelLoads]:
+    """Return what a replay found for every memory beside its bound, the smallest first; none if it did not end."""
+    loaded = {row["S"]: row["loads_words"] for row in report.details.get("levels", ())}
+    return [{"S": words, "bound": bounds[words], "loads_words": loaded[words]} for words in sorted(loaded)]
+
+
+def all_met(rows: Sequence[LevelLoads]) -> bool:
+    """True if the loads into every memory meet its bound."""
+    return all(row["loads_words"] is not None and row["loads_words"] <= row["bound"] for row in rows)

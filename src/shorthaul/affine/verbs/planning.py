@@ -38,12 +38,12 @@ from shorthaul.affine.verbs.bound import (
 )
 from shorthaul.affine.verbs.certified import certified
 from shorthaul.affine.verbs.inputs import PLANS, PROGRAMS, PlanLike, Workload
-from shorthaul.affine.verbs.levels import level_bounds
+from shorthaul.affine.verbs.levels import all_met, level_bounds, replayed_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced, require_fit
 from shorthaul.affine.verbs.oracle import examine
 from shorthaul.affine.verbs.replays import Replays
 from shorthaul.affine.verbs.room import lack_of_room
-from shorthaul.core.amounts import Cost
+from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
@@ -127,7 +127,6 @@ def _planned(
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     wanted = BoundOptions(profile=options.profile)
     replays = Replays(program, cdag, sizes, capacities, search)
-    replays.offer(cdag.program_order, "program order")
     found = lower_bound(program, wanted, flow=flow, search=search, share=tuning.PLAN_LOWER_SHARE, sizes=sizes)
     least = bound_of(program, found, sizes, flow)
     bounds = level_bounds(found, wanted, flow, sizes, capacities, search)
@@ -149,11 +148,8 @@ def _planned(
     }
     is_met = least.is_met_by(cost["loads_words"])
     if options.level is not None:
-        loaded = {row["S"]: row["loads_words"] for row in report.details.get("levels", ())}
-        extra["levels"] = [
-            {"S": words, "bound": bounds[words], "loads_words": loaded[words]} for words in sorted(loaded)
-        ]
-        is_met = all(loaded[words] <= bounds[words] for words in loaded)
+        extra["levels"] = replayed_rows(report, bounds)
+        is_met = all_met(extra["levels"])
     result: Result[Plan, PlanExtra] = Result(
         kind=KIND,
         status=Status.OPTIMAL if is_met else Status.FEASIBLE,
@@ -239,7 +235,10 @@ def check(
         made = BoundOptions(profile=options.profile, reassociate=options.reassociate)
         found = lower_bound(program, made, flow=flow, search=search, share=share, sizes=sizes)
         if given is not None:
-            return _replayed(program, given, found, flow, options, search, source, verified)
+            assert sizes is not None
+            least, words = bound_of(program, found, sizes, flow), (given.fast_memory, *given.levels)
+            bounds = level_bounds(found, made, flow, sizes, words, search) if given.levels else {}
+            return _replayed(program, given, least, bounds, options, search, source, verified)
         findings = examine(flow, found, choices, search)
     comparisons = [
         {"sizes": item.sizes, "how": item.how, "bound": item.bound, "loads": item.loads, "proven": item.proven}
@@ -259,8 +258,8 @@ def check(
 def _replayed(
     program: Program,
     given: Plan,
-    found: AffineBound,
-    flow: DataFlow | None,
+    least: Bound,
+    bounds: Mapping[int, float],
     options: CheckOptions,
     search: Search,
     source: Source[Program] | None,
@@ -269,12 +268,14 @@ def _replayed(
     report = check_plan(program, given)
     if verified is not None:
         report = replace(report, violations=(*report.violations, *verified.violations), remarks=verified.remarks)
-    sizes = {**given.sizes, FAST_MEMORY: given.fast_memory}
-    least = bound_of(program, found, sizes, flow)
+    extra: CheckExtra = {"sizes": {**given.sizes, FAST_MEMORY: given.fast_memory}}
+    if bounds:
+        extra["levels"] = replayed_rows(report, bounds)
     if not report.ok or report.cost is None:
         status = Status.INVALID
     else:
-        status = Status.OPTIMAL if least.is_met_by(report.cost["loads_words"]) else Status.FEASIBLE
+        is_met = all_met(extra["levels"]) if bounds else least.is_met_by(report.cost["loads_words"])
+        status = Status.OPTIMAL if is_met else Status.FEASIBLE
     result: Result[Plan, CheckExtra] = Result(
         kind=KIND,
         status=status,
@@ -283,9 +284,9 @@ def _replayed(
         check=report,
         plan=given,
         provenance=provenance("affine check", options=options, source=source, search=search),
-        extra={"sizes": sizes},
+        extra=extra,
     )
-    return priced(result, on_machine(options), sizes, program)
+    return priced(result, on_machine(options), extra["sizes"], program)
 
 
 @verb(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -22,7 +23,10 @@ from shorthaul.graphs.replay import belady_loads
 
 
 class Replays:
-    """The best order so far. Of several memories each counts by its bound: loads over bound are added up."""
+    """The best order so far, that of a search that this one goes on from included.
+
+    An order costs its loads, of several memories their geometric mean: a tenth less counts alike in each.
+    """
 
     def __init__(
         self,
@@ -33,16 +37,26 @@ class Replays:
         search: Search,
     ) -> None:
         self.program, self.cdag, self.sizes, self.capacities, self._search = program, cdag, sizes, capacities, search
-        self._weights = dict.fromkeys(capacities, 1.0)
         self._best: tuple[float, IntArray, str] | None = None
+        resumed = search.start()
+        self._given = [(cdag.program_order, "program order")]
+        if isinstance(resumed, Plan):
+            self._given.append((self.order_of(resumed), resumed.tiling))
+        for order, how in self._given:
+            self.offer(order, how)
 
     def loads(self, order: IntArray, capacity: int) -> int:
         """Return the loads of an order into a memory of ``capacity`` words."""
         return int(belady_loads(order, self.cdag.starts, self.cdag.operands, capacity).sum())
 
-    def offer(self, order: IntArray, how: str) -> None:
-        """Take note of an order, and of ``how`` it was made, if it is better than all before."""
-        value = sum(weight * self.loads(order, words) for words, weight in self._weights.items())
+    def offer(self, order: IntArray, how: str, known: Mapping[int, int] | None = None) -> None:
+        """Take note of an order, and of ``how`` it was made, if it is better than all before.
+
+        ``known`` holds its loads into a memory, if they are known.
+        """
+        every = {words: self.loads(order, words) for words in self.capacities if words not in (known or {})}
+        loads = [*every.values(), *(known or {}).values()]
+        value = float(loads[0]) if len(loads) == 1 else statistics.geometric_mean(max(1, count) for count in loads)
         if self._best is None or value < self._best[0]:
             self._best = value, order, how
             self._search.keep(value, self._plan_of(order, how))
@@ -54,9 +68,7 @@ class Replays:
 
         ``bounds`` are those of the memories, ``evaluations`` says how many tiled orders are replayed at most.
         """
-        if len(self.capacities) > 1:
-            self._weights = {words: 1 / max(1.0, bounds[words]) for words in self.capacities}
-        self._best, replayed = None, None
+        self._best, replayed = None, None  # of orders alike a derived one comes first
         alone = here.alone if isinstance(here, LevelOrder) else dict.fromkeys(self.capacities, here)
         most = max(tuning.LEAST_REPLAYS, min(tuning.MOST_REPLAYS, tuning.REPLAYED_INSTANCES // self.cdag.n))
         most = max(1, (evaluations or most) // len(self.capacities))
@@ -68,35 +80,33 @@ class Replays:
             for words, upper in alone.items():
                 loads = None if upper is None else self._derived(upper, words, bounds[words], max(1, min(8, most // 4)))
                 replayed = loads if replayed is None else replayed
-                self._tiled(words, bounds[words], most)
-        self.offer(self.cdag.program_order, "program order")
+            for left, words in zip(range(len(alone), 0, -1), alone, strict=True):
+                self._tiled(words, bounds[words], most, self._search.part(1 / left))
+        for order, how in self._given:
+            self.offer(order, how)
         return replayed
 
     def _derived(self, upper: UpperBound, words: int, floor: float, tries: int) -> int:
         """Try the order derived for one memory; return its loads."""
         how, sizes = "derived: " + orders_text(upper), {**self.sizes, "S": words}
 
-        def keep(order: IntArray, _loads: int) -> None:
-            self.offer(order, how)
+        def keep(order: IntArray, loads: int) -> None:
+            self.offer(order, how, {words: loads})
 
         return best_origin(upper, self.cdag, sizes, self._search, floor=floor, tries=tries, keep=keep)[1]
 
-    def _tiled(self, words: int, floor: float, evaluations: int) -> None:
+    def _tiled(self, words: int, floor: float, evaluations: int, search: Search) -> None:
         """Try tiled orders of the concrete instances, for one memory."""
         space = tile_space(self.program, self.sizes, self.cdag)
 
-        def keep(tiling: Tiling, _loads: int) -> None:
-            self.offer(space.order(tiling), space.describe(tiling))
+        def keep(tiling: Tiling, loads: int) -> None:
+            self.offer(space.order(tiling), space.describe(tiling), {words: loads})
 
-        best_tiling(space, words, self._search, evaluations=evaluations, floor=floor, keep=keep)
+        best_tiling(space, words, search, evaluations=evaluations, floor=floor, keep=keep)
 
     def best(self) -> Plan:
-        """Return the best plan, also of the search that this one goes on from."""
+        """Return the best plan."""
         assert self._best is not None
-        resumed, kept = self._search.start(), self._search.kept
-        if resumed is not None and kept is not None and kept[0] < self._best[0]:
-            assert isinstance(resumed, Plan)
-            return resumed
         return self._plan_of(*self._best[1:])
 
     def order_of(self, plan: Plan) -> IntArray:
