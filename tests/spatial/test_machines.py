@@ -340,6 +340,9 @@ def test_a_machine_without_faults_is_a_grid(tmp_path) -> None:
         assert dict(runs[0].cost) == dict(runs[1].cost)
         for name in ("cycles", "rounds", "messages", "messages_per_processor", "words_per_processor"):
             assert runs[0].extra[name] == runs[1].extra[name]
+    layout.write_bytes(layout_bytes(engine.plan(tree, refine=0, grid="8x8", order="random").plan))
+    as_given, refined = (engine.treefix(tree, layout=layout, machine=machine, refine=more) for more in (0, 0.2))
+    assert refined.cost["energy_hops"] < 0.6 * as_given.cost["energy_hops"]
 
 
 def test_runs_refused_on_a_machine(tmp_path) -> None:

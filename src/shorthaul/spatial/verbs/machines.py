@@ -237,6 +237,10 @@ def stored_on_fabric(tree: Tree, options: MachineOptions, search: Search, light_
         layout, file, _ = load_layout(options.layout)
         expect_layout(check_on_machine(layout, tree, fabric, load), file)
         place = fabric.numbers(layout.x, layout.y, layout.z)
+        if options.refine:
+            most = options.per_processor or int(np.bincount(place).max())
+            refined = refine_on_fabric(tree, load, fabric, place, most, options.refine, search)
+            place = min(place, refined, key=lambda one: _put(tree, fabric, load, one).cost()["energy_hops"])
     y, x = np.divmod(place % fabric.grid.cells, fabric.width)
     stored = store(tree, Layout(tree.parent, x, y, fabric.grid), light_first)
     return dataclasses.replace(stored, fabric=fabric, place=place[stored.vertex])
