@@ -173,8 +173,11 @@ def _too_large(program: Program, sizes: Mapping[str, int]) -> InputError:
     counted = [(card(item.domain).at(sizes), item) for item in program.statements]
     most, largest = max(counted, key=lambda pair: pair[0])
     given = ",".join(f"{name}={sizes[name]}" for name in program.parameters)
+    what = f"{largest.name} (line {largest.place.line}: {largest.text}) has {most:,} instances,"
+    if most <= MOST_POINTS:
+        what = "an input has elements, or a statement reads values,"
     return InputError(
-        f"{largest.name} (line {largest.place.line}: {largest.text}) has {most:,} instances, too many to be listed",
+        f"{what} too many to be listed",
         place=f"--size {given}",
         value=f"{sum(count for count, _ in counted):,} instances in all",
         allowed=f"up to {MOST_POINTS:,} instances of a statement, and as many elements of an input",
