@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shorthaul import affine
@@ -43,11 +44,23 @@ def test_a_graph_from_c_has_the_bound_of_its_program(product: Path) -> None:
     assert "program" not in again.details["bounds"]
 
 
+def test_a_graph_from_c_is_planned_in_the_order_of_its_program(product: Path) -> None:
+    cdag = cdag_source(str(product), GraphOptions(size="N=5")).workload
+    assert cdag.origin is not None
+    order = cdag.origin.order(12 * 8, 8, Search(effort=0.3).aside())
+    assert order is not None
+    assert sorted(order.tolist()) == np.flatnonzero(~cdag.is_input()).tolist()
+    ordered = belady.plan(cdag, 12 * 8, order).traffic(cdag.weights)
+    assert ordered < 0.95 * belady.plan(cdag, 12 * 8).traffic(cdag.weights)
+
+
 def test_a_file_that_is_gone_costs_its_bound_only(product: Path) -> None:
     cdag = cdag_source(str(product), GraphOptions(size="N=9")).workload
     product.unlink()
     found = best_bound(cdag, 12 * 8, search=Search(effort=0.02))
     assert "program" not in found.details["bounds"]
+    assert cdag.origin is not None
+    assert cdag.origin.order(12 * 8, 8, Search(effort=0.1)) is None
 
 
 def test_a_file_that_has_changed_bounds_nothing(product: Path) -> None:

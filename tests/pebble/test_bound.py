@@ -10,7 +10,10 @@ from tests.samples import samples
 
 from shorthaul.core.errors import InfeasibleError
 from shorthaul.core.search import Search
+from shorthaul.pebble import plan
 from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.model import IntArray
+from shorthaul.pebble.orders import belady
 from shorthaul.pebble.states.layered_search import layered
 from shorthaul.pebble.workloads import kernels_as_graphs
 
@@ -66,18 +69,36 @@ def test_too_small_a_budget_has_no_bound() -> None:
 
 
 class Known:
-    """A program that is known to load at least 500 words of weight 16."""
+    """A program that is known to load at least so many words of weight 16, and in which order it may be run."""
+
+    def __init__(self, least: int, best: IntArray | None = None) -> None:
+        self.least, self.best = least, best
 
     def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        assert (budget, width) == (64, 16)
-        return None if search.expired() else (500, "Known.")
+        assert (budget % 64, width) == (0, 16)
+        return None if search.expired() else (self.least, "Known.")
+
+    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
+        assert (budget % 64, width, search.seed) == (0, 16, 0)
+        return self.best
 
 
 def test_the_bound_of_what_a_graph_was_made_from_counts_too() -> None:
-    cdag = replace(kernels_as_graphs.matmul(m=5, n=5, k=5), origin=Known())
+    cdag = replace(kernels_as_graphs.matmul(m=5, n=5, k=5), origin=Known(500))
     found = best_bound(cdag, 64, search=Search(effort=1), goal=100)
     assert "program" not in found.details["bounds"]  # others are enough
     found = best_bound(cdag, 64, search=Search(effort=1), goal=16 * 525)
     assert (found.method, found.value) == ("program", 16 * (500 + 25))
     assert found.proof.endswith("Known.")
-    assert "program" not in best_bound(cdag, 64, search=Search(effort=0.02), recompute=True).details["bounds"]
+    assert "program" not in best_bound(cdag, 64, search=Search(effort=0.05), recompute=True).details["bounds"]
+
+
+def test_the_order_of_what_a_graph_was_made_from_is_a_start() -> None:
+    cdag = kernels_as_graphs.matmul(m=7, n=7, k=7)
+    order = belady.order_of(plan(cdag, budget=256, method="tiles", effort=0.5).plan)
+    ordered = belady.plan(cdag, 256, order).traffic(cdag.weights)
+    known, unknown = (
+        plan(replace(cdag, origin=origin), budget=256, effort=0.05).cost["traffic"]
+        for origin in (Known(0, order), None)
+    )
+    assert known <= ordered < unknown

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from shorthaul.core.cases import Source
 from shorthaul.core.document import digest, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import SIZES, option
 
 if TYPE_CHECKING:
+    from shorthaul.affine.model import Program
     from shorthaul.core.search import Search
-    from shorthaul.pebble.model import Cdag
+    from shorthaul.pebble.model import Cdag, IntArray
 
 #: What evaluating a formula in floating point may add, relatively.
 _ROUNDING = 1e-9
@@ -89,25 +92,65 @@ class LoopNest:
     digest: str
 
     def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
-        """Return the affine engine's bound on the words loaded, with its proof; None if the file is gone or
-        is another one by now.
+        """Return the affine engine's bound on the words loaded, with its proof; None without the file.
 
         A fast memory holds at most ``budget // width`` words.
         """
         from shorthaul.affine.bounds.best import lower_bound
-        from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
+        from shorthaul.affine.sizes import FAST_MEMORY
+
+        found = self._program()
+        if found is None:
+            return None
+        program, sizes = found
+        sizes[FAST_MEMORY] = budget // width
+        least = lower_bound(program, search=search, sizes=sizes)
+        return max(0, math.ceil(least.value(sizes) * (1 - _ROUNDING))), least.proof.text()
+
+    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
+        """Return the computed nodes in the best order that the affine engine finds; None without the file.
+
+        A fast memory holds at most ``budget // width`` words.
+        """
+        from shorthaul.affine.effort import OutOfEffortError, charged_to
+        from shorthaul.affine.integer_sets.dependences import flow_dependences
+        from shorthaul.affine.replay.cdag import concrete_cdag
+        from shorthaul.affine.sizes import FAST_MEMORY
+        from shorthaul.affine.verbs.bound import order_in_time, upper_bound_in_time
+        from shorthaul.affine.verbs.replays import Replays
+
+        found = self._program()
+        if found is None:
+            return None
+        program, sizes = found
+        words = sizes[FAST_MEMORY] = budget // width
+        with charged_to(search):
+            try:
+                flow = flow_dependences(program)
+                cdag = concrete_cdag(program, sizes, flow)
+            except OutOfEffortError:
+                return None
+            replays = Replays(program, cdag, sizes, (words,), search)
+            derived = upper_bound_in_time(program, flow, search)
+            replays.search(order_in_time(derived, flow, sizes, (words,), search.part(0.5)), {words: 0.0}, None)
+        index: IntArray = np.cumsum(cdag.used()) - 1  # of each vertex among the nodes
+        return index[replays.order_of(replays.best())]
+
+    def _program(self) -> tuple[Program, dict[str, int]] | None:
+        """Return the program and its sizes; None if the file is another one by now, or gone.
+
+        Another process, on another machine say, need not have it.
+        """
+        from shorthaul.affine.sizes import require_sizes
         from shorthaul.affine.workloads.cases import case
 
         try:
             source = case(self.file, self.function)
-        except InputError:  # another process, on another machine say, need not have it
+        except InputError:
             return None
         if source.digest != self.digest:
             return None
-        program = source.workload
-        sizes = {**require_sizes(self.size, program, fast_memory=False), FAST_MEMORY: budget // width}
-        found = lower_bound(program, search=search, sizes=sizes)
-        return max(0, math.ceil(found.value(sizes) * (1 - _ROUNDING))), found.proof.text()
+        return source.workload, require_sizes(self.size, source.workload, fast_memory=False)
 
 
 def _model(text: str, options: GraphOptions) -> Source[Cdag]:

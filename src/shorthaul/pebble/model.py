@@ -98,13 +98,33 @@ class Terms:
 
 
 class Origin(Protocol):
-    """What a graph was made from, where that has a bound of its own."""
+    """What a graph was made from, where that has a bound and an order of its own."""
 
     def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
         """Return a bound on the words loaded if no value is computed twice, with its proof; None if there is none.
 
         ``width`` is the least weight of a word.
         """
+
+    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
+        """Return the computed nodes in an order of few loads; None if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renumbered:
+    """What a graph was made from whose nodes have other numbers now, ``number`` (shape (n,))."""
+
+    origin: Origin
+    number: IntArray
+
+    def least_loaded(self, budget: int, width: int, search: Search) -> tuple[int, str] | None:
+        """Return the bound, which is that of any numbering."""
+        return self.origin.least_loaded(budget, width, search)
+
+    def order(self, budget: int, width: int, search: Search) -> IntArray | None:
+        """Return the order in the new numbers."""
+        found = self.origin.order(budget, width, search)
+        return None if found is None else self.number[found]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +138,8 @@ class Cdag:
     memory.
     Other nodes without parents are constants, computed from nothing. Outputs have no children and must end in slow
     memory. ``compute`` (shape (n,), int64 from 0) is what computing each node costs, once each time. ``origin`` is what
-    the graph was made from, if that has a bound of its own. ``weight_bytes`` are the bytes of a weight of 1, None where
-    that is not known.
+    the graph was made from, if that has a bound and an order of its own. ``weight_bytes`` are the bytes of a weight of
+    1, None where that is not known.
 
     Made by :func:`build`, which checks it.
     """

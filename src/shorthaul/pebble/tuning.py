@@ -197,6 +197,8 @@ MOMENTS_SHARE: Final = 0.4
 SEGMENTS_SHARE: Final = 0.8
 #: What the bound of the program may take that a graph was made from.
 ORIGIN_SHARE: Final = 0.6
+#: What finding its order may take.
+ORIGIN_ORDER_SHARE: Final = 0.2
 WAVEFRONTS_SHARE: Final = 0.5
 
 # orders and structured graphs

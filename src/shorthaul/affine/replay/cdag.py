@@ -68,11 +68,16 @@ class ConcreteCdag:
             lists.append(found or ([] if vertex < self.inputs else None))
         return lists
 
-    def document(self, name: str = "") -> CdagDocument:
-        """Return the ``shorthaul/cdag`` document; inputs that nothing reads, which nobody moves, are left out."""
-        sinks = np.repeat(np.arange(self.n), np.diff(self.starts))
-        used = np.arange(self.n) >= self.inputs
+    def used(self) -> npt.NDArray[np.bool_]:
+        """Return which vertices the document has: all but inputs that nothing reads, which nobody moves."""
+        used: npt.NDArray[np.bool_] = np.arange(self.n) >= self.inputs
         used[self.operands] = True
+        return used
+
+    def document(self, name: str = "") -> CdagDocument:
+        """Return the ``shorthaul/cdag`` document of the vertices that are used."""
+        sinks = np.repeat(np.arange(self.n), np.diff(self.starts))
+        used = self.used()
         from_nothing = (np.arange(self.n) >= self.inputs) & (np.diff(self.starts) == 0)
         ids = [self.label(vertex) for vertex in range(self.n)]
         weights = self.weights.tolist()

@@ -69,23 +69,24 @@ def best_bound(
     require_budget(cdag, budget)
     search = search or Search()
     least = cdag.algorithmic_bound()
+    values: dict[str, float] = {"algorithmic": least}
+    proofs = dict(_PROOFS)
+    is_wanted = not recompute and (goal is None or least < goal)
+    if cdag.origin is not None and is_wanted:  # first: as a rule it is the highest of all
+        width = int(cdag.weights.min())
+        loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE))
+        if loaded is not None:
+            values["program"] = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
+            proofs["program"] = f"Every output is stored at least once. {loaded[1]}"
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
-    values = {"algorithmic": least, "S-partition": least + segments.excess, "moments": least + between.excess}
+    values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts = wavefront.Found(0, ())
     if not recompute:
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
     details: dict[str, Any] = {"bounds": values}
-    proofs = dict(_PROOFS)
-    is_solved = cdag.n <= tuning.MOST_FOR_PROOFS  # as a rule, afterwards
-    if not (cdag.origin is None or recompute or is_solved or (goal is not None and max(values.values()) >= goal)):
-        width = int(cdag.weights.min())
-        loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE))
-        if loaded is not None:
-            values["program"] = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
-            proofs["program"] = f"Every output is stored at least once. {loaded[1]}"
     if goal is None or max(values.values()) < goal:
         beyond = None if goal is None else goal - least
         sums = part_packing.excess(

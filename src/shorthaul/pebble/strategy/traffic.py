@@ -14,7 +14,7 @@ from shorthaul.pebble.bounds.best import best_bound
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
-from shorthaul.pebble.model import Cdag, IntArray
+from shorthaul.pebble.model import Cdag, IntArray, Renumbered
 from shorthaul.pebble.orders import belady, composition, layer_by_layer, list_scheduling, tiles
 from shorthaul.pebble.plan import Plan
 from shorthaul.pebble.request import Found, Request, better, cheaper, is_met
@@ -215,6 +215,9 @@ def _auto(request: Request) -> Found:
     if is_met(cdag, best):
         return best
     search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
+    best = _from_program(request, best, search.part(tuning.ORIGIN_ORDER_SHARE))
+    if is_met(cdag, best):
+        return best
     best = _ordered(request, best, search.part(_share_of_orders(cdag)))
     if is_met(cdag, best) or cdag.n > tuning.MOST_FOR_COMPOSITION:
         return best
@@ -234,6 +237,18 @@ def _auto(request: Request) -> Found:
     found = beam.plan(cdag, request.budget, search=search.part(0.6), incumbent=best.plan, goal=goal)
     best = cheaper(cdag, best, Found(found, "beam", best.bound))
     return _annealed(request, best, search)
+
+
+def _from_program(request: Request, best: Found, search: Search) -> Found:
+    """Return the plan with the order of the program that the graph was made from, if it has a better one."""
+    cdag = request.cdag
+    if cdag.origin is None or cdag.n <= tuning.MOST_FOR_EXACT:
+        return best
+    order = cdag.origin.order(request.budget, int(cdag.weights.min()), search.part(0.9).aside())
+    if order is None:
+        return best
+    found = belady.plan(cdag, request.budget, order, search=search)
+    return cheaper(cdag, best, Found(found, "order of the program", best.bound))
 
 
 def _share_of_annealing(request: Request) -> float:
@@ -394,5 +409,6 @@ def _renumbered(request: Request) -> tuple[Request, IntArray | None]:
         return Plan(plan.kinds, number[plan.nodes])
 
     search = request.search.translated(out, into)
-    again = replace(again, origin=cdag.origin)
+    if cdag.origin is not None:
+        again = replace(again, origin=Renumbered(cdag.origin, number))
     return replace(request, cdag=again, search=search, order=number[cdag.order]), was
