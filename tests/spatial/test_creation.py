@@ -14,7 +14,7 @@ from shorthaul.spatial.workloads import generators
 
 
 def created(tree: Tree, **fields: object) -> dict[str, object]:
-    return engine.plan(tree, baselines=False, create=True, **fields).extra["creation"]
+    return engine.plan(tree, baselines=False, create=True, refine=0.01, **fields).extra["creation"]
 
 
 def test_it_arrives_at_the_order() -> None:

