@@ -13,8 +13,12 @@ from tests.twins import Case, assert_agree
 from shorthaul.spatial.bounds.energy import parents_before
 from shorthaul.spatial.check.machine_replay import neighbours
 from shorthaul.spatial.layout.cost import link_loads
+from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.fabric import crowd_of, lengths
+from shorthaul.spatial.layout.order_kernels import shapes
+from shorthaul.spatial.layout.orders import positions
 from shorthaul.spatial.model import Grid, Load, tree_from_parents
+from shorthaul.spatial.workloads.generators import perfect_binary
 
 NONE = np.empty(0, np.int32)
 
@@ -127,7 +131,7 @@ def relieved(kernels: ModuleType, rng: np.random.Generator) -> Any:
     x, y = some_cells(rng, n, grid.width, grid.height)
     holder = np.full(grid.cells, -1, np.int32)
     holder[y * grid.width + x] = np.arange(n)
-    ends = [[u for u in range(n) if parent[u] == v or parent[v] == u] for v in range(n)]
+    ends = [[*parent[v : v + 1][parent[v : v + 1] >= 0].tolist(), *np.flatnonzero(parent == v)] for v in range(n)]
     starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
     near = np.array([u for group in ends for u in group], np.int32)
     streets = kernels.Streets(starts, near, (x, y), holder, grid.width, 8)
@@ -145,20 +149,25 @@ def relieved(kernels: ModuleType, rng: np.random.Generator) -> Any:
 
 
 def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
-    parent, _ = some_tree(rng)
-    if rng.random() < 0.3:
-        parent = np.array([-1, *[0] * 70], np.int32)  # a hub that stays
-    n = len(parent)
+    tree = (
+        random_tree(rng),
+        tree_from_parents([-1, *[0] * 70]),  # a hub that stays
+        perfect_binary(int(rng.integers(7, 64))),  # subtrees of one shape
+    )[int(rng.integers(3))]
+    n, position = tree.n, positions(tree, "light-first")
+    parent = np.full(n, -1, np.int32)
+    below = tree.parent >= 0
+    parent[position[below]] = position[tree.parent[below]]
     width, height = int(rng.integers(1, 12)), 0
     height = -(-(n + int(rng.integers(0, 4))) // width)
     x, y = some_cells(rng, n, width, height)
     holder = np.full(width * height, -1, np.int32)
     holder[y * width + x] = np.arange(n)
-    ends = [[u for u in range(n) if parent[u] == v or parent[v] == u] for v in range(n)]
+    ends = [[*parent[v : v + 1][parent[v : v + 1] >= 0].tolist(), *np.flatnonzero(parent == v)] for v in range(n)]
     starts = np.cumsum([0, *map(len, ends)]).astype(np.int32)
     near = np.array([u for group in ends for u in group], np.int32)
     board, tile = (
-        kernels.Board(starts, near, x, y, holder, width),
+        kernels.Board(starts, near, x, y, holder, *shapes(parent), width),
         kernels.Tile(max(width, height), 2, int(rng.integers(2))),
     )
     random = importlib.import_module(
@@ -173,6 +182,14 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
             reads.append(kernels.anneal_tile(board, tile, (0, top), (width, bottom - top), random, accepted, 60.0))
     board.turn()
     saved.append(kernels.centre(board, np.arange(n, dtype=np.int32)))
+    before = edge_energy(parent, *board.places())[0]
+    none = np.empty(0, np.uint64)
+    reads.append(
+        kernels.anneal_tile(board, kernels.Tile(max(width, height)), (0, 0), (width, height), random, none, 60.0)
+    )
+    board.turn()
+    assert edge_energy(parent, *board.places())[0] <= before  # swaps that add hops were not allowed
+    assert (holder[board.places()[1] * width + board.places()[0]] == np.arange(n)).all()
     return board.places(), holder, saved, reads
 
 
@@ -182,7 +199,7 @@ def centred(kernels: ModuleType, rng: np.random.Generator) -> Any:
     parent = np.array([-1, *(rng.integers(0, max(1, v // 3 + 1)) for v in range(n - 1))], np.int32)
     sizes = trees.subtree_sizes(parent, NONE)
     starts, kids = trees.children(parent, trees.sorted_by(sizes, n))
-    return kernels.centred_positions(kernels.Centring(starts, kids, sizes))
+    return kernels.centred_positions(kernels.Centring(starts, kids, sizes)), kernels.shapes(parent)
 
 
 def costs(kernels: ModuleType, rng: np.random.Generator) -> Any:

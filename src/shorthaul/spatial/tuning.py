@@ -16,7 +16,7 @@ STAGES = 32
 #: Reads per vertex of a stage, at least: three moves of every vertex.
 STAGE_READS = 50
 #: The last temperature, in hops: 0.1 to 0.2 make no difference beyond 0.2 %.
-COLDEST = 0.12
+COLDEST = 0.16
 #: The first temperature, in hops, is HOTTEST_FACTOR r^HOTTEST_POWER for r reads per vertex: of 0.05, 0.1, 0.15, 0.2 as
 #: factors, 0.15 was the best on Yule trees at 6,000 reads, and on random recursive and preferential attachment trees.
 HOTTEST_FACTOR, HOTTEST_POWER = 0.15, 0.2

@@ -17,6 +17,7 @@ from shorthaul.graphs.tree_kernels import sorted_by
 from shorthaul.spatial import tuning
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.load_kernels import Streets, relieve
+from shorthaul.spatial.layout.order_kernels import shapes
 from shorthaul.spatial.layout.stored_tree import StoredTree
 from shorthaul.spatial.layout.tile_kernels import Board, Tile, anneal_tile, centre
 from shorthaul.spatial.model import Grid
@@ -212,7 +213,7 @@ def _board(stored: StoredTree) -> tuple[Board, Index]:
     starts, near, holder, degree = _neighbours(stored)
     middles = np.flatnonzero(degree >= tuning.MIDDLE_DEGREE)
     middles = middles[np.argsort(-degree[middles], kind="stable")]
-    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, stored.grid.width)
+    board = Board(starts, near, stored.x.copy(), stored.y.copy(), holder, *shapes(stored.parent), stored.grid.width)
     return board, middles.astype(np.int32)
 
 

@@ -1,4 +1,7 @@
-"""Kernels of the layout refinement: swaps within a tile of the grid, and vertices put amid their neighbours."""
+"""Kernels of the layout refinement: swaps within a tile of the grid, and vertices put amid their neighbours.
+
+Vertices are numbered with a subtree's one after the other, its root first: equal shapes lie equally far from there.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,10 @@ NO_LIMIT = cython.declare(cython.longlong, 1 << 40)
 class Board:
     """Vertices on a grid: vertex v, next to near[starts[v]:starts[v + 1]] in the tree, sits at (x[v], y[v]).
 
-    ``holder`` is the vertex on every cell, row after row, -1 where there is none. Tiles are read from ``x`` and ``y``
-    and written to ``new_x`` and ``new_y``, so that all tiles of the grid may be annealed beside each other.
+    ``shape`` and ``size`` are those of the subtrees, 0 where these do not change places as a whole; the first of the
+    neighbours is the parent there. ``holder`` is the vertex on every cell, row after row, -1 where there is none. Tiles
+    are read from ``x`` and ``y`` and written to ``new_x`` and ``new_y``, so that all tiles of the grid may be annealed
+    beside each other.
     """
 
     starts: cython.const_int[::1]
@@ -35,6 +40,9 @@ class Board:
     new_x: cython.int[::1]
     new_y: cython.int[::1]
     holder: cython.int[::1]
+    shape: cython.const_ulonglong[::1]
+    size: cython.const_int[::1]
+    local: cython.int[::1]  # the number of a vertex in its tile
     width: cython.longlong
     height: cython.longlong
     count: cython.int[::1]  # scratch space of a median, zero outside
@@ -46,6 +54,8 @@ class Board:
         x: cython.int[::1],
         y: cython.int[::1],
         holder: cython.int[::1],
+        shape: cython.const_ulonglong[::1],
+        size: cython.const_int[::1],
         width: cython.longlong,
     ) -> None:
         self.starts = starts
@@ -55,6 +65,9 @@ class Board:
         self.new_x = np.array(x)
         self.new_y = np.array(y)
         self.holder = holder
+        self.shape = shape
+        self.size = size
+        self.local = np.full(x.shape[0], -1, np.int32)
         self.width = width
         self.height = holder.shape[0] // width
         self.count = np.zeros(max(self.width, self.height), np.int32)
@@ -77,8 +90,8 @@ class Tile:
     """A rectangle of the grid as one thread works on it, with up to ``side`` cells a side.
 
     Its vertices are numbered anew: first those that may move, then those with too many neighbours, then the neighbours
-    outside, once for every edge. ``held`` is the vertex on every cell, -1 where there is none, -2 where it stays. Every
-    hop of an edge beyond ``limit`` counts ``steep`` times more.
+    outside, once for every edge. ``shape`` is 0 where not the whole subtree may move. ``held`` is the vertex on every
+    cell, -1 where there is none, -2 where it stays. Every hop of an edge beyond ``limit`` counts ``steep`` times more.
     """
 
     side: cython.longlong
@@ -93,6 +106,7 @@ class Tile:
     held: cython.int[::1]
     starts: cython.int[::1]
     near: cython.int[::1]
+    shape: cython.ulonglong[::1]
     x: cython.int[::1]
     y: cython.int[::1]
 
@@ -106,6 +120,7 @@ class Tile:
         self.held = np.empty(cells, np.int32)
         self.starts = np.empty(cells + 1, np.int32)
         self.near = np.empty(cells * MOST_NEAR, np.int32)
+        self.shape = np.empty(cells, np.uint64)
         self.x = np.empty(cells * (MOST_NEAR + 1), np.int32)
         self.y = np.empty(cells * (MOST_NEAR + 1), np.int32)
 
@@ -130,6 +145,7 @@ def _load(board: Board, tile: Tile) -> cython.void:
                 tile.x[count] = cell % tile.width
                 tile.y[count] = cell // tile.width
                 tile.held[cell] = count
+                board.local[v] = count
                 count += 1
         if stays == 0:
             tile.movable = count
@@ -153,6 +169,23 @@ def _load(board: Board, tile: Tile) -> cython.void:
     tile.starts[tile.movable] = last
     for i in range(tile.movable, count):
         tile.held[tile.y[i] * tile.width + tile.x[i]] = -2
+    for i in range(tile.movable):
+        v = tile.vertex[i]
+        tile.shape[i] = board.shape[v]
+        for k in range(1, board.size[v]):
+            if not _moves(board, tile, v + k):
+                tile.shape[i] = 0
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _moves(board: Board, tile: Tile, v: cython.Py_ssize_t) -> cython.bint:
+    """Return whether v may move in this tile; another one may be writing where it is in that."""
+    i: cython.Py_ssize_t = board.local[v]
+    if i < 0 or i >= tile.movable:
+        return False
+    return tile.vertex[i] == v
 
 
 @cython.cfunc
@@ -250,13 +283,61 @@ def _cell(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t, bits: cython.u
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
+def _hops(tile: Tile, v: cython.Py_ssize_t, u: cython.Py_ssize_t) -> cython.longlong:
+    """Return the hops from v to u, those beyond the limit counted as often as they are there."""
+    hops: cython.longlong = abs(tile.x[v] - tile.x[u]) + abs(tile.y[v] - tile.y[u])
+    return hops + tile.steep * max(hops - tile.limit, 0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _exchanged(tile: Tile, v: cython.Py_ssize_t, w: cython.Py_ssize_t) -> cython.longlong:
+    """Return by how much the edges above v and w grow when their subtrees change places."""
+    above: cython.Py_ssize_t = tile.near[tile.starts[v]]
+    other: cython.Py_ssize_t = tile.near[tile.starts[w]]
+    return _hops(tile, above, w) + _hops(tile, other, v) - _hops(tile, above, v) - _hops(tile, other, w)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _put(tile: Tile, v: cython.Py_ssize_t, x: cython.int, y: cython.int) -> cython.void:
+    tile.held[y * tile.width + x] = v
+    tile.x[v] = x
+    tile.y[v] = y
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _exchange(board: Board, tile: Tile, v: cython.Py_ssize_t, w: cython.Py_ssize_t) -> cython.longlong:
+    """Let the subtrees of v and w change places; return their size."""
+    a: cython.Py_ssize_t
+    b: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    size: cython.Py_ssize_t = board.size[tile.vertex[v]]
+    for k in range(size):
+        a = board.local[tile.vertex[v] + k]
+        b = board.local[tile.vertex[w] + k]
+        x = tile.x[a]
+        y = tile.y[a]
+        _put(tile, a, tile.x[b], tile.y[b])
+        _put(tile, b, x, y)
+    return size
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
 def _anneal(
-    tile: Tile, random: Random, accepted: cython.const_ulonglong[::1], work: cython.longlong
+    board: Board, tile: Tile, random: Random, accepted: cython.const_ulonglong[::1], work: cython.longlong
 ) -> cython.longlong:
     v: cython.Py_ssize_t
     u: cython.Py_ssize_t
     w: cython.Py_ssize_t
     degree: cython.longlong
+    whole: cython.bint
     x: cython.int
     y: cython.int
     reads: cython.longlong = 0
@@ -276,20 +357,22 @@ def _anneal(
             continue
         x = cell % tile.width
         y = cell // tile.width
-        worse = _change(tile, v, w, x, y)
+        whole = (bits & 1 << 18) != 0 and w >= 0 and tile.shape[v] != 0 and tile.shape[v] == tile.shape[w]
+        worse = _exchanged(tile, v, w) if whole else _change(tile, v, w, x, y)
         reads += degree
-        if w >= 0:
+        if w >= 0 and not whole:
             worse += _change(tile, w, v, tile.x[v], tile.y[v])
             reads += tile.starts[w + 1] - tile.starts[w]
         if worse > 0 and (worse >= accepted.shape[0] or random.word() >= accepted[worse]):
             continue
+        if whole:
+            reads += 2 * _exchange(board, tile, v, w)
+            continue
         tile.held[tile.y[v] * tile.width + tile.x[v]] = w
-        tile.held[cell] = v
         if w >= 0:
             tile.x[w] = tile.x[v]
             tile.y[w] = tile.y[v]
-        tile.x[v] = x
-        tile.y[v] = y
+        _put(tile, v, x, y)
     return reads
 
 
@@ -305,6 +388,7 @@ def anneal_tile(
     """Try swaps within the rectangle of this ``size`` at ``corner``, so many reads for each vertex; return the reads.
 
     A random vertex moves next to one of its neighbours in the tree, or nearer to it; whoever sat there takes its place.
+    Two vertices with subtrees of one shape do so alone or with these.
     A swap that adds d hops is done if a random word is below ``accepted[d]``.
     """
     reads: cython.longlong = 0
@@ -313,7 +397,9 @@ def anneal_tile(
     with cython.nogil:
         _load(board, tile)
         if tile.movable > 0:
-            reads = _anneal(tile, random, accepted, cython.cast(cython.longlong, reads_per_vertex * tile.movable))
+            reads = _anneal(
+                board, tile, random, accepted, cython.cast(cython.longlong, reads_per_vertex * tile.movable)
+            )
         _store(board, tile)
     return int(reads)
 
