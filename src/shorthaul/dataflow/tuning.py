@@ -14,8 +14,6 @@ SELECTION_STEPS = 2.5e8
 BRANCHING_STEPS = 3e8
 #: Entries of matrices that are looked at when the fixed differences are closed.
 CLOSING_STEPS = 2.5e8
-#: Deterministic time of CP-SAT.
-CP_SAT_TIME = 0.3
 #: Accesses that annealing on loads adds or takes away.
 LOAD_STEPS = 4e7
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.

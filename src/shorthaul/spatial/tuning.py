@@ -73,3 +73,10 @@ MOST_MIDDLES = 256
 MIDDLE_ENERGY = 0.02
 #: Cells on each side in which a leaf is looked for.
 MIDDLE_REACH = 8
+
+# Exact solving (bounds/exact.py).
+
+#: Vertices times processors, at most: 100 vertices on a square, where the questions are written in some seconds.
+MOST_EXACT = 10_000
+#: Effort for all questions together where nothing limits it.
+EXACT_EFFORT = 30.0

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow.bounds.cp_sat import solve_model
+from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks_for
 

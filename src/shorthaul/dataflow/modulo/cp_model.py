@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow.bounds.cp_sat import solve_model
+from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import read, written
 from shorthaul.dataflow.modulo.disjunctive_graph import cyclic_components, on_one_cycle

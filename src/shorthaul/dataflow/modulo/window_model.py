@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shorthaul.core.search import Search
-from shorthaul.dataflow.bounds.cp_sat import solve_model
+from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.dataflow.mapping.binding import MappedNetwork
 from shorthaul.dataflow.mapping.start_times import place_timeless, serial_schedule
 

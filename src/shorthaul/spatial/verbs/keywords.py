@@ -84,6 +84,7 @@ class PlanKeywords(TypedDict, total=False):
     refine: float | None
     restarts: int | None
     objective: Literal["energy", "distance", "link-load"]
+    exact: bool
     baselines: bool
     create: bool
     machine: str | PathLike[str] | None

@@ -105,6 +105,7 @@ def expect_machine(options: Machined) -> bool:
         ("curve", "auto"),
         ("create", False),
         ("objective", "energy"),
+        ("exact", False),
         ("restarts", None),
         ("words", WORDS),
     ):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.amounts import Cost
+from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
 from shorthaul.core.check import CheckReport
@@ -159,6 +159,17 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
     return refined if further is None else further(refined, options.refine, search)
 
 
+def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
+    if not options.exact:
+        return stored, None
+    from shorthaul.spatial.bounds.exact import expect_small, solve
+
+    if options.objective != "energy":
+        raise InputError("cannot be combined with --objective", place="--exact", value=options.objective)
+    expect_small(Tree(stored.parent), stored.grid)
+    return solve(stored, search)
+
+
 def _annealed(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
     from shorthaul.spatial.layout.annealing import refine
 
@@ -234,7 +245,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         stored = store(tree, layout, light_first)
         search.keep(edge_energy(stored.parent, stored.x, stored.y)[0], layout)
         search.keep_back(finish_s + write_s)
-        refined = _refined(stored, options, search)
+        refined, known = _solved(_refined(stored, options, search), options, search)
         search.keep_back(write_s)
         if refined is not stored:
             stored, layout, name = refined, refined.layout(tree), f"{name} + refine"
@@ -245,7 +256,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         comparing = beside.submit(_baselines, tree, stored, curve, search, name, until) if options.baselines else None
         cost, loads = local_messaging(stored.parent, stored.x, stored.y, layout.grid)
         expect_time(search)
-        bound = energy_bound(numbered, layout.grid)
+        bound = known or energy_bound(numbered, layout.grid)
         expect_time(search)
         virtual = _virtual(stored)
     report = checking.result()
