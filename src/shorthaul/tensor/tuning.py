@@ -30,6 +30,12 @@ HOTTEST_OF_MANY: Final = 0.02
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 40_000
 
+#: Operators in a window of a plan that is solved over all groups in it, at least, and the effort of one.
+WINDOW_OPERATORS: Final = 20
+WINDOW_EFFORT: Final = 1.0
+#: Effort that a unit of CP-SAT's deterministic time takes (measured: 3.9 to 5.3 s of processor time).
+EFFORT_PER_SOLVER_TIME: Final = 4.5
+
 #: Potentials followed along an arc per effort, where groups in the making are judged box by box.
 COMPLETIONS_PER_EFFORT: Final = 500_000_000
 #: Groups in the making that pricing meets per effort; granularities evaluated to prove the least latency of a column,

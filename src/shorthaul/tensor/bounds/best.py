@@ -10,7 +10,6 @@ import numpy as np
 from shorthaul.core.amounts import TOLERANCE, Bound
 from shorthaul.core.search import Search
 from shorthaul.tensor.bounds.columns import Prices, column_program
-from shorthaul.tensor.bounds.integer import chosen_groups
 from shorthaul.tensor.bounds.streaming import Price, Streams, weighted_total
 from shorthaul.tensor.cost_model.profile import TILE
 from shorthaul.tensor.model import Problem, Rules
@@ -87,6 +86,8 @@ def prove(problem: Problem, rules: Rules, search: Search, plan: Plan | None = No
         bound = Bound("latency", prices.value, method, proof, details)
     if math.isinf(latency) or bound.is_met_by(latency):
         return Proof(bound, None)
+    from shorthaul.tensor.bounds.integer import chosen_groups
+
     return Proof(bound, chosen_groups(program, search))
 
 

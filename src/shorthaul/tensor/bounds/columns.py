@@ -91,11 +91,18 @@ class Prices:
         }
 
 
-def column_program(problem: Problem, rules: Rules, search: Search) -> Program | None:
+def has_columns(problem: Problem, rules: Rules) -> bool:
+    """True if the linear program applies to the rules."""
+    return not rules.stores_shared and not rules.retains_inputs and is_exhaustible(problem.machine, rules)
+
+
+def column_program(
+    problem: Problem, rules: Rules, search: Search, later: frozenset[int] = frozenset()
+) -> Program | None:
     """Return the linear program, None under rules that it does not apply to or if the graph has too many groups."""
-    if rules.stores_shared or rules.retains_inputs or not is_exhaustible(problem.machine, rules):
+    if not has_columns(problem, rules):
         return None
-    program = Program(problem, rules, search)
+    program = Program(problem, rules, search, later)
     return program if program.diagram.is_complete else None
 
 
@@ -134,12 +141,12 @@ class _Latency:
 class Program:
     """The linear program with the columns so far, each at its least latency."""
 
-    def __init__(self, problem: Problem, rules: Rules, search: Search) -> None:
+    def __init__(self, problem: Problem, rules: Rules, search: Search, later: frozenset[int] = frozenset()) -> None:
         from ortools.linear_solver import pywraplp
 
         self.problem = problem
         self.rules = rules
-        self.diagram = Diagram(problem, rules, search, MOST_NODES)
+        self.diagram = Diagram(problem, rules, search, MOST_NODES, later)
         search.spend(self.diagram.nodes / LABELS_PER_EFFORT)
         self.columns: dict[Column, float] = {}
         self.value = math.inf  #: of the linear program with the columns so far
@@ -211,10 +218,12 @@ class Program:
             self._latencies[profile] = _Latency(met, partial(Floor, profile, self.problem.machine, self.rules))
         return self._latencies[profile]
 
-    def solve(self, search: Search, covers: Iterable[float] = (), plan: Plan | None = None) -> Prices:
+    def solve(
+        self, search: Search, covers: Iterable[float] = (), plan: Plan | None = None, *, is_proof: bool = True
+    ) -> Prices:
         """Generate columns until none is favoured or the search ends; return the best prices that are proven.
 
-        See :func:`column_prices`.
+        See :func:`column_prices`. Where no proof is wanted, only the columns that are found soon are generated.
         """
         from ortools.linear_solver import pywraplp
 
@@ -236,7 +245,7 @@ class Program:
             value = self.value = self._solver.Objective().Value()
             last = np.maximum([row.dual_value() for row in self._rows], 0.0)
             point = inertia * centre + (1 - inertia) * last
-            found, ratio = self._generate(point, most, width, is_proven=not inertia)
+            found, ratio = self._generate(point, most, width, is_proven=is_proof and not inertia)
             best = _better(best, point, ratio, asked)
             if best[:asked].sum() > centre[:asked].sum():
                 centre = best
@@ -246,12 +255,12 @@ class Program:
                 inertia = _INERTIA
             elif inertia:
                 inertia = 0.0
-            elif ratio is None and width is not None:
+            elif is_proof and ratio is None and width is not None:
                 width = None if width == MOST_LABELS or self.pricing.is_small else MOST_LABELS
             else:
                 break
         width = None if self.pricing.is_small else MOST_LABELS
-        for scale in _SCALES:  # lower prices favour fewer groups
+        for scale in _SCALES if is_proof else ():  # lower prices favour fewer groups
             if search.expired() or best[:asked].sum() >= scale * last[:asked].sum():
                 break
             best = _better(best, scale * last, self._generate(scale * last, search, width, is_proven=True)[1], asked)

@@ -66,8 +66,8 @@ class Choice(NamedTuple):
 class Rows:
     """The rows of the linear program: cover by operator, link by operator and tensor, hand over by tensor."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.cover = list(range(len(problem.operators)))
+    def __init__(self, problem: Problem, later: frozenset[int] = frozenset()) -> None:
+        self.cover = [index for index in range(len(problem.operators)) if index not in later]
         pairs = [
             (index, tensor)
             for index, operator in enumerate(problem.operators)
@@ -79,7 +79,9 @@ class Rows:
         begin += len(pairs)
         self.asked = begin  # rows before this ask for something
         capacity = problem.machine.capacity
-        inner = [t for t, users in enumerate(problem.consumers) if users and problem.producer[t] is not None]
+        inner = [
+            t for t, users in enumerate(problem.consumers) if set(users) - later and problem.producer[t] is not None
+        ]
         fitting = [tensor for tensor in inner if problem.tensors[tensor].size <= capacity]
         self.hand_over = {tensor: begin + number for number, tensor in enumerate(fitting)}
         self.number = begin + len(fitting)
@@ -105,14 +107,18 @@ class Diagram:
 
     Node ``n`` of layer ``l`` has the arcs from ``first_arc[n]`` on. ``starts`` are the arcs, by layer, that begin a
     group. ``compute`` and ``traffic`` of an arc are the least, over all granularities, that what it adds takes; they
-    add up to no more than what any group takes.
+    add up to no more than what any group takes. Operators ``later``, the last ones, are in no group: they stand for
+    others that need what they take to be stored.
     """
 
-    def __init__(self, problem: Problem, rules: Rules, search: Search, most: int) -> None:
+    def __init__(
+        self, problem: Problem, rules: Rules, search: Search, most: int, later: frozenset[int] = frozenset()
+    ) -> None:
         self.problem = problem
         self.rules = rules
-        self.rows = Rows(problem)
-        self.order = _order(problem)
+        self.later = later
+        self.rows = Rows(problem, later)
+        self.order = [index for index in _order(problem) if index not in later]
         self.additions: dict[Addition, int] = {Addition(): 0}
         self.boxes = Boxes(problem.machine)
         self._numbers: dict[Work | Load, int] = {}
@@ -145,8 +151,9 @@ class Diagram:
         position = {operator: place for place, operator in enumerate(self.order)}
         closing: list[list[int]] = [[] for _ in self.order]
         for tensor, users in enumerate(self.problem.consumers):
-            if users:
-                closing[max(position[user] for user in users)].append(tensor)
+            places = [position[user] for user in users if user in position]
+            if places:
+                closing[max(places)].append(tensor)
         return closing
 
     def _build(self, search: Search, most: int) -> None:

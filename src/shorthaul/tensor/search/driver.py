@@ -12,6 +12,7 @@ from shorthaul.core.search import Search
 from shorthaul.core.searching.tasks import run_tasks
 from shorthaul.tensor import tuning
 from shorthaul.tensor.bounds.best import lower_bound
+from shorthaul.tensor.bounds.columns import has_columns
 from shorthaul.tensor.cost_model.granularity import Execution
 from shorthaul.tensor.cost_model.profile import Profile
 from shorthaul.tensor.model import Problem, Rules
@@ -20,6 +21,7 @@ from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
+from shorthaul.tensor.search.windows import solve_windows
 
 #: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the mean latency of an
 #: operator, and whether it begins with one operator per group, rather than with the best so far.
@@ -31,6 +33,8 @@ _ROUNDS: Final = (
 _FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.3, 0.15, 3e-5, False))
 #: The round before all others.
 _FIRST_ROUND: Final = (0.03, 3e-5)
+#: The share of what is left that goes into annealings, where windows are solved afterwards.
+_ANNEALING: Final = 0.6
 #: Kept back for checking the plan and writing it: seconds at least, multiples of what pricing every operator alone took
 #: (measured: 2.7 at 2,000 operators), and the most of a time limit.
 _FINISH_S: Final = 0.25
@@ -117,6 +121,7 @@ def improve(
     if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
         if search.effort is None and search.time_limit is not None:
             restarts = max(restarts, search.workers)
+        has_windows = has_columns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
         known, known_best = schedules.granularities.known, best.latency
         tasks = [
             _Task(problem, rules, search.seed, number, best.sequence, bound.value, known) for number in range(restarts)
@@ -125,13 +130,16 @@ def improve(
             run_tasks(
                 _anneal,
                 tasks,
-                search=search,
+                search=search.part(_ANNEALING) if has_windows else search,
                 unlimited=_default_effort(len(problem.operators)),
                 enough=lambda solved: bound.is_met_by(solved.latency),
                 watch=lambda told: search.report(best=min(told, known_best), bound=bound.value),
             )
         )
         best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+        if has_windows and not bound.is_met_by(best.latency):
+            part = search.part(1.0, unlimited=_default_effort(len(problem.operators)))
+            best = solve_windows(schedules, best, part)
     search.keep(best.latency, partial(schedules.plan, best.sequence))
     return schedules.plan(best.sequence)
 

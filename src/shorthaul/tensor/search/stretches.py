@@ -1,0 +1,84 @@
+"""A stretch of a sequence on its own: its operators, what others made for it, and what others need of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from shorthaul.tensor.model import Operator, OperatorType, Problem
+from shorthaul.tensor.plan import Plan
+from shorthaul.tensor.search.schedules import Sequence
+
+
+class Stretch(NamedTuple):
+    """The groups of a sequence from ``begin`` to ``end``, as a problem of its own.
+
+    ``operators`` are the numbers of its operators in the whole problem. Behind them the problem has one operator for
+    each tensor that a later group needs: it stands for all that comes after the stretch.
+    """
+
+    begin: int
+    end: int
+    problem: Problem
+    operators: tuple[int, ...]
+    tensors: tuple[int, ...]
+
+    @property
+    def later(self) -> frozenset[int]:
+        """The operators that stand for what comes after."""
+        return frozenset(range(len(self.operators), len(self.problem.operators)))
+
+    def plan(self, plan: Plan) -> Plan:
+        """Return what the stretch takes of a plan of the sequence, in its own numbers."""
+        number = {operator: place for place, operator in enumerate(self.operators)}
+        tensor = {tensor: place for place, tensor in enumerate(self.tensors)}
+        return Plan(
+            tuple(
+                replace(
+                    subgraph,
+                    operators=tuple(number[operator] for operator in subgraph.operators),
+                    retained=tuple(tensor[kept] for kept in subgraph.retained),
+                )
+                for subgraph in plan.subgraphs[self.begin : self.end]
+            )
+        )
+
+    def into(self, sequence: Sequence, found: Sequence) -> Sequence:
+        """Return the whole sequence with these groups, in the stretch's numbers, in place of its own."""
+        mine = [tuple(self.operators[place] for place in group) for group in found]
+        return (*sequence[: self.begin], *mine, *sequence[self.end :])
+
+
+def stretches(problem: Problem, sequence: Sequence, plan: Plan, size: int, first: int) -> Iterator[Stretch]:
+    """Cut a sequence into stretches of at least ``size`` operators (the first one: ``first``), as few more as can be.
+
+    None ends where its ``plan`` keeps something in fast memory.
+    """
+    begin, wanted = 0, first
+    for place, subgraph in enumerate(plan.subgraphs):
+        wanted -= len(subgraph.operators)
+        if (wanted <= 0 and not subgraph.retained) or place + 1 == len(sequence):
+            yield _stretch(problem, sequence, begin, place + 1)
+            begin, wanted = place + 1, size
+
+
+def _stretch(problem: Problem, sequence: Sequence, begin: int, end: int) -> Stretch:
+    inside = sorted({operator for group in sequence[begin:end] for operator in group})
+    mine = {problem.operators[index].output for index in inside}
+    needed = set()
+    again: set[int] = set()
+    for group in sequence[end:]:
+        again |= {problem.operators[index].output for index in group}
+        needed |= {tensor for index in group for tensor in problem.operators[index].inputs} & mine - again
+    used = sorted(mine | {tensor for index in inside for tensor in problem.operators[index].inputs})
+    number = {tensor: place for place, tensor in enumerate(used)}
+    operators = [
+        Operator(item.kind, tuple(number[tensor] for tensor in item.inputs), number[item.output], item.base_cost)
+        for item in (problem.operators[index] for index in inside)
+    ]
+    tensors = [problem.tensors[tensor] for tensor in used]
+    for tensor in sorted(needed):
+        operators.append(Operator(OperatorType.POINTWISE, (number[tensor],), len(tensors), 0.0))
+        tensors.append(problem.tensors[tensor])
+    return Stretch(begin, end, Problem(tuple(tensors), tuple(operators), problem.machine), tuple(inside), tuple(used))

@@ -1,0 +1,95 @@
+"""A hunt for bounds that a plan beats, and for true certificates refused: ``python -m tests.tensor_hunt 1200 0``.
+
+Of ``N`` small random problems, begun at ``SEED``, three of four have 2 operators (every tenth 3) and are compared with an
+exhaustive search; the others have up to 7, starved of bandwidth, and are compared with a short search. Rules take turns.
+Every certificate is verified by the checker, and so is the same one with all prices raised: where a plan meets the bound, it has to
+be refused. Prints what it finds; ends with status 1 if a bound is beaten, or judged wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+
+from shorthaul.core.errors import InfeasibleError, NoPlanError
+from shorthaul.core.search import Search
+from shorthaul.tensor.bounds.columns import Prices, column_prices
+from shorthaul.tensor.check.certificate import certificate_of, verify
+from shorthaul.tensor.check.replay import replay
+from shorthaul.tensor.model import CONTEST, CONTEST_LOOSE, Problem, Rules
+from shorthaul.tensor.search.driver import improve
+from tests.reference.tensor_exhaustive import best_latency
+from tests.tensor.test_bound import starved
+from tests.tensor.test_exhaustive import tiny_problem
+
+_ROUNDING = 1e-9
+_RAISED = 1.02
+
+
+def searched(problem: Problem, rules: Rules) -> float:
+    """Return the latency of the plan of a short search, infinite without one."""
+    try:
+        plan = improve(problem, rules, Search(effort=0.05, workers=1))
+    except (InfeasibleError, NoPlanError):
+        return math.inf
+    cost = replay(problem, plan, rules).cost
+    assert cost is not None
+    return cost["latency"]
+
+
+def accepts(problem: Problem, rules: Rules, prices: Prices, scale: float = 1.0) -> bool:
+    """Return whether the checker accepts the prices, all times ``scale``."""
+    certificate = {name: [[*row[:-1], row[-1] * scale] for row in rows] for name, rows in prices.document().items()}
+    document = {"value": prices.value * scale, "certificate": certificate}
+    return not verify(problem, rules, certificate_of(problem, document, "bound"))
+
+
+def judge(problem: Problem, rules: Rules, best: float) -> tuple[str, bool]:
+    """Return what is wrong with the bound of a problem, if anything is, and whether ``best`` meets it."""
+    prices = column_prices(problem, rules, Search(effort=3))
+    if prices is None or not prices.value:
+        return "", False
+    if prices.value > best * (1 + _ROUNDING):
+        return f"the bound {prices.value!r} is above the plan {best!r}", False
+    if not accepts(problem, rules, prices):
+        return "its certificate is refused", False
+    is_met = prices.value >= best * (1 - 1e-6)
+    if is_met and accepts(problem, rules, prices, _RAISED):
+        return "a certificate raised above the plan is accepted", True
+    return "", is_met
+
+
+def hunt(seed: int) -> tuple[str, bool]:
+    """Judge the problem of a seed."""
+    rules = (CONTEST, CONTEST_LOOSE)[seed % 2]
+    if seed % 4 == 3:
+        problem = starved(seed, 7)
+        return judge(problem, rules, searched(problem, rules))
+    problem = tiny_problem(seed, 3 if seed % 10 == 0 else 2)
+    best = min(best_latency(problem, rules, longest=len(problem.operators)), searched(problem, rules))
+    return judge(problem, rules, best)
+
+
+def main() -> None:
+    """Hunt, and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=1200)
+    parser.add_argument("seed", nargs="?", type=int, default=0)
+    options = parser.parse_args()
+    wrong = met = 0
+    for seed in range(options.seed, options.seed + options.count):
+        fault, is_met = hunt(seed)
+        met += is_met
+        if fault:
+            wrong += 1
+            print(f"seed {seed}: {fault}", flush=True)
+        if seed % 100 == 99:
+            print(f"to seed {seed}: {wrong} wrong, {met} met, {time.process_time():.0f} s", flush=True)
+    print(f"{options.count} problems: {wrong} bounds wrong, {met} met by a plan")
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
