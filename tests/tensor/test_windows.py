@@ -33,7 +33,7 @@ def latency(problem, schedules, solution):
 def test_windows_of_small_graphs(monkeypatch):
     monkeypatch.setattr(windows, "WINDOW_OPERATORS", 4)
     better = 0
-    for seed in range(6):
+    for seed in range(4):
         problem = random_problem(np.random.default_rng(seed), operators=12)
         problem = replace(problem, machine=replace(problem.machine, bandwidth=0.1))
         schedules, alone = begun(problem)
@@ -43,7 +43,7 @@ def test_windows_of_small_graphs(monkeypatch):
         assert latency(problem, schedules, found) == pytest.approx(found.latency)
         assert found.latency <= alone.latency
         better += found.latency < alone.latency
-    assert better >= 3
+    assert better >= 2
 
 
 def test_a_window_over_all_finds_what_the_search_finds():
