@@ -68,3 +68,5 @@ def test_from_the_command_line(tmp_path) -> None:
 def test_what_is_not_solved(fields: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         engine.plan("perfect-binary:n=15", exact=True, **fields)
+    with pytest.raises(InputError, match="too large"):  # at once
+        engine.plan("path:n=100000", exact=True, refine=1000)

@@ -8,26 +8,13 @@ from typing import Any
 import numpy as np
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
 from shorthaul.spatial import tuning
 from shorthaul.spatial.bounds.energy import energy_bound, star_sums
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.layout.stored_tree import StoredTree
-from shorthaul.spatial.model import Grid, Tree
-
-
-def expect_small(tree: Tree, grid: Grid) -> None:
-    """Raise :class:`InputError` if the tree is too large to be solved exactly on the grid."""
-    if tree.n * grid.cells > tuning.MOST_EXACT:
-        raise InputError(
-            "is too large to be solved exactly",
-            place="--exact",
-            value=f"{tree.n} vertices on {grid.cells} processors",
-            allowed=f"a product of at most {tuning.MOST_EXACT}",
-            cure="give a smaller tree or --grid, or leave --exact out",
-        )
+from shorthaul.spatial.model import Tree
 
 
 def solve(stored: StoredTree, search: Search) -> tuple[StoredTree, Bound]:

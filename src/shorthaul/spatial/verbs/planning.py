@@ -149,6 +149,8 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 
 
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
+    if isinstance(options, PlanOptions):
+        _expect_solvable(stored, options)
     if options.refine == 0:
         return stored
     from shorthaul.spatial.layout.annealing import shorten, unburden
@@ -162,12 +164,23 @@ def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> Stor
 def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[StoredTree, Bound | None]:
     if not options.exact:
         return stored, None
-    from shorthaul.spatial.bounds.exact import expect_small, solve
+    from shorthaul.spatial.bounds.exact import solve
 
-    if options.objective != "energy":
-        raise InputError("cannot be combined with --objective", place="--exact", value=options.objective)
-    expect_small(Tree(stored.parent), stored.grid)
     return solve(stored, search)
+
+
+def _expect_solvable(stored: StoredTree, options: PlanOptions) -> None:
+    """Raise :class:`InputError` if ``exact`` is asked for where it is not possible."""
+    if options.exact and options.objective != "energy":
+        raise InputError("cannot be combined with --objective", place="--exact", value=options.objective)
+    if options.exact and stored.n * stored.grid.cells > tuning.MOST_EXACT:
+        raise InputError(
+            "is too large to be solved exactly",
+            place="--exact",
+            value=f"{stored.n} vertices on {stored.grid.cells} processors",
+            allowed=f"a product of at most {tuning.MOST_EXACT}",
+            cure="give a smaller tree or --grid, or leave --exact out",
+        )
 
 
 def _annealed(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
