@@ -96,6 +96,14 @@ def test_a_step_that_is_copied_back_beside_deeper_loops() -> None:
         assert [note.split()[0] for note in notes] == ["S1:"]
 
 
+def test_steps_that_take_turns_need_not_stand_side_by_side() -> None:
+    """What stands between the two steps of a sweep, and is read by nobody, does not change the bound."""
+    again = "for (int i = 1; i < N; i++) A[0][i][0] = B[0][i - 1][0] + B[0][i][0] + B[0][i + 1][0];"
+    unread = "for (int i = 1; i < N; i++) w[i] = B[0][i][0];"
+    text = HEAD % f"for (int t = 0; t < T; t++) {{ {STEP} {unread} {again} }}"
+    assert lower_bound(program_from_text(text)).leading == 3 * symbol("N") * symbol("T") / symbol("S")
+
+
 MIN = "#define MIN(a, b) ((a) < (b) ? (a) : (b))\n"
 PRODUCT = (
     "for (int ii = 0; ii < %s; ii++) for (int j = 0; j < N; j++) for (int k = 0; k < N; k++)\n"

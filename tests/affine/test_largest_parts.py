@@ -9,7 +9,7 @@ import pytest
 from tests.affine.derived import bound_of, quick
 from tests.samples import samples
 
-from shorthaul.affine.bounds.partition.k_partition import sets_of
+from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.points import points

@@ -10,7 +10,8 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union, sub_bound
-from shorthaul.affine.bounds.partition.k_partition import Partition, partition, sets_of
+from shorthaul.affine.bounds.partition.k_partition import Partition, partition
+from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.effort import limited
 from shorthaul.affine.integer_sets.counting import LongFormulaError
 from shorthaul.affine.integer_sets.dependences import DataFlow

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import sympy
 
-from shorthaul.affine.bounds.partition.k_partition import thickness
+from shorthaul.affine.bounds.partition.parts import thickness
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow, Flow

@@ -16,8 +16,9 @@ import sympy
 
 from shorthaul.affine.bounds.lifetime.wavefront import Reachability
 from shorthaul.affine.bounds.partition.candidates import empty_union, usable_paths
-from shorthaul.affine.bounds.partition.k_partition import Part, Partition, partition, sets_of
+from shorthaul.affine.bounds.partition.k_partition import Partition, partition
 from shorthaul.affine.bounds.partition.partition_steps import facts_of, projections_of
+from shorthaul.affine.bounds.partition.parts import Part, sets_of
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula

@@ -59,6 +59,22 @@ stretch computes that instance), which is an event. The vertex found is on paths
 classes have different ones.""",
 )
 
+OWN_VERTICES = Lemma(
+    "own vertices",
+    """\
+Call a vertex on a level before the last one of a path own if it is on paths of one instance of D only and is no
+source. Let loads of own vertices be events, and let P be the instances that a stretch with r events computes.
+Then P has a part B, |B| <= S + r, such that the lemma on cuts holds for P - B in place of P, with own vertices
+left out of the families: of these, families with disjoint vertices have disjoint cuts, at most S + r in all.""",
+    """\
+Let B be the instances of P of which an own vertex is a cut on some path. Each such vertex was in memory at the
+beginning or is loaded, and is of one instance; let there be x of them, |B| <= x <= S + r. Every cut of p in P - B
+is another vertex, one of at most S + r - x, but for chains: let p be the first of P - B on its line, and let the
+instance before it be in B. Then an own vertex of that instance, one of the x, stands for the line. Of families
+with disjoint vertices at most one has that instance among them, and there it is on one line: different lines have
+different ones. Together these are at most (S + r - x) + x.""",
+)
+
 BRASCAMP_LIEB = Lemma(
     "discrete Brascamp-Lieb inequality; Christ, Demmel, Knight, Scanlon and Yelick 2013, Valdimarsson 2010",
     """\

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from shorthaul.affine import tuning
 from shorthaul.affine.bounds.best import AffineBound
-from shorthaul.affine.bounds.partition.k_partition import sets_of
+from shorthaul.affine.bounds.partition.parts import sets_of
 from shorthaul.affine.check.largest_part import largest_part
 from shorthaul.affine.check.plan_check import same_cdag
 from shorthaul.affine.effort import OutOfEffortError, charged_to, step

@@ -12,18 +12,10 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Limit, least_sum
-from shorthaul.affine.bounds.partition.k_partition import (
-    BAND,
-    Part,
-    Partition,
-    few_values,
-    partition,
-    sets_of,
-    thickness,
-    union_of,
-)
+from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, few_values, partition
 from shorthaul.affine.bounds.partition.partition_certificate import partition_certificate
 from shorthaul.affine.bounds.partition.partition_steps import lemmas_of, projections_of, steps_of
+from shorthaul.affine.bounds.partition.parts import Part, sets_of, thickness, union_of, with_own
 from shorthaul.affine.bounds.partition.paths import Path, paths_into
 from shorthaul.affine.effort import limited, step, until_out_of_effort
 from shorthaul.affine.integer_sets.counting import card, count_formula, most_formula, rational
@@ -167,16 +159,30 @@ def _of_paths(
             common = common.intersect(path.domain)
         if thickness(common) < dimensions:
             continue
-        try:
-            with limited(PARTITION_OPERATIONS):
-                whole = Part(statement, common.coalesce(), subset, order)
-                argument = partition([whole], empty_union(), symmetric=symmetric, limited_by=limit)
-            if argument is not None:
-                found.append(candidate(argument, flow, where))
-        except isl.Error:
-            continue
+        whole = Part(statement, common.coalesce(), subset, order)
+        found.extend(_of_part(whole, flow, limit, where, symmetric=symmetric))
     found.sort(key=lambda item: -item.worth(0))
     return found[:MOST_ARGUMENTS]
+
+
+def _of_part(
+    whole: Part, flow: DataFlow, limit: Limit | None, where: tuple[Instance, ...], *, symmetric: bool
+) -> Iterator[Candidate]:
+    """Yield the argument on a part, and the one without own vertices of instances if that is better."""
+    best = 0.0
+    for has_own in (False, True):
+        try:
+            with limited(PARTITION_OPERATIONS):
+                part = with_own([whole])[0] if has_own else whole
+                if has_own and not part.own:
+                    return
+                argument = partition([part], empty_union(), symmetric=symmetric, limited_by=limit)
+            made = None if argument is None else candidate(argument, flow, where)
+        except isl.Error:
+            continue
+        if made is not None and made.worth(0) > best:
+            best = LEAST_GAIN * made.worth(0)
+            yield made
 
 
 def usable_paths(paths: Sequence[Path], dimensions: int) -> list[Path]:
@@ -225,6 +231,8 @@ def sub_bound(argument: Partition, flow: DataFlow, events: int | None = None) ->
     if exponents.limit is not None:
         U *= exponents.limit.points ** rational(exponents.limit.exponent)
     U = sympy.powsimp(sympy.expand_power_base(sympy.simplify(U), force=True))
+    if argument.has_own:
+        U += K
     value = T * sympy.floor(size / U, evaluate=False) - sources
     facts = {"|D|": size, "K": K, "T": T, "U": U, "sources": sources}
     if argument.far:
@@ -260,9 +268,12 @@ def _tuned(
     at = {symbol(name): number for name, number in sizes.items()}
     size, sources, K, U = (float(facts[name].subs(at)) for name in ("|D|", "sources", "K", "U"))
     sigma = float(argument.exponents.sigma)
+    own = K if argument.has_own else 0.0
+    U -= own
 
     def worth(events: int) -> float:
-        return float(events * math.floor(size / (U * ((sizes["S"] + events) / K) ** sigma)) - sources)
+        more = (sizes["S"] + events) / K
+        return float(events * math.floor(size / (U * more**sigma + own * more)) - sources)
 
     events = best_events(worth, sizes["S"])
     if worth(events) <= max(0.0, float(value.subs(at))) * LEAST_GAIN:

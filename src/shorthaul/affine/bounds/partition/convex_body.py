@@ -20,7 +20,7 @@ import islpy as isl
 import numpy as np
 import sympy
 
-from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness
+from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.integer_sets.counting import card, count_formula, rational
 from shorthaul.affine.integer_sets.dependences import DataFlow

@@ -17,20 +17,34 @@ A cut belongs to one class of the projection only (checked: every level of a fam
 where inputs are counted as sources and their compulsory load is added once, elsewhere: a bound of this form holds for
 the loads of L beyond the first load of each input. A source that starts one line of a chain and is on no other path
 is charged to the computation of that line's first instance, and is not in L.
+
+*Own vertices.* A vertex that is no source and on the paths of one instance only, as the temporary t in t = a b; c += t,
+may be on all of its paths. Let B be the instances of P of which such a vertex is a cut: as many at most as there are
+such cuts. The cuts of P' = P - B are others; where the predecessor of p in P' on a chain is in B, the own cut of that
+one stands for it. So P' has at most S + T cuts, |B| <= S + T, and |P| <= U(S + T) + S + T.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import Exponents, Limit, best_exponents
+from shorthaul.affine.bounds.partition.parts import (
+    Part,
+    as_union,
+    sets_of,
+    thickness,
+    union_of,
+    united,
+    vertices_of,
+    with_own,
+)
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card
@@ -39,35 +53,6 @@ from shorthaul.affine.integer_sets.subspaces import Subspace, kernel, span
 _SET = isl.dim_type.set
 #: The parameter that stands for the width of the band in which instances count less (see ``symmetric_reads``).
 BAND = "x_band"
-
-
-@dataclass(frozen=True)
-class Part:
-    """Instances of one statement; ``order`` says which of its dimensions each coordinate of the common space is."""
-
-    statement: str
-    domain: isl.Set
-    paths: tuple[Path, ...]
-    order: tuple[int, ...]
-
-    @cached_property
-    def levels(self) -> tuple[tuple[isl.UnionMap, ...], ...]:
-        """The levels of every family's path, on the instances of this part."""
-        domain = as_union(self.domain)
-        return tuple(tuple(level.intersect_domain(domain) for level in path.levels) for path in self.paths)
-
-    @cached_property
-    def vertices(self) -> tuple[isl.UnionSet, ...]:
-        """The vertices of every family's path, all levels."""
-        return tuple(_united(level.range() for level in levels) for levels in self.levels)
-
-    def embedding(self, rows: Sequence[Sequence[int]]) -> isl.UnionMap:
-        """Return the instances mapped by the integer matrix ``rows`` acting on the common space."""
-        names = [f"x{at}" for at in range(len(self.order))]
-        placed = [names[at] for at in self.order]
-        values = [" + ".join(f"{factor}*{name}" for factor, name in zip(row, placed, strict=True)) for row in rows]
-        text = f"{{ {self.statement}[{', '.join(names)}] -> [{', '.join(values) or '0'}] }}"
-        return isl.UnionMap.read_from_str(isl.DEFAULT_CONTEXT, text).intersect_domain(as_union(self.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +88,11 @@ class Partition:
     moved: int | None = None
 
     @property
+    def has_own(self) -> bool:
+        """True if instances have vertices of their own, so that K more of them are in a segment at most."""
+        return any(part.own for part in self.parts)
+
+    @property
     def dimensions(self) -> int:
         """The number of coordinates of the common space."""
         return len(self.parts[0].order)
@@ -113,43 +103,6 @@ class Partition:
         return self.exponents.coefficient() * factor
 
 
-def as_union(points: isl.Set) -> isl.UnionSet:
-    """Return a set as a union set."""
-    return isl.UnionSet.from_set(points)
-
-
-def union_of(sets: Iterable[isl.Set]) -> isl.UnionSet:
-    """Return the union of sets of any spaces."""
-    result = isl.UnionSet.read_from_str(isl.DEFAULT_CONTEXT, "{ }")
-    for item in sets:
-        result = result.union(as_union(item))
-    return result
-
-
-def sets_of(union: isl.UnionSet) -> list[isl.Set]:
-    """Return the sets of a union set, sorted by their text."""
-    found: list[isl.Set] = []
-    union.foreach_set(found.append)
-    kept = [item.coalesce() for item in found if not item.is_empty()]
-    return sorted(kept, key=lambda item: (item.get_tuple_name() or "", str(item)))
-
-
-def thickness(points: isl.Set) -> int:
-    """Return the dimension of the affine hull of the thickest piece of a set, parameters being fixed; -1 if empty."""
-    best = -1
-    for basic in points.get_basic_sets():
-        if basic.is_empty():
-            continue
-        equalities = []
-        for constraint in basic.affine_hull().get_constraints():
-            if constraint.is_equality():
-                row = [constraint.get_coefficient_val(_SET, at).to_python() for at in range(points.dim(_SET))]
-                if not constraint.get_aff().dim(isl.dim_type.div):
-                    equalities.append(row)
-        best = max(best, points.dim(_SET) - len(span(equalities)))
-    return best
-
-
 def partition(
     parts: Sequence[Part], forbidden: isl.UnionSet, *, symmetric: bool, limited_by: Limit | None = None
 ) -> Partition | None:
@@ -158,6 +111,8 @@ def partition(
     With ``limited_by``, the projection onto coordinates of few values is used too. Domains are trimmed by thin sets
     where two families would otherwise share vertices.
     """
+    if any(part.own for part in parts):
+        parts = with_own(parts)
     count = len(parts[0].paths)
     kernels = tuple(_placed(parts[0], family) for family in range(count))
     if any(_placed(part, family) != kernels[family] for part in parts for family in range(count)):
@@ -188,7 +143,7 @@ def partition(
     weights = tuple(b / fold for b, fold in zip(exponents.beta, folds, strict=True))
     exponents = replace(exponents, beta=weights)
     sources, kept = sources_and_spill(trimmed, vertices)
-    spill = kept.coalesce()
+    spill = united([kept, *(part.own_vertices for part in trimmed)])
     result = Partition(trimmed, kernels, tuple(folds), cliques, exponents, sources.coalesce(), spill, moved=moved)
     if symmetric and limited_by is None:
         return _symmetric(result, apart) or result
@@ -219,18 +174,6 @@ def _placed(part: Part, family: int) -> Subspace:
     return span([[row[at] for at in part.order] for row in part.paths[family].kernel])
 
 
-def vertices_of(parts: Sequence[Part], family: int) -> isl.UnionSet:
-    """Return every vertex of the family's paths, all levels."""
-    return _united(part.vertices[family] for part in parts)
-
-
-def _united(sets: Iterable[isl.UnionSet]) -> isl.UnionSet:
-    first, *others = sets
-    for item in others:
-        first = first.union(item)
-    return first.coalesce()
-
-
 def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...] | None:
     """Remove from the domains what touches ``forbidden`` and, where it is thin, what makes two families meet."""
     current = tuple(parts)
@@ -259,13 +202,13 @@ def _trimmed(parts: Sequence[Part], forbidden: isl.UnionSet) -> tuple[Part, ...]
 
 def _without(part: Part, family: int, vertices: isl.UnionSet) -> Part:
     """Return the part less the instances whose path of the family touches ``vertices``."""
-    if part.vertices[family].intersect(vertices).is_empty():
+    touched = united(level.intersect_range(vertices).domain() for level in part.all_levels[family])
+    if touched.is_empty():
         return part
-    touched = _united(level.intersect_range(vertices).domain() for level in part.levels[family])
     domain = part.domain
     for item in sets_of(touched):
         domain = domain.subtract(item)
-    return Part(part.statement, domain.coalesce(), part.paths, part.order)
+    return replace(part, domain=domain.coalesce())
 
 
 def _disjoint(parts: Sequence[Part]) -> bool:
@@ -414,7 +357,7 @@ def _symmetric(plain: Partition, apart: set[tuple[int, int]]) -> Partition | Non
         return None
     part = plain.parts[0]
     count = len(part.paths)
-    if any(len(path.levels) != 1 for path in part.paths):
+    if any(len(levels) != 1 for levels in part.levels):
         return None
     pairs = [
         (a, b)
@@ -457,12 +400,12 @@ def _off_diagonal(part: Part) -> Part:
     """Remove the thin set of instances that read one vertex twice."""
     for a, b in itertools.combinations(range(len(part.paths)), 2):
         one, other = part.paths[a], part.paths[b]
-        if one.is_chain or other.is_chain or len(one.levels) + len(other.levels) > 2:
+        if one.is_chain or other.is_chain or len(part.levels[a]) + len(part.levels[b]) > 2:
             continue
         meeting = part.levels[a][0].apply_range(part.levels[b][0].reverse())
         for item in sets_of(meeting.intersect(meeting.reverse()).domain()):
             if thickness(item) < len(part.order):
-                part = Part(part.statement, part.domain.subtract(item).coalesce(), part.paths, part.order)
+                part = replace(part, domain=part.domain.subtract(item).coalesce())
     return part
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 import islpy as isl
 
 from shorthaul.affine.bounds.partition.candidates import Candidate, Instance, candidate, empty_union
-from shorthaul.affine.bounds.partition.k_partition import Part, partition
+from shorthaul.affine.bounds.partition.k_partition import partition
+from shorthaul.affine.bounds.partition.parts import Part
 from shorthaul.affine.bounds.partition.paths import Path
 from shorthaul.affine.bounds.partition.symmetric_reads import away_from_diagonal
 from shorthaul.affine.effort import limited

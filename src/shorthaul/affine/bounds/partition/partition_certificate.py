@@ -10,11 +10,13 @@ from shorthaul.affine.bounds.partition.k_partition import Partition
 
 
 def partition_certificate(argument: Partition, facts: dict[str, sympy.Expr]) -> dict[str, Any] | None:
-    """Return the certificate of an argument with the numbers ``facts``; None for mirrored triangles, which have none.
+    """Return the certificate of an argument with the numbers ``facts``; None where none is known.
+
+    These are mirrored triangles, and instances with vertices of their own.
 
     Sets and relations are isl's texts, numbers exact fractions, formulas SymPy's texts.
     """
-    if argument.far:
+    if argument.far or argument.has_own:
         return None
     symmetric = argument.symmetry is not None
     exponents, limit = argument.exponents, argument.exponents.limit

@@ -9,11 +9,12 @@ import islpy as isl
 import sympy
 
 from shorthaul.affine.bounds.partition.brascamp_lieb import constraining
-from shorthaul.affine.bounds.partition.k_partition import Partition, as_union, vertices_of
+from shorthaul.affine.bounds.partition.k_partition import Partition
+from shorthaul.affine.bounds.partition.parts import as_union, sets_of, union_of, vertices_of
 from shorthaul.affine.integer_sets.counting import rational
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.model import Program
-from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, SEGMENTS, SYMMETRIC, Lemma
+from shorthaul.affine.proofs.lemmas import BRASCAMP_LIEB, CUTS, MIRRORED, OWN_VERTICES, SEGMENTS, SYMMETRIC, Lemma
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import Projection
 
@@ -21,7 +22,7 @@ from shorthaul.affine.proofs.proof import Projection
 def lemmas_of(argument: Partition) -> tuple[Lemma, ...]:
     """Return the lemmas that the argument rests on."""
     last = MIRRORED if argument.far else BRASCAMP_LIEB if argument.symmetry is None else SYMMETRIC
-    return (SEGMENTS, CUTS, last)
+    return (SEGMENTS, CUTS, *((OWN_VERTICES,) if argument.has_own else ()), last)
 
 
 def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...]:
@@ -54,12 +55,15 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
 def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, U: sympy.Expr) -> tuple[str, ...]:
     """Return what was checked and concluded, in order; ``K``, ``T`` and ``U`` are the numbers of the argument."""
     lines = [*facts_of(argument, flow)]
+    rest = U - K if argument.has_own else U
     if argument.far:
         lines.extend(_mirrored(argument))
     elif argument.symmetry is None:
-        lines.extend(_product(argument, K, U))
+        lines.extend(_product(argument, K, rest))
     else:
-        lines.extend(_symmetric(argument, U))
+        lines.extend(_symmetric(argument, rest))
+    if argument.has_own:
+        lines.append(f"Lemma (own vertices): this is |P - B| of what P computes, and |B| <= K: |P| <= U = {U}.")
     sigma = rational(argument.exponents.sigma)
     best = f"T / U is largest near T = S/({sigma} - 1)"
     lines.append(f"U grows as (S + T)^({sigma}), so that {best}; any T will do; chosen: T = {T}, K = {K}.")
@@ -72,7 +76,8 @@ def steps_of(argument: Partition, flow: DataFlow, K: sympy.Expr, T: sympy.Expr, 
 
 def facts_of(argument: Partition, flow: DataFlow) -> tuple[str, ...]:
     """Return what was checked of the families of paths."""
-    return (*_coordinates(argument), *_families(argument, flow.program), *_sources(argument, flow))
+    program = flow.program
+    return (*_coordinates(argument), *_own(argument, program), *_families(argument, program), *_sources(argument, flow))
 
 
 def _coordinates(argument: Partition) -> Iterator[str]:
@@ -111,6 +116,16 @@ def _families(argument: Partition, program: Program) -> Iterator[str]:
                 f"A vertex of V{at} determines the class of phi{at} within one statement, so it is in up to {fold} "
                 f"classes: at least |phi{at}(P)|/{fold} vertices of V{at} are needed."
             )
+
+
+def _own(argument: Partition, program: Program) -> Iterator[str]:
+    """Yield the vertices that are on the paths of one instance each."""
+    if argument.has_own:
+        vertices = union_of(item for part in argument.parts for item in sets_of(part.own_vertices))
+        yield (
+            f"own vertices, each on the paths of one instance only and no source: {set_text(vertices, program)}. "
+            "Families are taken without them, P without the set B of instances of which one is a cut."
+        )
 
 
 def _share(argument: Partition, family: int) -> str:

@@ -28,7 +28,7 @@ import sympy
 
 from shorthaul.affine.bounds.partition.candidates import best_events
 from shorthaul.affine.bounds.partition.isoperimetry import Offset, Shape, differences, isoperimetric_constant
-from shorthaul.affine.bounds.partition.k_partition import as_union, sets_of, thickness, union_of
+from shorthaul.affine.bounds.partition.parts import as_union, sets_of, thickness, union_of
 from shorthaul.affine.bounds.partition.paths import affine_steps
 from shorthaul.affine.effort import step
 from shorthaul.affine.integer_sets.counting import card, count_formula
@@ -74,16 +74,32 @@ class Stencil:
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the groups of up to three statements that form a stencil in levels."""
-    statements = flow.program.statements
-    for size in (1, 2, 3):
-        for at in range(len(statements) - size + 1):
-            group = statements[at : at + size]
-            widths = {item.domain.dim(_SET) for item in group}
-            width = widths.pop()
-            if not widths and width >= 2:
-                made = _stencil(flow, [item.name for item in group], _first(width))
-                options = [item for item in (made, _skewed(flow, group[0].name) if size == 1 else None) if item]
-                yield from sorted(options, key=lambda item: -float(item.constant))[:1]
+    for group in _groups(flow):
+        made = _stencil(flow, group, _first(flow.program.by_name[group[0]].domain.dim(_SET)))
+        options = [item for item in (made, _skewed(flow, group[0]) if len(group) == 1 else None) if item]
+        yield from sorted(options, key=lambda item: -float(item.constant))[:1]
+
+
+def _groups(flow: DataFlow) -> Iterator[tuple[str, ...]]:
+    """Yield up to three statements of equal width of which each reads the one before, the first one the last.
+
+    They need not stand side by side; the first one is the first in the program.
+    """
+    widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
+    place = {name: at for at, name in enumerate(widths)}
+    readers: dict[str, dict[str, None]] = {name: {} for name in widths}
+    for item in flow.flows:
+        if item.source is not None and 2 <= widths[item.source] == widths[item.sink]:
+            readers[item.source][item.sink] = None
+    groups: list[tuple[str, ...]] = [(name,) for name in widths]
+    for _ in range(3):
+        yield from (group for group in groups if group[0] in readers[group[-1]])
+        groups = [
+            (*group, name)
+            for group in groups
+            for name in readers[group[-1]]
+            if place[name] > place[group[0]] and name not in group
+        ]
 
 
 def _first(width: int) -> Offset:

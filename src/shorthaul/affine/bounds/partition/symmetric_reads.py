@@ -33,7 +33,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from shorthaul.affine.bounds.partition.k_partition import BAND, Part, Partition, translation, vertices_of
+from shorthaul.affine.bounds.partition.k_partition import BAND, Partition, translation
+from shorthaul.affine.bounds.partition.parts import Part, vertices_of
 from shorthaul.affine.integer_sets.subspaces import span
 
 _UNIT = tuple(tuple(int(a == b) for b in range(3)) for a in range(3))

@@ -1,0 +1,339 @@
+"""Rewritings of the syntax tree of a C kernel: other loops, other statements, more of them, for one computation.
+
+Each keeps the order of what is computed, or is tried and kept only where ``results`` says that every value is computed
+from the same ones as before.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from pycparser import c_ast, c_generator
+from tests.reference.affine_interpreter import Interpreter
+from tests.reference.affine_transformations import _joined, _parts
+
+from shorthaul.affine.frontend.parser import Region, parse
+
+TILE = 2
+
+
+def _region(text: str) -> Region:
+    region = parse(text)
+    return Region(
+        region.function, tuple(copy.deepcopy(region.body)), region.declarations, region.constants, region.text
+    )
+
+
+def _written(text: str, body: list[Any], more: Sequence[str] = (), head: str = "") -> str:
+    name, parameters, _ = _parts(text)
+    listed = "\n".join(
+        _C.visit(item) + ("" if isinstance(item, c_ast.For | c_ast.If | c_ast.Compound) else ";") for item in body
+    )
+    return head + _joined(name, [*parameters, *more], listed)
+
+
+_C = c_generator.CGenerator()
+
+
+def c(node: Any) -> str:
+    return _C.visit(node)
+
+
+# -- what is computed
+
+
+def results(text: str, sizes: dict[str, int]) -> Counter[int]:
+    """Return how often every value is computed: what it is computed from, down to the inputs."""
+    region = _region(text)
+    sizes = {**sizes, "TS": TILE}
+    data = {name for name, kind in region.declarations.items() if name not in sizes}
+    data |= {item.name for item in _nodes(list(region.body), c_ast.Decl) if "double" in c(item) or "float" in c(item)}
+    data -= {item.name for item in _nodes(list(region.body), c_ast.Decl) if c(item).startswith("int ")}
+    done = Interpreter(region, sizes, data).run()
+    known: dict[Any, int] = {}
+    for instance in done.instances:
+        known[instance] = hash(tuple(sorted(known.get(item, hash(item)) for item in done.reads[instance])))
+    return Counter(known.values())
+
+
+def _nodes(items: list[Any], kind: type) -> list[Any]:
+    found = []
+    for item in items:
+        found += [item] if isinstance(item, kind) else []
+        found += _nodes([child for _, child in item.children()], kind)
+    return found
+
+
+def _replaced(node: Any, name: str, by: str) -> Any:
+    """Replace an identifier by an expression."""
+    if isinstance(node, c_ast.ID) and node.name == name:
+        return c_ast.ID(by)
+    for where, child in node.children():
+        made = _replaced(child, name, by)
+        if made is not child:
+            _put(node, where, made)
+    return node
+
+
+def _put(node: Any, where: str, made: Any) -> None:
+    if "[" in where:
+        attribute, at = where[:-1].split("[")
+        getattr(node, attribute)[int(at)] = made
+    else:
+        setattr(node, where, made)
+
+
+def _each(items: list[Any], change: Callable[[Any], Any]) -> list[Any]:
+    """Return the statements changed, inner ones first."""
+    made = []
+    for item in items:
+        if isinstance(item, c_ast.For):
+            item.stmt = _one(_each([item.stmt], change))
+        elif isinstance(item, c_ast.If):
+            item.iftrue = _one(_each([item.iftrue], change))
+            if item.iffalse is not None:
+                item.iffalse = _one(_each([item.iffalse], change))
+        elif isinstance(item, c_ast.Compound):
+            item.block_items = _each(item.block_items or [], change)
+        done = change(item)
+        made += done if isinstance(done, list) else [done]
+    return made
+
+
+def _one(items: list[Any]) -> Any:
+    return items[0] if len(items) == 1 else c_ast.Compound(items)
+
+
+# -- loops
+
+
+def _plain(loop: Any) -> tuple[str, str, str, str] | None:
+    """Return (iterator, start, comparison, end) of a loop that counts up by one."""
+    if not isinstance(loop, c_ast.For) or not isinstance(loop.next, c_ast.UnaryOp) or "++" not in loop.next.op:
+        return None
+    if not isinstance(loop.cond, c_ast.BinaryOp) or loop.cond.op not in {"<", "<="}:
+        return None
+    first = loop.init.decls[0] if isinstance(loop.init, c_ast.DeclList) else None
+    return None if first is None else (first.name, c(first.init), loop.cond.op, c(loop.cond.right))
+
+
+def _loop(header: str, body: Any) -> Any:
+    made = parse(f"void f(void) {{\n#pragma scop\nfor ({header}) ;\n#pragma endscop\n}}").body[0]
+    made.stmt = body
+    return made
+
+
+def _inside(loop: Any) -> Any:
+    body = loop.stmt
+    while isinstance(body, c_ast.Compound) and len(body.block_items or []) == 1:
+        body = body.block_items[0]
+    return body
+
+
+def _uses(text: str, name: str) -> bool:
+    return re.search(rf"\b{name}\b", text) is not None
+
+
+def _tried(text: str, sizes: dict[str, int], swap: Callable[[Any], bool]) -> str:
+    """Apply ``swap`` to one loop after the other, where what is computed stays the same."""
+    wanted = results(text, sizes)
+    at = 0
+    while True:
+        region = _region(text)
+        loops = _nodes(list(region.body), c_ast.For)
+        if at >= len(loops):
+            return text
+        if swap(loops[at]):
+            made = _written(text, list(region.body))
+            if results(made, sizes) == wanted:
+                text = made
+        at += 1
+
+
+def _swap(loop: Any) -> bool:
+    inner = _inside(loop)
+    if not isinstance(inner, c_ast.For) or _plain(loop) is None or _plain(inner) is None:
+        return False
+    outer = _plain(loop)[0]
+    if _uses(c(inner.init) + c(inner.cond), outer):
+        return False
+    for part in ("init", "cond", "next"):
+        mine, its = getattr(loop, part), getattr(inner, part)
+        setattr(loop, part, its)
+        setattr(inner, part, mine)
+    return True
+
+
+def interchanged(text: str, sizes: dict[str, int]) -> str:
+    """Return the kernel with loops interchanged where nothing but a loop is inside of a loop."""
+    return _tried(text, sizes, _swap)
+
+
+def skewed(text: str) -> str:
+    """Return the kernel in which every loop inside of another counts from its place in that."""
+    region = _region(text)
+
+    def walk(node: Any, outer: str | None) -> None:
+        if isinstance(node, c_ast.For):
+            header = _plain(node)
+            if header is not None:
+                name, start, comparison, end = header
+                if outer is not None:
+                    body = _replaced(node.stmt, name, f"({name} - {outer})")
+                    new = _loop(
+                        f"int {name} = {start} + {outer}; {name} {comparison} ({end}) + {outer}; {name}++", body
+                    )
+                    node.init, node.cond, node.next, node.stmt = new.init, new.cond, new.next, new.stmt
+                outer = name
+        for _, child in node.children():
+            walk(child, outer)
+
+    for item in region.body:
+        walk(item, None)
+    return _written(text, list(region.body))
+
+
+def tiled(text: str, sizes: dict[str, int], size: str = str(TILE), *, macro: bool = False) -> str:
+    """Return the kernel in tiles, loops over tiles outside where what is computed stays the same."""
+    wanted = results(text, sizes)
+    head = ""
+    if macro:
+        size, head = "TS", f"#define TS {TILE}\n"
+    region = _region(text)
+
+    def strips(item: Any) -> Any:
+        header = _plain(item)
+        if header is None:
+            return item
+        name, start, comparison, end = header
+        limit = f"min({name}_0 + {size}, {end}{' + 1' if comparison == '<=' else ''})"
+        inner = _loop(f"int {name} = {name}_0; {name} < {limit}; {name}++", item.stmt)
+        return _loop(f"int {name}_0 = {start}; {name}_0 {comparison} {end}; {name}_0 += {size}", inner)
+
+    made = _written(text, _each(list(region.body), strips), head=head)
+
+    def outwards(loop: Any) -> bool:
+        inner = _inside(loop)
+        if not isinstance(inner, c_ast.For) or not isinstance(loop.init, c_ast.DeclList):
+            return False
+        a, b = loop.init.decls[0].name, inner.init.decls[0].name
+        if a.endswith("_0") or not b.endswith("_0") or _uses(c(inner.init) + c(inner.cond), a):
+            return False
+        for part in ("init", "cond", "next"):
+            mine, its = getattr(loop, part), getattr(inner, part)
+            setattr(loop, part, its)
+            setattr(inner, part, mine)
+        return True
+
+    while True:
+        better = False
+        at = 0
+        while True:
+            region = _region(made)
+            loops = _nodes(list(region.body), c_ast.For)
+            if at >= len(loops):
+                break
+            if outwards(loops[at]):
+                one = _written(text, list(region.body), head=head)
+                if results(one, sizes) == wanted:
+                    made, better = one, True
+            at += 1
+        if not better:
+            return made
+
+
+# -- statements
+
+
+def _has_data(node: Any) -> bool:
+    return bool(_nodes([node], c_ast.ArrayRef))
+
+
+def split(text: str) -> str:
+    """Return the kernel in which a part of every assignment is computed first, in a variable read once."""
+    region = _region(text)
+    names: list[str] = []
+
+    def part(node: Any) -> tuple[Any, str] | None:
+        """Return the place of the first operation with two operands in memory, or for sums that of its term."""
+        for where, child in node.children():
+            if isinstance(child, c_ast.BinaryOp) and _has_data(child.left) and _has_data(child.right):
+                deeper = part(child)
+                return deeper or (node, where)
+            if isinstance(child, c_ast.BinaryOp | c_ast.UnaryOp | c_ast.Cast):
+                found = part(child)
+                if found:
+                    return found
+        return None
+
+    def through(item: Any) -> Any:
+        if not isinstance(item, c_ast.Assignment) or isinstance(
+            item.rvalue, c_ast.ID | c_ast.Constant | c_ast.ArrayRef
+        ):
+            return item
+        found = part(item)
+        if found is None or (found[0] is item and item.op == "="):
+            return item
+        names.append(f"part{len(names)}")
+        node, where = found
+        value = dict(node.children())[where]
+        _put(node, where, c_ast.ID(names[-1]))
+        return [c_ast.Compound([c_ast.Assignment("=", c_ast.ID(names[-1]), value), item])]
+
+    body = _each(list(region.body), through)
+    return _written(text, body, [f"double {name}" for name in names])
+
+
+def with_a_dead_statement(text: str) -> str:
+    """Return the kernel in which every assignment is followed by one whose value nobody reads."""
+    region = _region(text)
+    names: list[str] = []
+
+    def followed(item: Any) -> Any:
+        if not isinstance(item, c_ast.Assignment) or not _has_data(item.lvalue):
+            return item
+        names.append(f"unread{len(names)}")
+        return [
+            c_ast.Compound(
+                [
+                    item,
+                    c_ast.Assignment(
+                        "=",
+                        c_ast.ID(names[-1]),
+                        c_ast.BinaryOp("*", copy.deepcopy(item.lvalue), c_ast.Constant("double", "2.0")),
+                    ),
+                ]
+            )
+        ]
+
+    return _written(text, _each(list(region.body), followed), [f"double {name}" for name in names])
+
+
+def beside_itself(text: str) -> str:
+    """Return the kernel behind another one of the same kind on data of its own."""
+    name, parameters, body = _parts(text)
+    words = {re.search(r"(\w+)(\[|$)", item)[1] for item in parameters if not re.fullmatch(r"int \w+", item)}  # type: ignore[index]
+    words |= {item.name for item in _nodes(list(_region(text).body), c_ast.Decl) if not c(item).startswith("int ")}
+    pattern = re.compile(rf"\b({'|'.join(sorted(words))})\b")
+    other = [pattern.sub(r"\1_2", item) for item in parameters if pattern.search(item)]
+    return _joined(name, [*parameters, *other], body + pattern.sub(r"\1_2", body))
+
+
+def rewritten(text: str, how: str, sizes: dict[str, int]) -> str:
+    """Return the kernel rewritten; what is computed is compared at ``sizes`` where that is needed."""
+    return TRIED[how](text, sizes) if how in TRIED else ALWAYS[how](text)
+
+
+#: What keeps the order, by name; and what is tried loop by loop.
+ALWAYS = {
+    "skewed": skewed,
+    "split": split,
+    "with a dead statement": with_a_dead_statement,
+    "beside itself": beside_itself,
+}
+TRIED = {"interchanged": interchanged, "tiled": tiled, "tiled by a macro": partial(tiled, macro=True)}
