@@ -18,14 +18,16 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 @dataclass(frozen=True, slots=True)
 class Iterator:
-    """A loop iterator as written, and the name it has in isl's sets."""
+    """A loop iterator as written, the name it has in isl's sets, and its value and the iteration's number in time."""
 
     written: str
     internal: str
+    value: isl.PwAff
+    count: isl.PwAff
 
 
-def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -> tuple[Iterator, int, isl.Set]:
-    """Return the iterator of the loop ``node``, the sign of its step, and the iterations reached from ``params``.
+def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -> tuple[Iterator, isl.Set]:
+    """Return the iterator of the loop ``node``, and the iterations reached from ``params``.
 
     The loop may go up or down by any constant; iterations are exactly those that C makes: the loop ends for good
     where its condition fails first.
@@ -54,7 +56,10 @@ def iterations(node: Any, names: Names, params: isl.Set, outer: Sequence[str]) -
     if not _is_plain(end, name, step):
         result = result.subtract(_from_failure_on(reached.subtract(holds), internal, step))
     _require_end(result, internal, node, names)
-    return Iterator(name, internal), 1 if step > 0 else -1, result.coalesce()
+    sign = isl.Val(1 if step > 0 else -1)
+    value, done = iterator.scale_val(sign), iterator.sub(first).scale_val(sign)
+    count = value if abs(step) == 1 else done.scale_down_val(isl.Val(abs(step))).floor()
+    return Iterator(name, internal, value, count), result.coalesce()
 
 
 def _header(node: Any) -> str:

@@ -23,6 +23,7 @@ from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.python.region import is_python, python_region
 from shorthaul.affine.frontend.redundant_loops import independent, without
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
+from shorthaul.affine.integer_sets.divisions import without_divisions
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text
@@ -96,13 +97,18 @@ _LOCAL_HEADER = re.compile(r'^\s*#\s*include\s*"', re.MULTILINE)
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where the walk stands: the iterations reached so far and the time prefix."""
+    """Where the walk stands: the iterations reached so far and the time prefix; ``counts`` number the iterations."""
 
     params: isl.Set
     iterators: tuple[str, ...] = ()
     env: Mapping[str, isl.PwAff] = field(default_factory=dict)
     locals: Mapping[str, Any] = field(default_factory=dict)
     time: tuple[isl.PwAff | int, ...] = ()
+    counts: tuple[isl.PwAff, ...] = ()
+
+    def loop(self, at: int) -> tuple[int, ...]:
+        """Return the places in time of the loop of an iterator and of the loops around it, which no other loop has."""
+        return tuple(place for place in self.time[: 2 * at + 1] if isinstance(place, int))
 
 
 @dataclass(frozen=True)
@@ -162,10 +168,7 @@ class _Builder:
         parameters = tuple(self.parameters)
         context = self.context(parameters)
         length = max(len(draft.scope.time) for draft in self.drafts)
-        statements = tuple(
-            self.statement(number, draft, elements, length, context.get_space())
-            for number, draft in enumerate(self.drafts)
-        )
+        statements = tuple(self.statements(elements, length, context.get_space()))
         self.within_extents(elements)  # last: isl drops redundant constraints of the sets it looks at
         integers = self.region.text.integers
         defaults = {name: integers[name] for name in parameters if name in integers}
@@ -223,13 +226,14 @@ class _Builder:
 
     def loop(self, node: Any, scope: _Scope) -> None:
         """Walk one for loop."""
-        name, sign, values = iterations(node, self.names(scope), scope.params, scope.iterators)
+        name, values = iterations(node, self.names(scope), scope.params, scope.iterators)
         inner = replace(
             scope,
             params=values,
             iterators=(*scope.iterators, name.internal),
             env={**scope.env, name.written: variable(name.internal)},
-            time=(*scope.time, variable(name.internal).scale_val(isl.Val(sign))),
+            time=(*scope.time, name.value),
+            counts=(*scope.counts, name.count),
         )
         self.block([node.stmt], inner)
 
@@ -363,20 +367,49 @@ class _Builder:
             declared = self.symbols.declared.get(access.array)
             refuse_outside(declared, access, elements[id(access)], names, draft.scope.iterators)
 
+    def statements(
+        self, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space
+    ) -> Iterator[Statement]:
+        """Yield the statements. In time, a loop that is a coordinate of none of them has numbers without gaps.
+
+        So the loops over tiles need no remainders, with which isl finds wrong maxima.
+        """
+        domains = [bound_set(item.scope.params, item.scope.iterators, f"S{at}") for at, item in enumerate(self.drafts)]
+        kept = [independent(domain) for domain in domains]
+        needed = {item.scope.loop(at) for item, mine in zip(self.drafts, kept, strict=True) for at in mine}
+        for number, (draft, domain, mine) in enumerate(zip(self.drafts, domains, kept, strict=True)):
+            scope = draft.scope
+            time = list(scope.time)
+            for at, count in enumerate(scope.counts):
+                if scope.loop(at) not in needed:
+                    time[2 * at + 1] = count
+            time += [0] * (length - len(time))
+            times = [integer(value) if isinstance(value, int) else value for value in time]
+            schedule = bound_map(scope.params, times, scope.iterators, f"S{number}", "")
+            yield self.statement(f"S{number}", draft, elements, domain, mine, schedule, space)
+
     def statement(
-        self, number: int, draft: _Draft, elements: dict[int, tuple[isl.PwAff, ...]], length: int, space: isl.Space
+        self,
+        name: str,
+        draft: _Draft,
+        elements: dict[int, tuple[isl.PwAff, ...]],
+        domain: isl.Set,
+        kept: Sequence[int],
+        schedule: isl.Map,
+        space: isl.Space,
     ) -> Statement:
-        """Return one statement with its sets."""
-        name, scope = f"S{number}", draft.scope
-        domain = bound_set(scope.params, scope.iterators, name)
-        kept = independent(domain)
+        """Return one statement with its sets, without the iterators that are not ``kept``."""
+        scope = draft.scope
+        fewer = without(_named(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept).align_params(space)
+        fewer = without_divisions(fewer, isl.Set.universe(fewer.get_space())).coalesce()
 
         def reduced(found: isl.Map) -> isl.Map:
             named = _named(found, scope.iterators, isl.dim_type.in_)
             return without(named, isl.dim_type.in_, kept).align_params(space).coalesce()
 
         def relation(access: Access) -> isl.Map:
-            return reduced(bound_map(access.params, elements[id(access)], scope.iterators, name, access.array))
+            found = reduced(bound_map(access.params, elements[id(access)], scope.iterators, name, access.array))
+            return without_divisions(found, isl.Map.universe(found.get_space()).intersect_domain(fewer)).coalesce()
 
         reads: list[Reference] = []
         tags: dict[str, str] = {}
@@ -396,9 +429,6 @@ class _Builder:
             (loop, reduced(bound_map(scope.params, [variable(loop)], scope.iterators, name, "")))
             for loop in (scope.iterators[at] for at in left_out)
         )
-        times = [integer(value) if isinstance(value, int) else value for value in scope.time]
-        times += [integer(0)] * (length - len(times))
-        schedule = bound_map(scope.params, times, scope.iterators, name, "")
         place = self.region.place(draft.write.node)
         write = Reference(f"{name}.w", draft.write.array, written, c_text(draft.write.node), place)
         return Statement(
@@ -407,9 +437,7 @@ class _Builder:
             place=self.region.place(draft.node),
             iterators=tuple(scope.iterators[at] for at in kept),
             times=tuple(2 * at + 1 for at in kept),
-            domain=without(_named(domain, scope.iterators, isl.dim_type.set), isl.dim_type.set, kept)
-            .align_params(space)
-            .coalesce(),
+            domain=fewer,
             schedule=reduced(schedule),
             reads=tuple(reads),
             write=write,

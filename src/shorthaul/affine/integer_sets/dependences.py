@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 
 from shorthaul.affine.effort import step
+from shorthaul.affine.integer_sets.divisions import has_divisions, without_divisions
 from shorthaul.affine.model import Program, Reference
 from shorthaul.core.arguments import public
 
@@ -74,24 +75,26 @@ def flow_dependences(program: Program) -> DataFlow:
     ['A', 'x']
     """
     schedule, writes = program.schedule(), program.writes()
-    plain = all(_is_plain(item.schedule) and _is_plain(item.write.relation) for item in program.statements)
+    plain = not any(has_divisions(item.schedule) or has_divisions(item.write.relation) for item in program.statements)
     flows: list[Flow] = []
     inputs: dict[str, isl.Set] = {}
     for statement in program.statements:
         for reference in statement.reads:
             step()
             read = isl.UnionMap.from_map(reference.relation)
-            if plain and _is_plain(reference.relation):
+            if plain and not has_divisions(reference.relation):
                 access = isl.UnionAccessInfo.from_sink(read).set_must_source(writes).set_schedule_map(schedule)
                 found = access.compute_flow()
                 dependence, without = found.get_must_dependence(), found.get_must_no_source()
             else:
                 dependence, without = _last_writes(read, writes, schedule)
             for relation in sorted_maps(dependence):
-                source = relation.get_tuple_name(isl.dim_type.in_)
-                flows.append(Flow(source, statement.name, reference, relation))
+                source = program.by_name[relation.get_tuple_name(isl.dim_type.in_)]
+                simple = without_divisions(relation, isl.Map.from_domain_and_range(source.domain, statement.domain))
+                flows.append(Flow(source.name, statement.name, reference, simple))
             for relation in sorted_maps(without):
-                turned = relation.reverse().coalesce()
+                known = isl.Map.universe(relation.get_space()).intersect_domain(statement.domain)
+                turned = without_divisions(relation, known).reverse().coalesce()
                 flows.append(Flow(None, statement.name, reference, turned))
                 elements = turned.domain()
                 known = inputs.get(reference.array)
@@ -102,22 +105,17 @@ def flow_dependences(program: Program) -> DataFlow:
 def _last_writes(read: isl.UnionMap, writes: isl.UnionMap, schedule: isl.UnionMap) -> tuple[isl.UnionMap, isl.UnionMap]:
     """Return last writer -> reader, and the reads without a writer: the last write in time before each read.
 
-    The definition itself; isl's own routine is faster, but where divisions occur, as in loops with steps, it fails on
-    some programs and finds other writes than the last ones on some.
+    The definition itself, all writes before less those before another one; where divisions occur, as in loops with
+    steps, isl's own routine fails on some programs, and both that and its lexmax find other writes on some.
     """
     when = read.domain().apply(schedule)
     sets: list[isl.Set] = []
     when.foreach_set(sets.append)
     earlier = isl.UnionMap.from_map(isl.Map.lex_gt(sets[0].get_space()))
-    times = read.apply_range(writes.reverse()).apply_range(schedule)
-    last = times.intersect(schedule.apply_range(earlier)).lexmax()
+    times = read.apply_range(writes.reverse()).apply_range(schedule).intersect(schedule.apply_range(earlier))
+    last = times.subtract(times.apply_range(earlier))
     dependence = last.apply_range(schedule.reverse()).reverse()
     return dependence.coalesce(), read.subtract_domain(dependence.range()).coalesce()
-
-
-def _is_plain(relation: isl.Map) -> bool:
-    """True if no division or remainder occurs in ``relation``."""
-    return not any(basic.dim(isl.dim_type.div) for basic in relation.get_basic_maps())
 
 
 def sorted_maps(union: isl.UnionMap) -> list[isl.Map]:
