@@ -29,8 +29,9 @@ def _region(text: str) -> Region:
     )
 
 
-def _written(text: str, body: list[Any], more: Sequence[str] = (), head: str = "") -> str:
+def _written(text: str, body: list[Any], more: Sequence[str] = ()) -> str:
     name, parameters, _ = _parts(text)
+    head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#define"))
     listed = "\n".join(
         _C.visit(item) + ("" if isinstance(item, c_ast.For | c_ast.If | c_ast.Compound) else ";") for item in body
     )
@@ -90,7 +91,6 @@ def _put(node: Any, where: str, made: Any) -> None:
 
 def _each(items: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     """Return the statements changed, inner ones first."""
-    made = []
     for item in items:
         if isinstance(item, c_ast.For):
             item.stmt = _one(_each([item.stmt], change))
@@ -100,9 +100,7 @@ def _each(items: list[Any], change: Callable[[Any], Any]) -> list[Any]:
                 item.iffalse = _one(_each([item.iffalse], change))
         elif isinstance(item, c_ast.Compound):
             item.block_items = _each(item.block_items or [], change)
-        done = change(item)
-        made += done if isinstance(done, list) else [done]
-    return made
+    return [change(item) for item in items]
 
 
 def _one(items: list[Any]) -> Any:
@@ -139,39 +137,40 @@ def _uses(text: str, name: str) -> bool:
     return re.search(rf"\b{name}\b", text) is not None
 
 
-def _tried(text: str, sizes: dict[str, int], swap: Callable[[Any], bool]) -> str:
-    """Apply ``swap`` to one loop after the other, where what is computed stays the same."""
-    wanted = results(text, sizes)
-    at = 0
-    while True:
-        region = _region(text)
-        loops = _nodes(list(region.body), c_ast.For)
-        if at >= len(loops):
-            return text
-        if swap(loops[at]):
-            made = _written(text, list(region.body))
-            if results(made, sizes) == wanted:
-                text = made
-        at += 1
-
-
-def _swap(loop: Any) -> bool:
-    inner = _inside(loop)
-    if not isinstance(inner, c_ast.For) or _plain(loop) is None or _plain(inner) is None:
-        return False
-    outer = _plain(loop)[0]
-    if _uses(c(inner.init) + c(inner.cond), outer):
-        return False
+def _exchanged(loop: Any, inner: Any) -> None:
     for part in ("init", "cond", "next"):
         mine, its = getattr(loop, part), getattr(inner, part)
         setattr(loop, part, its)
         setattr(inner, part, mine)
-    return True
+
+
+def _tried(text: str, sizes: dict[str, int], *, tiles: bool = False) -> str:
+    """Exchange every loop and the only one inside of it, where what is computed stays the same.
+
+    With ``tiles``, only those over tiles with those inside of tiles.
+    """
+    wanted = results(text, sizes)
+    for at in range(len(_nodes(list(_region(text).body), c_ast.For))):
+        region = _region(text)
+        loop = _nodes(list(region.body), c_ast.For)[at]
+        inner = _inside(loop)
+        if not all(isinstance(item, c_ast.For) and isinstance(item.init, c_ast.DeclList) for item in (loop, inner)):
+            continue
+        names = [item.init.decls[0].name for item in (loop, inner)]
+        if _uses(c(inner.init) + c(inner.cond), names[0]):
+            continue
+        if tiles and [name.endswith("_0") for name in names] != [False, True]:
+            continue
+        _exchanged(loop, inner)
+        made = _written(text, list(region.body))
+        if results(made, sizes) == wanted:
+            text = made
+    return text
 
 
 def interchanged(text: str, sizes: dict[str, int]) -> str:
     """Return the kernel with loops interchanged where nothing but a loop is inside of a loop."""
-    return _tried(text, sizes, _swap)
+    return _tried(text, sizes)
 
 
 def skewed(text: str) -> str:
@@ -198,12 +197,9 @@ def skewed(text: str) -> str:
     return _written(text, list(region.body))
 
 
-def tiled(text: str, sizes: dict[str, int], size: str = str(TILE), *, macro: bool = False) -> str:
+def tiled(text: str, sizes: dict[str, int], *, macro: bool = False) -> str:
     """Return the kernel in tiles, loops over tiles outside where what is computed stays the same."""
-    wanted = results(text, sizes)
-    head = ""
-    if macro:
-        size, head = "TS", f"#define TS {TILE}\n"
+    size = "TS" if macro else str(TILE)
     region = _region(text)
 
     def strips(item: Any) -> Any:
@@ -215,35 +211,12 @@ def tiled(text: str, sizes: dict[str, int], size: str = str(TILE), *, macro: boo
         inner = _loop(f"int {name} = {name}_0; {name} < {limit}; {name}++", item.stmt)
         return _loop(f"int {name}_0 = {start}; {name}_0 {comparison} {end}; {name}_0 += {size}", inner)
 
-    made = _written(text, _each(list(region.body), strips), head=head)
-
-    def outwards(loop: Any) -> bool:
-        inner = _inside(loop)
-        if not isinstance(inner, c_ast.For) or not isinstance(loop.init, c_ast.DeclList):
-            return False
-        a, b = loop.init.decls[0].name, inner.init.decls[0].name
-        if a.endswith("_0") or not b.endswith("_0") or _uses(c(inner.init) + c(inner.cond), a):
-            return False
-        for part in ("init", "cond", "next"):
-            mine, its = getattr(loop, part), getattr(inner, part)
-            setattr(loop, part, its)
-            setattr(inner, part, mine)
-        return True
-
+    made = _written(text, _each(list(region.body), strips))
+    made = f"#define TS {TILE}\n{made}" if macro else made
     while True:
-        better = False
-        at = 0
-        while True:
-            region = _region(made)
-            loops = _nodes(list(region.body), c_ast.For)
-            if at >= len(loops):
-                break
-            if outwards(loops[at]):
-                one = _written(text, list(region.body), head=head)
-                if results(one, sizes) == wanted:
-                    made, better = one, True
-            at += 1
-        if not better:
+        before = made
+        made = _tried(made, sizes, tiles=True)
+        if made == before:
             return made
 
 
@@ -283,7 +256,7 @@ def split(text: str) -> str:
         node, where = found
         value = dict(node.children())[where]
         _put(node, where, c_ast.ID(names[-1]))
-        return [c_ast.Compound([c_ast.Assignment("=", c_ast.ID(names[-1]), value), item])]
+        return c_ast.Compound([c_ast.Assignment("=", c_ast.ID(names[-1]), value), item])
 
     body = _each(list(region.body), through)
     return _written(text, body, [f"double {name}" for name in names])
@@ -298,18 +271,8 @@ def with_a_dead_statement(text: str) -> str:
         if not isinstance(item, c_ast.Assignment) or not _has_data(item.lvalue):
             return item
         names.append(f"unread{len(names)}")
-        return [
-            c_ast.Compound(
-                [
-                    item,
-                    c_ast.Assignment(
-                        "=",
-                        c_ast.ID(names[-1]),
-                        c_ast.BinaryOp("*", copy.deepcopy(item.lvalue), c_ast.Constant("double", "2.0")),
-                    ),
-                ]
-            )
-        ]
+        twice = c_ast.BinaryOp("*", copy.deepcopy(item.lvalue), c_ast.Constant("double", "2.0"))
+        return c_ast.Compound([item, c_ast.Assignment("=", c_ast.ID(names[-1]), twice)])
 
     return _written(text, _each(list(region.body), followed), [f"double {name}" for name in names])
 

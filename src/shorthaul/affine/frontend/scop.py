@@ -21,9 +21,9 @@ from shorthaul.affine.frontend.extents import refuse_outside
 from shorthaul.affine.frontend.loops import iterations
 from shorthaul.affine.frontend.parser import Region, parse
 from shorthaul.affine.frontend.python.region import is_python, python_region
-from shorthaul.affine.frontend.redundant_loops import independent, without
 from shorthaul.affine.frontend.symbols import Symbols, depth, element_bytes, extents, symbols
 from shorthaul.affine.integer_sets.divisions import without_divisions
+from shorthaul.affine.integer_sets.redundant_loops import independent, without
 from shorthaul.affine.model import Array, Program, Reference, Statement
 from shorthaul.core.arguments import public
 from shorthaul.core.document import decode_text
