@@ -49,7 +49,7 @@ def annealed(kernels: ModuleType, rng: np.random.Generator) -> Any:
     flips, common, extra = (int(bit) for bit in rng.integers(0, 2, 3))
     loads = held.Loads(mappings.Problem(instance), able, np.full(actors, cores), fixed, flips, common)
     begun = annealing.begin(loads, start, 0, extra)
-    found = annealing.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1)
+    found = annealing.anneal(loads, draws.Random(int(rng.integers(99))), 300, 2_000_000, 1 << 40, 0.2, 0.01, 0.1, 1.0)
     best = loads.best
     kept = (best.xi, best.decision, best.binding, loads.best_bytes, loads.best_price)
     return begun, found, *kept, annealing.evaluate(loads), loads.steps

@@ -304,11 +304,13 @@ def anneal(
     hot: cython.double,
     cold: cython.double,
     weight: cython.double,
+    noted_weight: cython.double,
 ) -> int:
-    """Change the mapping move by move; return the least load seen on the way within price and bytes, -1 if none.
+    """Change the mapping move by move; return the load of the best seen on the way within price and bytes, -1 if none.
 
     The temperature falls from ``hot`` to ``cold``, shares of the load. What is noted as best keeps within ``budget``
-    and ``most_bytes``; a mapping beyond them may only come closer to them.
+    and ``most_bytes``; a mapping beyond them may only come closer to them. The mean square of the loads counts
+    ``weight`` beside the largest, and ``noted_weight`` in what is best.
     """
     done: cython.longlong = 0
     heat: cython.double = hot
@@ -317,7 +319,7 @@ def anneal(
         at.best_load = -1
         energy = _energy(at, _busiest(at), weight)
         while done < moves:
-            energy = _try_move(at, random, budget, most_bytes, energy, heat, weight)
+            energy = _try_move(at, random, budget, most_bytes, energy, heat, weight, noted_weight)
             heat *= fall
             done += 1
     return int(at.best_load)
@@ -332,7 +334,7 @@ def _log_ratio(hot: float, cold: float) -> float:
 @cython.exceptval(check=False)
 def _try_move(
     at: Loads, random: Random, budget: cython.longlong, most_bytes: cython.longlong, energy: cython.double,
-    heat: cython.double, weight: cython.double,
+    heat: cython.double, weight: cython.double, noted_weight: cython.double,
 ) -> cython.double:  # fmt: skip
     """Make one random move, or undo it; return the energy after it."""
     paid: cython.longlong = at.paid
@@ -363,8 +365,11 @@ def _try_move(
         most = _busiest(at)
         after = _energy(at, most, weight)
         if after <= energy or random.real() < exp((energy - after) / (heat * energy + 1e-9)):
-            if at.paid <= budget and at.bytes <= most_bytes and (at.best_load < 0 or most <= at.best_load):
-                _note(at, most)
+            if at.paid <= budget and at.bytes <= most_bytes:
+                worth = _energy(at, most, noted_weight)
+                if at.best_load < 0 or worth <= at.best_energy:
+                    _note(at, most)
+                    at.best_energy = worth
             _forget(at)
             return after
     if flipped >= 0:

@@ -13,6 +13,7 @@ cdef class Loads:
     cdef Genotypes one
     cdef readonly Genotypes best
     cdef readonly long long best_load
+    cdef double best_energy
     cdef readonly long long best_bytes
     cdef readonly long long best_price
     cdef long long[::1] place

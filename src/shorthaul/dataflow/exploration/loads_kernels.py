@@ -24,6 +24,7 @@ class Loads:
     one: Genotypes  # the mapping
     best: Genotypes
     best_load: cython.longlong  # -1 where nothing within the budget was found
+    best_energy: cython.double
     best_bytes: cython.longlong
     best_price: cython.longlong
     place: cython.longlong[::1]  # per buffer, its memory
@@ -60,6 +61,7 @@ class Loads:
         self.one = Genotypes(*(np.zeros(shape, np.int8) for shape in shapes), np.zeros((1, actors), np.int64))
         self.best = Genotypes(*(np.zeros(shape, np.int8) for shape in shapes), np.zeros((1, actors), np.int64))
         self.best_load = -1
+        self.best_energy = 0.0
         self.best_bytes = 0
         self.best_price = 0
         self.place = np.zeros(channels, np.int64)

@@ -87,6 +87,7 @@ class _Polishing:
         kept = instance.multicast_of < 0
         tasks = int(kept.sum() + kept[instance.src].sum() + kept[instance.dst].sum())
         self.exact = tasks <= tuning.MOST_POLISHED_TASKS
+        self.weights = tuning.LOAD_WEIGHTS_OF_FEW if tasks <= tuning.FEW_TASKS else tuning.LOAD_WEIGHTS
         self.decoder = MultiStart(instance, decoding, orders=tuning.ORDERS_TRIED if self.exact else 1)
         able = np.zeros((len(instance.able), len(instance.core_tile)), np.int64)
         for number, cores in enumerate(instance.able):
@@ -141,7 +142,7 @@ class _Polishing:
             if not begin(self.loads, start.genotype, 0, int(self.draw.integers(2))):
                 continue
             done = self.loads.steps
-            anneal(self.loads, self.random, moves, budget, most_bytes, hot, cold, tuning.LOAD_WEIGHT)
+            anneal(self.loads, self.random, moves, budget, most_bytes, hot, cold, *self.weights)
             self.search.spend((self.loads.steps - done) / tuning.LOAD_STEPS)
             self._take()
             if self.search.expired():
