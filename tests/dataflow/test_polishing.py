@@ -49,7 +49,7 @@ def test_what_annealing_finds_has_the_load_it_says(seed: int) -> None:
     instance, at = made(problem)
     if not begin(at, genes(instance, problem.mapping), 0, 0):
         return
-    found = anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.3, 0.01, 0.1)
+    found = anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.3, 0.01, 0.1, float(seed % 2))
     decisions = decisions_of(instance, at.best, 0)
     try:
         loads = loads_of(instance, decisions)
@@ -82,7 +82,7 @@ def test_annealing_finds_the_least_load_of_small_problems(seed: int) -> None:
         for memories in product(DECISIONS, repeat=len(channels))
     )  # fmt: skip
     assert begin(at, genes(instance, replace(problem.mapping, xi=xi)), 0, 0)
-    found = min(anneal(at, Random(turn), 4000, 10**9, 1 << 60, 0.5, 0.01, 0.1) for turn in range(3))
+    found = min(anneal(at, Random(turn), 4000, 10**9, 1 << 60, 0.5, 0.01, 0.1, 0.0) for turn in range(3))
     assert found == min(max(loads.values()) for loads in every if loads is not None)
 
 
@@ -101,10 +101,10 @@ def test_no_load_is_below_the_bounds_of_the_front(seed: int) -> None:
         if not begin(at, genes(instance, replace(problem.mapping, xi=xi)), 0, 0):
             continue
         for cost, period in found.extra["front_bound"]["period_at_core_cost"]:
-            load = anneal(at, Random(seed), 300, round(1e6 * cost), 1 << 60, 0.5, 0.01, 0.1)
+            load = anneal(at, Random(seed), 300, round(1e6 * cost), 1 << 60, 0.5, 0.01, 0.1, 0.0)
             assert load < 0 or max(1, load) >= period, (strategy, cost)
         if found.bound.method != "maximum cycle ratio":
-            assert max(1, anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.5, 0.01, 0.1)) >= found.bound.value
+            assert max(1, anneal(at, Random(seed), 2000, 10**9, 1 << 60, 0.5, 0.01, 0.1, 0.0)) >= found.bound.value
 
 
 def test_mappings_with_other_names_for_equal_cores_have_one_key() -> None:
