@@ -18,6 +18,8 @@ CLOSING_STEPS = 2.5e8
 LOAD_STEPS = 4e7
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
+#: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
+LOAD_MODEL_TERMS = 2e4
 
 # Exploration
 

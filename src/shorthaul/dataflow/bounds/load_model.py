@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
 from shorthaul.core.search import Search
 from shorthaul.core.searching.cp_sat import solve_model
+from shorthaul.dataflow import tuning
 from shorthaul.dataflow.bounds.period import FrontBound
 from shorthaul.dataflow.model import Application, Channel, Core, Platform, ticks_for
 
@@ -52,6 +53,10 @@ def _least_load(
     """
     from ortools.sat.python import cp_model
 
+    effort = len(platform.cores) * (len(application.actors) + 2 * len(application.channels)) / tuning.LOAD_MODEL_TERMS
+    if effort > min(search.left(), search.remaining_s()):
+        return known[1], math.inf
+    search.spend(effort)
     model = _LoadModel(application, platform, strategy)
     if model.most * (len(platform.cores) + 1) > _MOST_SUM:
         return known[1], math.inf
@@ -77,6 +82,9 @@ class _LoadModel:
         self.cp = cp_model.CpModel()
         self.application, self.platform = application, platform
         self.cores: list[tuple[Core, int]] = [(c, t) for t, tile in enumerate(platform.tiles) for c in tile.cores]
+        self.of_tile: list[list[int]] = [[] for _ in platform.tiles]
+        for number, (_, tile) in enumerate(self.cores):
+            self.of_tile[tile].append(number)
         self.into = {c.dst: c for c in application.channels if c.dst in set(application.multicasts)}
         self.gone = {name: self.cp.new_bool_var(name) for name in application.multicasts}
         if strategy != "mrb-explore":
@@ -117,11 +125,7 @@ class _LoadModel:
             places = []
             for tile in range(len(self.platform.tiles)):
                 memory = self.cp.new_bool_var("")
-                mine = [
-                    self.local[channel.id, number]
-                    for number, (_, where) in enumerate(self.cores)
-                    if where == tile and (channel.id, number) in self.local
-                ]
+                mine = [self.local[channel.id, core] for core in self.of_tile[tile] if (channel.id, core) in self.local]
                 self.inside[channel.id, tile] = memory + sum(mine)
                 places += [memory, *mine]
                 shared[tile].append(self._room(channel, memory))
@@ -164,8 +168,8 @@ class _LoadModel:
             far = ticks_for(size, min(tile.crossbar_bytes_per_s, self.platform.noc_bytes_per_s), per_second)
             slowest = max(slowest, far)
             actors = []
-            for core, (_, home) in enumerate(self.cores):
-                if home != number or (actor, core) not in self.on:
+            for core in self.of_tile[number]:
+                if (actor, core) not in self.on:
                     continue
                 here = self.on[actor, core]
                 away = self.cp.new_bool_var("")
@@ -190,14 +194,13 @@ class _LoadModel:
         period = self.cp.new_int_var(known, max(known, self.most), "period")
         prices = self._prices(budget)
         used = self.used
-        for number, load in enumerate(self.load):
+        for load in self.load:
             is_used = self.cp.new_bool_var("")
-            for (_, core), here in self.on.items():
-                if core == number:
-                    self.cp.add_implication(here, is_used)
+            used.append(is_used)
             self.cp.add(sum(load) <= period)
             self.cp.add(sum(load) <= self.most * is_used)
-            used.append(is_used)
+        for (_, core), here in self.on.items():
+            self.cp.add_implication(here, used[core])
         for load in (*self.crossbar, self.network):
             self.cp.add(sum(load) <= period)
         self.cp.add(sum(price * here for price, here in zip(prices[1:], used, strict=True)) <= prices[0])
@@ -215,22 +218,19 @@ class _LoadModel:
 
     def _order(self, used: Sequence[Any], prices: Sequence[int]) -> None:
         """Of equal cores of a tile the first are used first, and of equal tiles the first are used most."""
-        tiles: dict[int, list[int]] = {}
-        for number, (_, tile) in enumerate(self.cores):
-            tiles.setdefault(tile, []).append(number)
-        for members in tiles.values():
+        for members in self.of_tile:
             for one, other in pairwise(members):
                 if self._kind(one) == self._kind(other):
                     self.cp.add(used[one] >= used[other])
-        for one, other in pairwise(tiles):
-            if self._tile(one, tiles) == self._tile(other, tiles):
-                price = [sum(prices[core] * used[core] for core in tiles[tile]) for tile in (one, other)]
+        for one, other in pairwise(range(len(self.of_tile))):
+            if self._tile(one) == self._tile(other):
+                price = [sum(prices[core] * used[core] for core in self.of_tile[tile]) for tile in (one, other)]
                 self.cp.add(price[0] >= price[1])
 
     def _kind(self, core: int) -> tuple[str, int]:
         return self.cores[core][0].type, self.cores[core][0].local_bytes
 
-    def _tile(self, tile: int, tiles: Mapping[int, Sequence[int]]) -> tuple[Any, ...]:
+    def _tile(self, tile: int) -> tuple[Any, ...]:
         found = self.platform.tiles[tile]
-        kinds = [self._kind(core) for core in tiles[tile]]
+        kinds = [self._kind(core) for core in self.of_tile[tile]]
         return kinds, found.tile_memory_bytes, found.crossbar_bytes_per_s

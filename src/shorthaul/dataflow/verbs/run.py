@@ -60,8 +60,8 @@ def run(
     """Execute the points of a plan (explored here without one) and compare every frame with the direct evaluation.
 
     The Sobel application filters images; other actors compute a fixed nonlinear function of what they read. The
-    document's ``run`` says per point how many frames were made, whether all are identical, and how full each buffer
-    was. A plan that its check rejects is not executed.
+    document's ``run`` says per point how many frames were made (with functions: tokens written, read and returned),
+    whether all are identical, and how full each buffer was. A plan that its check rejects is not executed.
 
     With ``functions`` every core is a process that fires its actors in the order of the plan, and waits for tokens and
     places. ``fire_ACTOR(firing, token, ...)`` takes a token of every channel that the actor reads (a list where the
@@ -77,6 +77,8 @@ def run(
     ------
     InputError
         If an input is wrong, or a point does not run.
+    NoPlanError
+        If functions of yours are still at work when the search ends.
 
     Examples
     --------
@@ -94,7 +96,7 @@ def run(
     if options.point is not None:
         if options.point >= len(points):
             allowed = f"0 to {len(points) - 1}"
-            raise InputError("has no such point", place="--point", value=options.point, allowed=allowed)
+            raise InputError("has no such point", place="point", value=options.point, allowed=allowed)
         points = points[options.point : options.point + 1]
     report = check_front(application, machine, points)
     rows: list[ExecutedPoint] = []
