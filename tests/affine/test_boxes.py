@@ -19,6 +19,7 @@ from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import tiled_order
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
+from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
 
 
@@ -67,10 +68,61 @@ def random_nest(draw: random.Random) -> str:
     target = draw.choice(("C[i][j]", "C[i][k]", "C[j][k]", "C[i + j][k]"))
     return f"""void f(int n, {arrays}, double C[2 * n][n]) {{
 #pragma scop
-  for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++)
+  {draw.choice(LOOPS)}
     {target} += {" * ".join(reads)};
 #pragma endscop
 }}"""
+
+
+#: A cube, triangles, bands, and a loop that begins with the first values of its sums.
+LOOPS = (
+    "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++)",
+    "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) for (int k = 0; k < n; k++)",
+    "for (int i = 0; i < n; i++) for (int j = i; j < n; j++) for (int k = i; k <= j; k++)",
+    "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) for (int k = 0; k < n; k++) if (k <= j + 2 && k + 2 >= j)",
+    (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) C[i][j] = 0;"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = j; k < n; k++)"
+    ),
+)
+
+
+#: Factorisations, updates and substitutions that are written by no kernel of PolyBench.
+TRIANGLES = {
+    "ldl": """for (int k = 0; k < n; k++) for (int i = k + 1; i < n; i++) {
+      for (int j = k + 1; j <= i; j++) A[i][j] -= A[i][k] * A[j][k] / A[k][k];
+      A[i][k] /= A[k][k]; }""",
+    "columns of L": """for (int j = 0; j < n; j++) {
+      for (int k = 0; k < j; k++) for (int i = j; i < n; i++) A[i][j] -= A[i][k] * A[j][k];
+      for (int i = j + 1; i < n; i++) A[i][j] /= A[j][j]; }""",
+    "many right-hand sides": """for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) {
+      for (int k = 0; k < i; k++) B[i][j] -= A[i][k] * B[k][j];
+      B[i][j] /= A[i][i]; }""",
+    "inverse of a triangle": """for (int j = 0; j < n; j++) for (int i = j; i < n; i++) {
+      B[i][j] = i == j ? 1 : 0;
+      for (int k = j; k < i; k++) B[i][j] -= A[i][k] * B[k][j];
+      B[i][j] /= A[i][i]; }""",
+    "closure": """for (int i = 0; i < n; i++) for (int j = i; j < n; j++) {
+      B[i][j] = A[i][j];
+      for (int k = i; k < j; k++) B[i][j] += A[i][k] * A[k + 1][j]; }""",
+    "row by row": """for (int i = 0; i < n; i++) {
+      for (int j = 0; j < n; j++) { B[0][j] = 0; for (int k = 0; k < n; k++) B[0][j] += A[i][k] * C[k][j]; }
+      for (int j = 0; j < n; j++) A[i][j] = B[0][j]; }""",
+}
+
+
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_triangles(name: str) -> None:
+    program = program_from_text(f"""void f(int n, double A[n][n], double B[n][n], double C[n][n]) {{
+#pragma scop
+      {TRIANGLES[name]}
+#pragma endscop
+    }}""")
+    flow = flow_dependences(program)
+    upper = upper_bound(program, flow=flow, search=Search(effort=1))
+    for sizes in ({"n": 9, "S": 12}, {"n": 12, "S": 30}, {"n": 13, "S": 60}):
+        here, loads, exact = replayed(upper, flow, sizes)
+        assert loads <= here.value(sizes) or not exact
 
 
 @pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(3, 120)))])

@@ -180,7 +180,11 @@ MOST_BRANCHES = 64
 LARGEST_SHORT_FORM = 1_000
 #: Rounds of one search for boxes at given sizes.
 MOST_BOX_ROUNDS = 12
-#: Placements in which boxes are searched, and pairs of phases that are tried as one.
+#: Boxes followed one by one where a phase does not fill a box.
+MOST_BOX_VISITS = 200_000
+#: Placements that are compared by how many loops may be cut into boxes, those in which boxes are searched, and pairs
+#: of phases that are tried as one.
+MOST_COMPARED_PLACEMENTS = 8
 MOST_BOX_PLACEMENTS = 3
 MOST_BOX_FUSIONS = 30
 #: Steps of work for an order of loops that may not be legal.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from itertools import combinations, islice
@@ -11,13 +11,18 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
-from shorthaul.affine.orders.boxes.boxed import boxed
+from shorthaul.affine.orders.boxes.boxed import Band, boxed, refined, tileable
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
 from shorthaul.affine.orders.placement import Placement, Row, loops, placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, in_order
-from shorthaul.affine.tuning import MOST_BOX_FUSIONS, MOST_BOX_PLACEMENTS, PLACEMENT_OPERATIONS
+from shorthaul.affine.tuning import (
+    MOST_BOX_FUSIONS,
+    MOST_BOX_PLACEMENTS,
+    MOST_COMPARED_PLACEMENTS,
+    PLACEMENT_OPERATIONS,
+)
 from shorthaul.core.search import Search
 
 
@@ -43,6 +48,7 @@ def at_sizes(
             return replace(upper, steps=(kept,))
         steps = [boxes.better(item) for item in upper.steps]
         steps = _joined(flow, steps, boxes)
+        steps = [boxes.better(item, refined) for item in steps]
     return replace(upper, steps=tuple(in_order(flow, steps)))
 
 
@@ -78,9 +84,11 @@ class Boxes:
         mine = tuple(read for name in names for read in self.reads[name])
         return whole(self.flow, Step(names, None, None, 0.0, self.counts, mine), self.sizes)
 
-    def better(self, step: AnyStep) -> AnyStep:
-        """Return a phase in boxes where that loads less."""
-        found = self.of(step.names)
+    def better(self, step: AnyStep, improve: Callable[[BoxStep], BoxStep] | None = None) -> AnyStep:
+        """Return a phase in boxes, after ``improve``, where that loads less."""
+        found = step if isinstance(step, BoxStep) else self.of(step.names)
+        if found is not None and improve is not None:
+            found = improve(found)
         return step if found is None or self.cost(found) >= self.cost(step) else found
 
     def of(self, names: Iterable[str]) -> BoxStep | None:
@@ -89,15 +97,24 @@ class Boxes:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
-        found_placements = islice(placements(self.counts.distances, ordered, self.reads), MOST_BOX_PLACEMENTS)
-        for placement in (self._as_written(ordered), *found_placements):
+        for placement, bands in self._freest(ordered):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                found = boxed(self.flow, step, self.conflicts, self.sizes, tuple(self.weights), self.slack)
+                found = boxed(self.flow, step, bands, self.sizes, tuple(self.weights), self.slack)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best
+
+    def _freest(self, names: Sequence[str]) -> list[tuple[Placement, list[Band]]]:
+        """Return the placements in which most loops may be cut, and these."""
+        found = []
+        further = islice(placements(self.counts.distances, names, self.reads), MOST_COMPARED_PLACEMENTS)
+        for placement in (self._as_written(names), *further):
+            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                found.append((placement, list(tileable(self.conflicts, placement))))
+        found.sort(key=lambda item: -max((len(tiled) for _, tiled in item[1]), default=0))
+        return found[:MOST_BOX_PLACEMENTS]
 
     def _as_written(self, names: Sequence[str]) -> Placement:
         """Return the placement of every statement by its own loops, from the outermost on."""

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from dataclasses import replace
+from itertools import combinations, permutations, product
+from math import inf
 
 import islpy as isl
 
+from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.orders.boxes.cells import Cells
-from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level
+from shorthaul.affine.orders.boxes.grouping import Grouping
+from shorthaul.affine.orders.boxes.regions import union
+from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
 from shorthaul.affine.orders.placement import (
     Placement,
-    Row,
     Signs,
-    function_rows,
-    integer_solution,
     placement_map,
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS, WIDEST_FREE_ORDER
 
 _SET = isl.dim_type.set
 #: Loops that run one by one outside, and those that may be tiled.
@@ -30,25 +33,28 @@ Band = tuple[tuple[int, ...], tuple[int, ...]]
 def boxed(
     flow: DataFlow,
     step: Step,
-    conflicts: Conflicts,
+    bands: Sequence[Band],
     sizes: Mapping[str, int],
     words: tuple[int, ...],
     slack: float = 0.0,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
+    ``bands`` are its loops that may be cut (see :func:`tileable`).
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
     every memory counts by the least loads found for it alone. Rows of one cell may cost a share of ``slack`` less.
     """
     if step.phase is None:
         return None
     placement = step.phase.placement
-    space = _ranges(flow, placement, sizes)
-    cells = None if space is None else _cells(flow, step, placement, sizes)
-    if space is None or cells is None:
+    grouping = Grouping(flow, step, placement, sizes)
+    places = union(grouping.image(name, flow.program.by_name[name].domain) for name in placement)
+    if places.is_empty():
         return None
-    first, extents = space
-    bands = list(_tileable(_signs(conflicts, placement), len(extents)))
+    first, extents = _ranges(places)
+    cells = grouping.cells(_box(first, extents))
+    if cells is None:
+        return None
     alone = {
         (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack).best() for band in bands for item in words
     }
@@ -82,78 +88,63 @@ def _nested(
     return min((found for found in tried if found is not None), key=_value, default=None)
 
 
+def refined(step: BoxStep) -> BoxStep:
+    """Return boxes of one level with edges and an order of loops that suit the regions in which cells are accessed."""
+    if len(step.boxes) > 1 or not any(item.where for item in step.cells):
+        return step
+    best, least = step, step.loads(step.sizes, step.capacities[0])
+    for _ in range(MOST_BOX_ROUNDS):
+        effort.step()
+        start = best
+        for made in _near(start):
+            loads = made.loads(made.sizes, made.capacities[0]) if made.room <= made.capacities[0] else inf
+            if loads < least:
+                best, least = made, loads
+        if best is start:
+            break
+    return best
+
+
+def _near(step: BoxStep) -> Iterator[BoxStep]:
+    """Yield boxes with other edges near those of ``step``, one or two at a time, and with loops in other orders."""
+    (box,) = step.boxes
+    steps = [edges_of(step.extents[at]) for at in box.loops]
+    places = [options.index(edge) for options, edge in zip(steps, box.edges, strict=True)]
+
+    def made(moves: Mapping[int, int]) -> Iterator[BoxStep]:
+        moved = [place + moves.get(at, 0) for at, place in enumerate(places)]
+        if all(0 <= place < len(options) for place, options in zip(moved, steps, strict=True)):
+            edges = tuple(options[place] for place, options in zip(moved, steps, strict=True))
+            yield replace(step, boxes=(replace(box, edges=edges),))
+
+    for at in range(len(places)):
+        for by in (-2, -1, 1, 2):
+            yield from made({at: by})
+        for other in range(len(places)):
+            if other != at:
+                for by, less in product((1, 2, 3), repeat=2):
+                    yield from made({at: by, other: -less})
+    for order in permutations(range(len(places))) if len(places) <= WIDEST_FREE_ORDER else ():
+        loops, edges = tuple(box.loops[at] for at in order), tuple(box.edges[at] for at in order)
+        yield replace(step, boxes=(replace(box, loops=loops, edges=edges),))
+
+
 def _value(found: Found) -> float:
     return found.value
 
 
-def _ranges(
-    flow: DataFlow, placement: Placement, sizes: Mapping[str, int]
-) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the least value and the extent of every coordinate; None where nothing is executed."""
-    program, whole = flow.program, None
-    for name, rows in placement.items():
-        statement = program.by_name[name]
-        place = placement_map(name, len(statement.iterators), rows, program.parameters)
-        image = statement.domain.apply(place)
-        for parameter in program.parameters:
-            at = image.find_dim_by_name(isl.dim_type.param, parameter)
-            if at >= 0:
-                image = image.fix_val(isl.dim_type.param, at, isl.Val(sizes[parameter]))
-        whole = image if whole is None else whole.union(image)
-    if whole is None or whole.is_empty():
-        return None
-    ends = [(whole.dim_min_val(at).to_python(), whole.dim_max_val(at).to_python()) for at in range(whole.dim(_SET))]
+def _ranges(places: isl.Set) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the least value and the extent of every coordinate."""
+    ends = [(places.dim_min_val(at).to_python(), places.dim_max_val(at).to_python()) for at in range(places.dim(_SET))]
     return tuple(low for low, _ in ends), tuple(high - low + 1 for low, high in ends)
 
 
-def _cells(flow: DataFlow, step: Step, placement: Placement, sizes: Mapping[str, int]) -> tuple[Cells, ...] | None:
-    """Return the groups of everything that is read; None where an access has no affine form in the coordinates.
-
-    Values of other phases are counted one by one: they need not have a cell each while this phase is executed.
-    """
-    own = {(use.sink, use.array) for use in step.reads if use.source is None or use.source in step.names}
-    arrays = {array for _, array in own}
-    inputs = {use.array for use in step.reads if use.source is None}
-    found: dict[tuple[str, str | None, tuple[tuple[int, ...], ...]], list[tuple[int, ...]]] = {}
-
-    def note(array: str, source: str | None, sink: str, rows: Sequence[Row] | None) -> bool:
-        lines = None if rows is None else _in_coordinates(rows, placement[sink], sizes)
-        if lines is not None:
-            key = array, source, tuple(line.factors for line in lines)
-            found.setdefault(key, []).append(tuple(line.constant for line in lines))
-        return lines is not None
-
-    for name in step.names:
-        statement = flow.program.by_name[name]
-        reads = [item for item in statement.reads if (name, item.array) in own]
-        for item in (*reads, *([statement.write] if statement.write.array in arrays else [])):
-            if not note(item.array, None, name, function_rows(item.relation)):
-                return None
-    for use in step.reads:
-        is_foreign = use.source is not None and use.source not in step.names
-        if is_foreign and not note(use.array, use.source, use.sink, use.rows):
-            return None
-    result = []
-    for (array, source, factors), constants in found.items():
-        spread = tuple(max(values) - min(values) for values in zip(*constants, strict=True))
-        groups = sum((array, source) == known[:2] for known in found)
-        fresh = source is None and array not in inputs and groups == 1
-        result.append(Cells(array, factors, spread, fresh))
-    return tuple(result)
-
-
-def _in_coordinates(own: Sequence[Row], rows: Sequence[Row], sizes: Mapping[str, int]) -> list[Row] | None:
-    """Return functions of the iterators as functions of the coordinates, parameters as numbers."""
-    result = []
-    for row in own:
-        weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
-        if weights is None:
-            return None
-        constant = row.constant + sum(factor * sizes[name] for name, factor in row.parameters)
-        for weight, line in zip(weights, rows, strict=True):
-            constant -= weight * (line.constant + sum(factor * sizes[name] for name, factor in line.parameters))
-        result.append(Row(weights, (), constant))
-    return result
+def _box(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
+    names = [f"y{at}" for at in range(len(first))]
+    text = " and ".join(
+        f"{low} <= {name} < {low + extent}" for name, low, extent in zip(names, first, extents, strict=True)
+    )
+    return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")
 
 
 def _signs(conflicts: Conflicts, placement: Placement) -> frozenset[Signs]:
@@ -170,8 +161,9 @@ def _signs(conflicts: Conflicts, placement: Placement) -> frozenset[Signs]:
     return frozenset(result)
 
 
-def _tileable(signs: frozenset[Signs], width: int) -> Iterator[Band]:
+def tileable(conflicts: Conflicts, placement: Placement) -> Iterator[Band]:
     """Yield loops that run one by one outside, with the others that may be tiled, each with more of these."""
+    signs, width = _signs(conflicts, placement), len(next(iter(placement.values())))
     known: set[frozenset[int]] = set()
     for count in range(min(width, 3)):
         for outer in combinations(range(width), count):

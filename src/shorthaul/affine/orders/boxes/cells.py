@@ -10,6 +10,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from shorthaul.affine.orders.boxes.regions import Region
+
 FloatArray = npt.NDArray[np.float64]
 
 
@@ -17,13 +19,15 @@ FloatArray = npt.NDArray[np.float64]
 class Cells:
     """Accesses with one linear part: ``factors`` per subscript and coordinate, ``spread`` of their constants.
 
-    ``fresh`` tells that the first access to every cell is a write.
+    ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
+    accesses, none where they fill a box.
     """
 
     array: str
     factors: tuple[tuple[int, ...], ...]
     spread: tuple[int, ...]
-    fresh: bool
+    fresh: int = 0
+    where: tuple[Region, ...] = ()
 
     @cached_property
     def loops(self) -> frozenset[int]:

@@ -52,7 +52,7 @@ class BoxSearch:
     ) -> None:
         self.cells, self.extents, self.outer, self.levels, self.slack = cells, extents, outer, levels, slack
         self.tiled = tuple(at for at in tiled if extents[at] > 1)
-        edges = [_edges_of(extents[at]) for at in self.tiled]
+        edges = [edges_of(extents[at]) for at in self.tiled]
         self.choices = [
             *edges,
             *([-(-options[-1] // edge) for edge in options] for _ in levels[1:] for options in edges),
@@ -208,7 +208,7 @@ class BoxSearch:
         return total
 
 
-def _edges_of(extent: int) -> list[int]:
+def edges_of(extent: int) -> list[int]:
     """Return the edges that cut ``extent`` into boxes of about equal size, few of them where it is long."""
     found = {1, extent}
     count = 1.0

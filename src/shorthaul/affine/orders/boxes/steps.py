@@ -8,11 +8,13 @@ from itertools import product
 from math import inf, prod
 
 import islpy as isl
+import numpy as np
 import sympy
 
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.boxes.regions import boxes_in
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 
 
@@ -45,6 +47,13 @@ class BoxStep(OfPhase):
         return Box(loops, tuple(edge for item in self.boxes for edge in item.edges), self.boxes[0].first)
 
     @property
+    def room(self) -> int:
+        """The most words held at a time in the innermost boxes."""
+        edges = dict(zip(self.box.loops, self.box.edges, strict=True))
+        held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
+        return 1 + int(sum(item.count(held) for item in self.cells))
+
+    @property
     def edges(self) -> tuple[Edge, ...]:
         """No edge is a function of S."""
         return ()
@@ -75,8 +84,24 @@ class BoxStep(OfPhase):
         at = next((at for at, words in enumerate(self.capacities) if words <= capacity), None)
         if at is None:
             return inf
+        boxes = self.boxes[: at + 1]
+        found = _loads_in_regions(boxes, cells, self.extents) if cells.where else None
+        if found is not None:
+            return found - cells.fresh
         first = int(cells.count(self.extents)) if cells.fresh else 0
-        return _loads_within(self.boxes[: at + 1], cells, self.extents) - first
+        return _loads_within(boxes, cells, self.extents) - first
+
+
+def _loads_in_regions(boxes: tuple[Box, ...], cells: Cells, extents: tuple[int, ...]) -> int | None:
+    """Return the loads of all visits in the regions of the accesses; None where these are too many."""
+    *outer, box = boxes
+    loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]
+    last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
+    loops += zip(box.loops[:last], box.edges, strict=False)
+    edges = boxes_in(cells.where, extents, box.first, loops)
+    if edges is None:
+        return None
+    return int(np.broadcast_to(cells.count(list(edges.T.astype(np.float64))), (len(edges),)).sum())
 
 
 def _loads_within(boxes: tuple[Box, ...], cells: Cells, extents: tuple[int, ...]) -> int:

@@ -1,0 +1,108 @@
+"""The groups of accesses of a phase: what its reads hold in memory, and what its own writes put there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from shorthaul.affine.integer_sets.counting import card
+from shorthaul.affine.integer_sets.dependences import DataFlow
+from shorthaul.affine.integer_sets.points import at_sizes
+from shorthaul.affine.model import Reference
+from shorthaul.affine.orders.boxes.cells import Cells
+from shorthaul.affine.orders.boxes.regions import regions, union
+from shorthaul.affine.orders.placement import Placement, Row, function_rows, integer_solution, placement_map
+from shorthaul.affine.orders.tile_steps import Step
+
+#: Array, the statement of another phase that the values are from, and factors of the coordinates by subscript.
+_Key = tuple[str, str | None, tuple[tuple[int, ...], ...]]
+
+
+@dataclass
+class _Group:
+    """Constants of the subscripts, where the accesses are placed, and the elements accessed."""
+
+    constants: list[tuple[int, ...]] = field(default_factory=list)
+    places: list[isl.Set] = field(default_factory=list)
+    elements: list[isl.Set] = field(default_factory=list)
+    is_fresh: bool = True
+
+
+class Grouping:
+    """Groups the reads of ``step``; None instead where one has no affine form in the coordinates.
+
+    Writes need no room and load nothing: what is computed is there. They count where a group gets all its values from
+    them, so that the first visit of every cell is a write. Values of other phases are counted one by one: they need
+    not have a cell each while this phase is executed.
+    """
+
+    def __init__(self, flow: DataFlow, step: Step, placement: Placement, sizes: Mapping[str, int]) -> None:
+        self.flow, self.step, self.placement, self.sizes = flow, step, placement, sizes
+        self.groups: dict[_Key, _Group] = {}
+
+    def image(self, name: str, points: isl.Set) -> isl.Set:
+        """Return where instances of a statement are placed."""
+        width = len(self.flow.program.by_name[name].iterators)
+        place = placement_map(name, width, self.placement[name], self.flow.program.parameters)
+        return at_sizes(points.apply(place), self.sizes)
+
+    def cells(self, box: isl.Set) -> tuple[Cells, ...] | None:
+        """Return the groups; ``box`` is around everything."""
+        names = set(self.step.names)
+        writes = {name: self._key(name, self.flow.program.by_name[name].write) for name in names}
+        for item in self.flow.flows:
+            if item.sink in names and (item.source is None or item.source in names):
+                key = self._key(item.sink, item.reference)
+                if key is None:
+                    return None
+                self._note(key, item.sink, item.reference)
+                source = None if item.source is None else writes[item.source]
+                self.groups[key[0]].is_fresh &= source is not None and source[0] == key[0]
+        for name, key in writes.items():
+            if key is not None and key[0] in self.groups and self.groups[key[0]].is_fresh:
+                self._note(key, name, self.flow.program.by_name[name].write)
+        for use in self.step.reads:
+            if use.source is not None and use.source not in names:
+                lines = None if use.rows is None else self._in_coordinates(use.sink, use.rows)
+                if lines is None:
+                    return None
+                group = self.groups.setdefault((use.array, use.source, lines[0]), _Group(is_fresh=False))
+                group.constants.append(lines[1])
+                group.places.append(self.image(use.sink, use.domain))
+        return tuple(self._made(key, group, box) for key, group in self.groups.items())
+
+    def _key(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
+        rows = function_rows(reference.relation)
+        lines = None if rows is None else self._in_coordinates(name, rows)
+        return None if lines is None else ((reference.array, None, lines[0]), lines[1])
+
+    def _note(self, key: tuple[_Key, tuple[int, ...]], name: str, reference: Reference) -> None:
+        group = self.groups.setdefault(key[0], _Group())
+        group.constants.append(key[1])
+        group.places.append(self.image(name, self.flow.program.by_name[name].domain))
+        group.elements.append(at_sizes(reference.relation.range(), self.sizes))
+
+    def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells:
+        array, _, factors = key
+        spread = tuple(max(values) - min(values) for values in zip(*group.constants, strict=True))
+        places = union(group.places)
+        fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
+        return Cells(array, factors, spread, fresh, () if box.is_equal(places) else regions(places))
+
+    def _in_coordinates(
+        self, name: str, own: Sequence[Row]
+    ) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]] | None:
+        """Return functions of the iterators as (factors, constants) of the coordinates, parameters as numbers."""
+        rows, factors, constants = self.placement[name], [], []
+        for row in own:
+            weights = integer_solution(tuple(line.factors for line in rows), row.factors) if rows else ()
+            if weights is None:
+                return None
+            constant = row.constant + sum(factor * self.sizes[key] for key, factor in row.parameters)
+            for weight, line in zip(weights, rows, strict=True):
+                constant -= weight * (line.constant + sum(factor * self.sizes[key] for key, factor in line.parameters))
+            factors.append(weights)
+            constants.append(constant)
+        return tuple(factors), tuple(constants)

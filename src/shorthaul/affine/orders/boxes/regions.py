@@ -1,0 +1,107 @@
+"""Where a phase is executed, as convex regions, and the boxes that lie there: triangles are not paid as squares.
+
+Loops over boxes are followed from outside; in every box the least and the largest value of each coordinate follow from
+the constraints, one by one, which is exact where no constraint has more than two coordinates and otherwise too wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import islpy as isl
+import numpy as np
+import numpy.typing as npt
+
+from shorthaul.affine.tuning import MOST_BOX_VISITS
+
+IntArray = npt.NDArray[np.int64]
+_ROUNDS = 2  # of the constraints, for what follows from two of them
+
+
+@dataclass(frozen=True)
+class Region:
+    """A convex set of coordinates: factors and constant of what is at least 0."""
+
+    constraints: tuple[tuple[int, ...], ...]
+
+    def narrowed(self, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the ends of the coordinates within boxes, shape (boxes, coordinates); an empty box has low > high."""
+        low, high = low.copy(), high.copy()
+        for *factors, constant in self.constraints * _ROUNDS:
+            most = constant + sum(factor * (high if factor > 0 else low)[:, at] for at, factor in enumerate(factors))
+            for at, factor in enumerate(factors):
+                if factor > 0:
+                    low[:, at] = np.maximum(low[:, at], -((most - factor * high[:, at]) // factor))
+                elif factor < 0:
+                    high[:, at] = np.minimum(high[:, at], (most - factor * low[:, at]) // -factor)
+        return low, high
+
+
+def union(parts: Iterable[isl.Set]) -> isl.Set:
+    """Return the union of ``parts``, one at least."""
+    first, *others = parts
+    return reduce(isl.Set.union, others, first).coalesce()
+
+
+def regions(places: isl.Set) -> tuple[Region, ...]:
+    """Return convex regions that hold ``places``, a set without parameters."""
+    found = []
+    for piece in places.get_basic_sets():
+        lines: list[tuple[int, ...]] = []
+        for item in piece.remove_divs().get_constraints():
+            width = item.get_space().dim(isl.dim_type.set)
+            line = [item.get_coefficient_val(isl.dim_type.set, at).to_python() for at in range(width)]
+            line.append(item.get_constant_val().to_python())
+            lines.append(tuple(line))
+            if item.is_equality():
+                lines.append(tuple(-value for value in line))
+        found.append(Region(tuple(lines)))
+    return tuple(found)
+
+
+def boxes_in(
+    parts: Sequence[Region], extents: Sequence[int], first: Sequence[int], loops: Sequence[tuple[int, int]]
+) -> IntArray | None:
+    """Return the edges of what boxes of ``loops`` hold of the regions, shape (boxes, coordinates); None if too many.
+
+    ``loops`` are coordinates with edges, the outermost first. Other coordinates are as long as the regions there.
+    """
+    start = np.array(first, np.int64)
+    low = np.broadcast_to(start, (len(parts), 1, len(start)))
+    low, high = _inside(parts, low, low + np.array(extents, np.int64) - 1)
+    for at, edge in loops:
+        low, high = _cut(low, high, at, edge, first[at])
+        if low.shape[1] > MOST_BOX_VISITS:
+            return None
+        low, high = _inside(parts, low, high)
+    low, high = _hull(low, high)
+    return high - low + 1
+
+
+def _inside(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ends within all regions, shape (regions, boxes, coordinates), without boxes that lie in none."""
+    found = [part.narrowed(*ends) for part, *ends in zip(parts, low, high, strict=True)]
+    low, high = (np.stack(items) for items in zip(*found, strict=True))
+    alive = (low <= high).all(axis=2).any(axis=0)
+    return low[:, alive], high[:, alive]
+
+
+def _hull(low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ends over all regions in which a box is not empty."""
+    empty = np.asarray(low > high).any(axis=2, keepdims=True)
+    far = np.iinfo(np.int64)
+    return np.where(empty, far.max, low).min(axis=0), np.where(empty, far.min, high).max(axis=0)
+
+
+def _cut(low: IntArray, high: IntArray, at: int, edge: int, begin: int) -> tuple[IntArray, IntArray]:
+    """Return all boxes cut along one coordinate."""
+    lows, highs = _hull(low, high)
+    from_, to = (lows[:, at] - begin) // edge, (highs[:, at] - begin) // edge
+    times = to - from_ + 1
+    number = np.arange(int(times.sum())) - np.repeat(np.cumsum(times) - times, times) + np.repeat(from_, times)
+    low, high = np.repeat(low, times, axis=1), np.repeat(high, times, axis=1)
+    low[:, :, at] = np.maximum(low[:, :, at], begin + number * edge)
+    high[:, :, at] = np.minimum(high[:, :, at], begin + (number + 1) * edge - 1)
+    return low, high
