@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations, product
+from itertools import combinations, islice, permutations, product
 from math import inf
 
 import islpy as isl
@@ -23,7 +23,7 @@ from shorthaul.affine.orders.placement import (
     signs_of,
 )
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.tuning import MOST_BOX_ROUNDS, WIDEST_FREE_ORDER
+from shorthaul.affine.tuning import MOST_BOX_ROUNDS, MOST_EDGES_NEAR, WIDEST_FREE_ORDER
 
 _SET = isl.dim_type.set
 #: Loops that run one by one outside, and those that may be tiled.
@@ -63,7 +63,14 @@ def boxed(
         best = _nested(cells, extents, words, alone, slack)
     if best is None:
         return None
-    return BoxStep(step, tuple(Box(*item, first) for item in best.loops), words, cells, extents, sizes)
+    return BoxStep(
+        step,
+        tuple(Box(*item, first, 0 if level else best.outer) for level, item in enumerate(best.loops)),
+        words,
+        cells,
+        extents,
+        sizes,
+    )
 
 
 def _nested(
@@ -90,14 +97,14 @@ def _nested(
 
 def refined(step: BoxStep) -> BoxStep:
     """Return boxes of one level with edges and an order of loops that suit the regions in which cells are accessed."""
-    if len(step.boxes) > 1 or not any(item.where for item in step.cells):
+    if len(step.boxes) > 1 or not any(item.is_cut for item in step.cells):
         return step
     best, least = step, step.loads(step.sizes, step.capacities[0])
     for _ in range(MOST_BOX_ROUNDS):
         effort.step()
         start = best
         for made in _near(start):
-            loads = made.loads(made.sizes, made.capacities[0]) if made.room <= made.capacities[0] else inf
+            loads = made.loads(made.sizes, made.capacities[0]) if made.fits else inf
             if loads < least:
                 best, least = made, loads
         if best is start:
@@ -106,25 +113,27 @@ def refined(step: BoxStep) -> BoxStep:
 
 
 def _near(step: BoxStep) -> Iterator[BoxStep]:
-    """Yield boxes with other edges near those of ``step``, one or two at a time, and with loops in other orders."""
+    """Yield boxes near ``step``: one edge changed, one and another as long as fits, and loops in other orders."""
     (box,) = step.boxes
-    steps = [edges_of(step.extents[at]) for at in box.loops]
-    places = [options.index(edge) for options, edge in zip(steps, box.edges, strict=True)]
+    options = [edges_of(step.extents[at]) for at in box.loops]
+    places = [found.index(edge) for found, edge in zip(options, box.edges, strict=True)]
 
-    def made(moves: Mapping[int, int]) -> Iterator[BoxStep]:
-        moved = [place + moves.get(at, 0) for at, place in enumerate(places)]
-        if all(0 <= place < len(options) for place, options in zip(moved, steps, strict=True)):
-            edges = tuple(options[place] for place, options in zip(moved, steps, strict=True))
-            yield replace(step, boxes=(replace(box, edges=edges),))
+    def made(moved: Mapping[int, int]) -> BoxStep:
+        edges = (options[at][moved.get(at, place)] for at, place in enumerate(places))
+        return replace(step, boxes=(replace(box, edges=tuple(edges)),))
 
-    for at in range(len(places)):
-        for by in (-2, -1, 1, 2):
-            yield from made({at: by})
-        for other in range(len(places)):
-            if other != at:
-                for by, less in product((1, 2, 3), repeat=2):
-                    yield from made({at: by, other: -less})
-    for order in permutations(range(len(places))) if len(places) <= WIDEST_FREE_ORDER else ():
+    free = range(box.outer, len(places))
+    for at in free:
+        place = places[at]
+        around = range(max(0, place - MOST_EDGES_NEAR), min(len(options[at]), place + MOST_EDGES_NEAR + 1))
+        yield from (made({at: value}) for value in around if abs(value - place) in (1, 2))
+        for other in range(box.outer, at):
+            for value in around:
+                longest = range(len(options[other]) - 1, -1, -1)
+                fits = (found for last in longest if (found := made({at: value, other: last})).fits)
+                yield from islice(fits, 1)
+    for inner in permutations(free) if len(free) <= WIDEST_FREE_ORDER else ():
+        order = (*range(box.outer), *inner)
         loops, edges = tuple(box.loops[at] for at in order), tuple(box.edges[at] for at in order)
         yield replace(step, boxes=(replace(box, loops=loops, edges=edges),))
 

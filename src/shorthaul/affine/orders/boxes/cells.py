@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.affine.orders.boxes.regions import Region
+from shorthaul.affine.orders.boxes.regions import IntArray, Region
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -19,15 +19,17 @@ FloatArray = npt.NDArray[np.float64]
 class Cells:
     """Accesses with one linear part: ``factors`` per subscript and coordinate, ``spread`` of their constants.
 
+    The least of the constants are ``least``.
     ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
-    accesses, none where they fill a box.
+    accesses, without constraints where they fill a box.
     """
 
     array: str
     factors: tuple[tuple[int, ...], ...]
     spread: tuple[int, ...]
     fresh: int = 0
-    where: tuple[Region, ...] = ()
+    where: tuple[Region, ...] = (Region(()),)
+    least: tuple[int, ...] = ()
 
     @cached_property
     def loops(self) -> frozenset[int]:
@@ -40,6 +42,24 @@ class Cells:
         for row, spread in zip(self.factors, self.spread, strict=True):
             total = total * sum((abs(factor) * (edges[at] - 1) for at, factor in enumerate(row) if factor), 1 + spread)
         return np.minimum(total, prod(edges[at] for at in self.loops)) if self.is_injective else total
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the accesses fill no box."""
+        return any(part.constraints for part in self.where)
+
+    @cached_property
+    def fill_boxes(self) -> bool:
+        """True if all cells between the outermost ones are accessed in a box: every loop is in one subscript alone."""
+        used = [at for row in self.factors for at, factor in enumerate(row) if factor]
+        return len(used) == len(set(used)) and all(abs(factor) <= 1 for row in self.factors for factor in row)
+
+    def ends(self, low: IntArray, high: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the least and the largest value of every subscript in boxes with these ends."""
+        for row, constant, spread in zip(self.factors, self.least, self.spread, strict=True):
+            first = sum((factor * (low if factor > 0 else high)[:, at] for at, factor in enumerate(row)), constant)
+            last = sum((factor * (high if factor > 0 else low)[:, at] for at, factor in enumerate(row)), constant)
+            yield first + np.zeros(len(low), np.int64), last + spread + np.zeros(len(low), np.int64)
 
     @cached_property
     def is_injective(self) -> bool:

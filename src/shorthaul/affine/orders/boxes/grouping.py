@@ -12,7 +12,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.cells import Cells
-from shorthaul.affine.orders.boxes.regions import regions, union
+from shorthaul.affine.orders.boxes.regions import Region, regions, union
 from shorthaul.affine.orders.placement import Placement, Row, function_rows, integer_solution, placement_map
 from shorthaul.affine.orders.tile_steps import Step
 
@@ -85,11 +85,16 @@ class Grouping:
         group.elements.append(at_sizes(reference.relation.range(), self.sizes))
 
     def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells:
-        array, _, factors = key
-        spread = tuple(max(values) - min(values) for values in zip(*group.constants, strict=True))
+        array, source, factors = key
+        ends = [(min(values), max(values)) for values in zip(*group.constants, strict=True)]
         places = union(group.places)
         fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
-        return Cells(array, factors, spread, fresh, () if box.is_equal(places) else regions(places))
+        where = (Region(()),) if box.is_equal(places) else regions(places)
+        # values of another phase are not what the array holds now
+        name = array if source is None else f"{array} of {source}"
+        return Cells(
+            name, factors, tuple(high - low for low, high in ends), fresh, where, tuple(low for low, _ in ends)
+        )
 
     def _in_coordinates(
         self, name: str, own: Sequence[Row]

@@ -63,8 +63,8 @@ def regions(places: isl.Set) -> tuple[Region, ...]:
 
 def boxes_in(
     parts: Sequence[Region], extents: Sequence[int], first: Sequence[int], loops: Sequence[tuple[int, int]]
-) -> IntArray | None:
-    """Return the edges of what boxes of ``loops`` hold of the regions, shape (boxes, coordinates); None if too many.
+) -> tuple[IntArray, IntArray] | None:
+    """Return the ends of what boxes of ``loops`` hold of the regions, shape (boxes, coordinates); None if too many.
 
     ``loops`` are coordinates with edges, the outermost first. Other coordinates are as long as the regions there.
     """
@@ -76,8 +76,13 @@ def boxes_in(
         if low.shape[1] > MOST_BOX_VISITS:
             return None
         low, high = _inside(parts, low, high)
-    low, high = _hull(low, high)
-    return high - low + 1
+    return _hull(low, high)
+
+
+def within(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the ends of what given boxes hold of the regions; low > high where that is nothing."""
+    lows, highs = (np.stack(items) for items in zip(*(part.narrowed(low, high) for part in parts), strict=True))
+    return _hull(lows, highs)
 
 
 def _inside(parts: Sequence[Region], low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:

@@ -26,11 +26,15 @@ class Level:
 
 @dataclass(frozen=True)
 class Found:
-    """What the loads count at most, the candidate, and for every level its loops over boxes with their edges."""
+    """What the loads count at most, the candidate, and for every level its loops over boxes with their edges.
+
+    The first ``outer`` loops of the first level run one by one outside of all others.
+    """
 
     value: float
     candidate: tuple[int, ...]
     loops: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    outer: int
 
 
 class BoxSearch:
@@ -74,7 +78,7 @@ class BoxSearch:
                 here, value = tuple(near[at].tolist()), float(values[at])
             if value < float("inf") and (best is None or value < best[0]):
                 best = value, here
-        return None if best is None else Found(*best, tuple(self._loops(best[1])))
+        return None if best is None else Found(*best, tuple(self._loops(best[1])), len(self.outer))
 
     def _loops(self, candidate: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield the loops over boxes and their edges, the outermost level first."""

@@ -14,17 +14,21 @@ import sympy
 from shorthaul.affine.integer_sets.counting import card
 from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
-from shorthaul.affine.orders.boxes.regions import boxes_in
+from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
 
 
 @dataclass(frozen=True)
 class Box:
-    """Loops over boxes, outermost first, with their edges; coordinates begin at ``first``. Inside: program order."""
+    """Loops over boxes, outermost first, with their edges; coordinates begin at ``first``. Inside: program order.
+
+    The first ``outer`` loops have to stay outermost, with edges of 1.
+    """
 
     loops: tuple[int, ...]
     edges: tuple[int, ...]
     first: tuple[int, ...]
+    outer: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,11 @@ class BoxStep(OfPhase):
         return Box(loops, tuple(edge for item in self.boxes for edge in item.edges), self.boxes[0].first)
 
     @property
-    def room(self) -> int:
-        """The most words held at a time in the innermost boxes."""
+    def fits(self) -> bool:
+        """True if what is held at a time in the innermost boxes fits into the smallest memory."""
         edges = dict(zip(self.box.loops, self.box.edges, strict=True))
         held = [min(edges.get(at, extent), extent) for at, extent in enumerate(self.extents)]
-        return 1 + int(sum(item.count(held) for item in self.cells))
+        return 1 + int(sum(item.count(held) for item in self.cells)) <= self.capacities[-1]
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -85,23 +89,55 @@ class BoxStep(OfPhase):
         if at is None:
             return inf
         boxes = self.boxes[: at + 1]
-        found = _loads_in_regions(boxes, cells, self.extents) if cells.where else None
+        found = self._loads_in_regions(boxes, cells) if any(item.is_cut for item in self.cells) else None
         if found is not None:
             return found - cells.fresh
         first = int(cells.count(self.extents)) if cells.fresh else 0
         return _loads_within(boxes, cells, self.extents) - first
 
+    def _loads_in_regions(self, boxes: tuple[Box, ...], cells: Cells) -> int | None:
+        """Return the loads of all visits in the regions of the accesses; None where these are too many.
 
-def _loads_in_regions(boxes: tuple[Box, ...], cells: Cells, extents: tuple[int, ...]) -> int | None:
-    """Return the loads of all visits in the regions of the accesses; None where these are too many."""
-    *outer, box = boxes
-    loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]
-    last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
-    loops += zip(box.loops[:last], box.edges, strict=False)
-    edges = boxes_in(cells.where, extents, box.first, loops)
-    if edges is None:
-        return None
-    return int(np.broadcast_to(cells.count(list(edges.T.astype(np.float64))), (len(edges),)).sum())
+        A cell that another group holds during the whole visit is not loaded once more.
+        """
+        *outer, box = boxes
+        last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
+        loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]
+        ends = boxes_in(cells.where, self.extents, box.first, [*loops, *zip(box.loops[:last], box.edges, strict=False)])
+        if ends is None:
+            return None
+        count = np.broadcast_to(cells.count(list((ends[1] - ends[0] + 1).T.astype(np.float64))), (len(ends[0]),))
+        shared = np.zeros(len(count))
+        for other in self.cells:
+            if _holds(other, cells, box.loops, last):
+                shared = np.maximum(shared, _common(other, cells, *ends))
+        return int((count - np.minimum(count, shared)).sum())
+
+
+def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> bool:
+    """True if ``other`` holds what it has while ``cells`` visit boxes along the loop ``last`` of ``loops``.
+
+    Its cells stay all the time, or come and go in the same boxes. Of two such groups the first holds.
+    """
+    if other is cells or other.array != cells.array or other.fresh or cells.fresh:
+        return False
+    if not (other.fill_boxes and cells.fill_boxes):
+        return False
+    inner = other.loops.intersection(loops[last:])
+    if not inner:
+        return True
+    lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (other, cells)]
+    along = [[line if line[0][loops[last]] else None for line in item] for item in lines]
+    return inner == {loops[last]} and along[0] == along[1] and other.factors < cells.factors
+
+
+def _common(other: Cells, cells: Cells, low: IntArray, high: IntArray) -> IntArray:
+    """Return how many cells of both groups there are in every box."""
+    lows, highs = within(other.where, low, high)
+    result = np.ones(len(low), np.int64)
+    for (first, last), (least, most) in zip(other.ends(lows, highs), cells.ends(low, high), strict=True):
+        result *= np.maximum(0, np.minimum(last, most) - np.maximum(first, least) + 1)
+    return np.where((lows > highs).any(axis=1), 0, result)
 
 
 def _loads_within(boxes: tuple[Box, ...], cells: Cells, extents: tuple[int, ...]) -> int:
