@@ -129,7 +129,9 @@ def test_triangles(name: str) -> None:
         assert loads <= here.value(sizes) or not exact
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, *range(3, 120)))])
+@pytest.mark.parametrize(
+    "seed", [1, 4, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3, *range(5, 120)))]
+)
 def test_any_affine_access(seed: int) -> None:
     draw = random.Random(seed)
     program = program_from_text(random_nest(draw))

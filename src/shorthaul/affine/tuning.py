@@ -181,7 +181,7 @@ LARGEST_SHORT_FORM = 1_000
 #: Rounds of one search for boxes at given sizes.
 MOST_BOX_ROUNDS = 12
 #: Edges to both sides of the present one that are tried with exact counts.
-MOST_EDGES_NEAR = 8
+MOST_EDGES_NEAR = 4
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
 #: Placements that are compared by how many loops may be cut into boxes, those in which boxes are searched, and pairs

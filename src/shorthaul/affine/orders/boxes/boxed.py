@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice, permutations, product
+from itertools import combinations, permutations, product
 from math import inf
 
 import islpy as isl
@@ -115,23 +116,22 @@ def refined(step: BoxStep) -> BoxStep:
 def _near(step: BoxStep) -> Iterator[BoxStep]:
     """Yield boxes near ``step``: one edge changed, one and another as long as fits, and loops in other orders."""
     (box,) = step.boxes
-    options = [edges_of(step.extents[at]) for at in box.loops]
-    places = [found.index(edge) for found, edge in zip(options, box.edges, strict=True)]
+    free = range(box.outer, len(box.loops))
 
-    def made(moved: Mapping[int, int]) -> BoxStep:
-        edges = (options[at][moved.get(at, place)] for at, place in enumerate(places))
-        return replace(step, boxes=(replace(box, edges=tuple(edges)),))
+    def made(edges: Mapping[int, int]) -> BoxStep:
+        return replace(step, boxes=(replace(box, edges=tuple(edges.get(at, own) for at, own in enumerate(box.edges))),))
 
-    free = range(box.outer, len(places))
     for at in free:
-        place = places[at]
-        around = range(max(0, place - MOST_EDGES_NEAR), min(len(options[at]), place + MOST_EDGES_NEAR + 1))
-        yield from (made({at: value}) for value in around if abs(value - place) in (1, 2))
-        for other in range(box.outer, at):
-            for value in around:
-                longest = range(len(options[other]) - 1, -1, -1)
-                fits = (found for last in longest if (found := made({at: value, other: last})).fits)
-                yield from islice(fits, 1)
+        options = sorted({*edges_of(step.extents[box.loops[at]]), box.edges[at]})
+        place = options.index(box.edges[at])
+        for value in options[max(0, place - MOST_EDGES_NEAR) : place + MOST_EDGES_NEAR + 1]:
+            yield made({at: value})
+            for other in (item for item in free if item != at):
+                extent = step.extents[box.loops[other]]
+                longest = bisect(range(1, extent + 1), False, key=lambda edge: not made({at: value, other: edge}).fits)
+                if longest:
+                    yield made({at: value, other: longest})
+                    yield made({at: value, other: -(-extent // -(-extent // longest))})
     for inner in permutations(free) if len(free) <= WIDEST_FREE_ORDER else ():
         order = (*range(box.outer), *inner)
         loops, edges = tuple(box.loops[at] for at in order), tuple(box.edges[at] for at in order)

@@ -71,7 +71,8 @@ class Grouping:
                 group = self.groups.setdefault((use.array, use.source, lines[0]), _Group(is_fresh=False))
                 group.constants.append(lines[1])
                 group.places.append(self.image(use.sink, use.domain))
-        return tuple(self._made(key, group, box) for key, group in self.groups.items())
+        found = ((key, group, union(group.places)) for key, group in self.groups.items())
+        return tuple(self._made(key, group, places, box) for key, group, places in found if not places.is_empty())
 
     def _key(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
         rows = function_rows(reference.relation)
@@ -84,10 +85,9 @@ class Grouping:
         group.places.append(self.image(name, self.flow.program.by_name[name].domain))
         group.elements.append(at_sizes(reference.relation.range(), self.sizes))
 
-    def _made(self, key: _Key, group: _Group, box: isl.Set) -> Cells:
+    def _made(self, key: _Key, group: _Group, places: isl.Set, box: isl.Set) -> Cells:
         array, source, factors = key
         ends = [(min(values), max(values)) for values in zip(*group.constants, strict=True)]
-        places = union(group.places)
         fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
         where = (Region(()),) if box.is_equal(places) else regions(places)
         # values of another phase are not what the array holds now
