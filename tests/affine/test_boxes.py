@@ -13,7 +13,7 @@ from shorthaul.affine import bound
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
-from shorthaul.affine.orders.sized import at_sizes
+from shorthaul.affine.orders.sized import Boxes, at_sizes
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text
@@ -155,6 +155,19 @@ def test_values_of_another_phase_are_not_one_cell() -> None:
     sizes = {"n": 9, "S": 5}
     here, loads, exact = replayed(upper_bound(program, flow=flow), flow, sizes)
     assert loads <= here.value(sizes) or not exact
+
+
+def test_two_groups_do_not_both_hold_for_the_other() -> None:
+    program = program_from_text("""void f(int n, double A[n][n], double c) {
+#pragma scop
+      for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) c += A[i][j] * A[j][i];
+#pragma endscop
+    }""")
+    flow, sizes = flow_dependences(program), {"n": 6, "S": 60}
+    found = Boxes(flow, sizes, ()).of(["S0"])
+    assert found is not None
+    assert found.box.loops == ()  # all of it fits
+    assert found.loads({"n": 6}, 60) >= 31  # 30 elements beside the diagonal, and c
 
 
 def test_a_convolution_is_held() -> None:

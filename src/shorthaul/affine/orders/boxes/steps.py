@@ -125,7 +125,7 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
         return False
     inner = other.loops.intersection(loops[last:])
     if not inner:
-        return True
+        return bool(cells.loops.intersection(loops)) or other.factors < cells.factors
     lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (other, cells)]
     along = [[line if line[0][loops[last]] else None for line in item] for item in lines]
     return inner == {loops[last]} and along[0] == along[1] and other.factors < cells.factors
