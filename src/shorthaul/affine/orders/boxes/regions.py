@@ -72,10 +72,10 @@ def boxes_in(
     low = np.broadcast_to(start, (len(parts), 1, len(start)))
     low, high = _inside(parts, low, low + np.array(extents, np.int64) - 1)
     for at, edge in loops:
-        low, high = _cut(low, high, at, edge, first[at])
-        if low.shape[1] > MOST_BOX_VISITS:
+        lows, highs = _hull(low, high)
+        if ((highs[:, at] - lows[:, at]) // edge + 2).sum() > MOST_BOX_VISITS:
             return None
-        low, high = _inside(parts, low, high)
+        low, high = _inside(parts, *_cut(low, high, at, edge, first[at]))
     return _hull(low, high)
 
 
