@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-IMPORTED = r"""(?:^\s*(?:import|from) |importorskip\(")(\w+)"""
+IMPORTED = r"""(?:^\s*import |^\s*from (?=[\w.]+ import )|importorskip\(")(\w+)"""
 
 
 def named(line: str) -> str:
