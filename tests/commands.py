@@ -130,6 +130,8 @@ def _server() -> ForkServerContext:
     before = dict(os.environ)
     os.environ.clear()  # a test may have changed it
     os.environ.update(_AT_START | _SCREEN)
+    # One that a search inside this process has started knows its engine only: a command would take five times as long.
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
     try:
         forkserver.ensure_running()
     finally:
