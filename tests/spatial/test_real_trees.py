@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
 from tests.commands import shorthaul_json
 from tests.reference import spatial_oracle as oracle
 
@@ -50,6 +49,8 @@ def test_syntax_trees(tmp_path: Path) -> None:
 
 
 def test_decision_forests(tmp_path: Path) -> None:
+    from sklearn.ensemble import RandomForestClassifier  # a second and more, which each worker would spend
+
     rng = np.random.default_rng(0)
     x = rng.random((500, 6))
     forest = RandomForestClassifier(20, random_state=0).fit(x, x[:, 0] + rng.random(500) > 1)
