@@ -91,7 +91,7 @@ def test_sobel_meets_its_bounds() -> None:
 def test_on_the_command_line() -> None:
     command = ("dataflow", "bound", "random:actors=3,multicasts=1,seed=1")
     quick = shorthaul_json(*command)["front_bound"]["period_at_core_cost"]
-    found = shorthaul_json(*command, "--effort", "6")["front_bound"]["period_at_core_cost"]
+    found = shorthaul_json(*command, "--effort", "4")["front_bound"]["period_at_core_cost"]
     assert [cost for cost, _ in found] == [cost for cost, _ in quick]
     assert all(new >= old for (_, new), (_, old) in zip(found, quick, strict=True))
     assert found != quick
