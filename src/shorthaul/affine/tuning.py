@@ -65,6 +65,8 @@ REPLAYED_PER_EFFORT = 1_000_000
 #: What is kept back of a time limit for checking a plan, in instances per second, and for its formulas, in seconds.
 CHECKED_PER_SECOND = 200_000
 REPORT_SECONDS = 0.4
+#: Of the second that a command may take longer than its time limit, what a plan's check may use.
+GRACE_S = 0.8
 #: Nodes of branch and bound for the exact maximum of one part, and per effort.
 PART_NODES = 2_000
 PART_NODES_PER_EFFORT = 400

@@ -123,7 +123,10 @@ def _planned(
         raise too_small
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
-    search.keep_back(tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND)
+    checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
+    if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # too late for a checked plan
+        raise OutOfEffortError
+    search.keep_back(checking_s)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
     wanted = BoundOptions(profile=options.profile)
     replays = Replays(program, cdag, sizes, capacities, search)
