@@ -124,7 +124,7 @@ def _planned(
     flow = flow_dependences(program)
     cdag = _executed(program, sizes, flow)
     checking_s = tuning.REPORT_SECONDS + cdag.n / tuning.CHECKED_PER_SECOND
-    if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # too late for a checked plan
+    if not search.interrupted and search.remaining_s() + tuning.GRACE_S < checking_s:  # it would be late
         raise OutOfEffortError
     search.keep_back(checking_s)
     before = belady_loads(cdag.program_order, cdag.starts, cdag.operands, sizes[FAST_MEMORY])
