@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from shorthaul.bridges.conversion import convert
-from shorthaul.core.errors import InputError
+from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.dataflow.formats.documents import application_document, load_application, write_sdf3
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_text
 from shorthaul.dataflow.graphs.expansion import from_sdf, marked_graph
 from shorthaul.dataflow.graphs.multirate import repetition_vector
 from shorthaul.dataflow.loading import case
-from shorthaul.dataflow.verbs.planning import bound
+from shorthaul.dataflow.verbs.planning import bound, plan
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
 <sdf3 type="sdf" version="1.0" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">
@@ -191,6 +191,41 @@ def test_wrong_phases(change: tuple[str, str], says: str) -> None:
     assert change[0] in CYCLO_STATIC
     with pytest.raises(InputError) as caught:
         load_application(Path("app.xml"), CYCLO_STATIC.replace(*change, 1).encode())
+    assert says in str(caught.value)
+
+
+def constrained(text: str) -> str:
+    constraint = f"<graphProperties><timeConstraints>{text}</timeConstraints></graphProperties></sdfProperties>"
+    return FILE.replace("</sdfProperties>", constraint)
+
+
+def test_plans_keep_to_the_throughput_that_a_file_asks_for() -> None:
+    quick = {"generations": 2, "population": 6, "polish_effort": 0.0}
+    free = plan(FILE, **quick).plan
+    assert max(point.period for point in free.front) > 40
+    kept = plan(constrained("<throughput>2.5e-2</throughput>"), **quick).plan
+    assert 15 <= max(point.period for point in kept.front) <= 40
+    assert len(plan(constrained("<throughput>0.1</throughput>"), deadline=10**6, **quick).plan.front) == len(free.front)
+    with pytest.raises(InfeasibleError) as caught:
+        plan(constrained("<throughput>.01</throughput><throughput>0.3</throughput>"), **quick)
+    assert "the input's throughput constraint" in str(caught.value)
+    assert "the limit is 3" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("<throughput>fast</throughput>", "timeConstraints: throughput: is not a throughput"),
+        ("<throughput>0</throughput>", "is not a throughput"),
+        ("<throughput>1e-999</throughput>", "is not a throughput"),
+        ("<throughput>-0.1</throughput>", "is not a throughput"),
+        ("<throughput/>", "is not a throughput"),
+        ("<latency>5</latency>", "timeConstraints: latency: is a constraint of another kind"),
+    ],
+)
+def test_wrong_constraints(text: str, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan(constrained(text))
     assert says in str(caught.value)
 
 

@@ -15,9 +15,9 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 from shorthaul.dataflow.formats.documents import is_sdf3, load_application, mapping_from
 from shorthaul.dataflow.formats.platforms import load_platform
-from shorthaul.dataflow.formats.sdf3 import read_sdf3
+from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_deadline
 from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
-from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph, check_platform_runs
+from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph
 from shorthaul.dataflow.workloads import generators
 from shorthaul.dataflow.workloads.cases import CASES
 
@@ -70,7 +70,9 @@ def cases() -> tuple[Case[Problem], ...]:
 def load_problem(path: Path, data: bytes) -> Problem:
     """Return what a file holds: an application, or a mapping that names the files of its application and platform."""
     text = decode_text(data, file=path)
-    document = None if is_sdf3(path, text) else parse_json(text, file=path)
+    if is_sdf3(path, text):
+        return Problem(load_application(path, data), deadline=sdf3_deadline(path, data))
+    document = parse_json(text, file=path)
     if not isinstance(document, dict) or "application" not in document:
         return Problem(load_application(path, data))
     names = {name: document[name] for name in ("application", "platform") if name in document}
@@ -79,10 +81,10 @@ def load_problem(path: Path, data: bytes) -> Problem:
             raise InputError("is not a file name", file=path, place=name, value=value)
     application_path = path.parent / names["application"]
     platform_path = path.parent / names["platform"] if "platform" in names else None
-    return Problem(
-        load_application(application_path, read_bytes(application_path)),
-        None if platform_path is None else load_platform(platform_path),
-        mapping_from(document, file=path),
+    return dataclasses.replace(
+        load_problem(application_path, read_bytes(application_path)),
+        platform=None if platform_path is None else load_platform(platform_path),
+        mapping=mapping_from(document, file=path),
     )
 
 
@@ -129,8 +131,22 @@ def ready(workload: Workload, platform: Platform | None) -> Problem:
     problem = workload if isinstance(workload, Problem) else Problem(workload)
     application = marked_graph(problem.application)
     machine = platform or problem.platform or default_platform(application)
-    check_platform_runs(application, machine)
-    return Problem(application, machine, problem.mapping)
+    _check_runs(application, machine)
+    return dataclasses.replace(problem, application=application, platform=machine)
+
+
+def _check_runs(application: Application, platform: Platform) -> None:
+    """Raise :class:`InputError` with all actors that no core can run."""
+    present = {core.type for core in platform.cores}
+    stuck = [actor for actor in application.actors if not present & set(actor.ticks)]
+    if stuck:
+        number = application.actors.index(stuck[0])
+        raise InputError(
+            "no core of the platform can run " + ("this actor" if len(stuck) == 1 else f"{len(stuck)} actors"),
+            place=f"actors[{number}] ({stuck[0].id}).tau" if len(stuck) == 1 else "actors",
+            value="; ".join(f"{actor.id}: {', '.join(sorted(actor.ticks))}" for actor in stuck[:12]),
+            allowed=f"the platform's core types: {', '.join(sorted(present))}",
+        )
 
 
 def machine_of(problem: Problem) -> Platform:

@@ -445,11 +445,12 @@ class Decisions:
 @dataclass(frozen=True, slots=True)
 @fields_checked
 class Problem:
-    """An application, the platform it comes with (if any) and a mapping that comes with it (if any)."""
+    """The application, and what comes with it (if any): a platform, a mapping, the longest period in ticks."""
 
     application: Application
     platform: Platform | None = None
     mapping: Decisions | None = None
+    deadline: int | None = None
 
 
 def check_mapping(application: Application, platform: Platform, mapping: Decisions) -> None:
@@ -484,17 +485,3 @@ def check_mapping(application: Application, platform: Platform, mapping: Decisio
             raise unknown_name("channel", name, channels, place="channel_decision")
         if decision not in DECISIONS:
             raise unknown_name("channel decision", decision, DECISIONS, place=f"channel_decision.{name}")
-
-
-def check_platform_runs(application: Application, platform: Platform) -> None:
-    """Raise :class:`InputError` if some actor has no core that can run it."""
-    present = {core.type for core in platform.cores}
-    for number, actor in enumerate(application.actors):
-        able = {name for name, tau in actor.tau.items() if tau is not None}
-        if not able & present:
-            raise InputError(
-                "no core of the platform can run this actor",
-                place=f"actors[{number}] ({actor.id}).tau",
-                value=sorted(able),
-                allowed=f"the platform's core types: {', '.join(sorted(present))}",
-            )

@@ -15,21 +15,28 @@ from shorthaul.dataflow.model import Application, Decisions, Platform, check_map
 from shorthaul.dataflow.options import PlanOptions
 from shorthaul.dataflow.plan import Point
 
+#: Where a deadline comes from that stands in the input: how messages call it.
+_OF_FILE = "the input's throughput constraint (--deadline overrides it)"
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Limits on the points of a front (None: any), and the cores that actors are bound to."""
+    """Limits on the points of a front (None: any), and the cores that actors are bound to.
+
+    ``deadline_of`` names the flag, or the constraint of the file, that asks for the deadline.
+    """
 
     deadline: int | None = None
     max_cost: float | None = None
     max_footprint: int | None = None
     binding: Mapping[str, str] = field(default_factory=dict)
+    deadline_of: str = "--deadline"
 
     @property
     def limits(self) -> tuple[tuple[str, float | None], ...]:
         """The flags and what they allow, in the order of a point's objectives."""
         return (
-            ("--deadline", self.deadline),
+            (self.deadline_of, self.deadline),
             ("--max-footprint", self.max_footprint),
             ("--max-cost", self.max_cost),
         )
@@ -58,11 +65,16 @@ class Constraints:
         )
 
 
-def constraints_of(application: Application, platform: Platform, options: PlanOptions) -> Constraints:
-    """Return what the options ask for; raises :class:`InputError` for actors and cores that do not go together."""
-    return Constraints(
-        options.deadline, options.max_cost, options.max_footprint, _binding(application, platform, options.bind or "")
-    )
+def constraints_of(
+    application: Application, platform: Platform, options: PlanOptions, of_file: int | None = None
+) -> Constraints:
+    """Return what the options ask for, or the file where ``deadline`` is not given: periods up to ``of_file``.
+
+    Raises :class:`InputError` for actors and cores that do not go together.
+    """
+    limits = options.deadline or of_file, options.max_cost, options.max_footprint
+    binding = _binding(application, platform, options.bind or "")
+    return Constraints(*limits, binding, _OF_FILE if of_file is not None and options.deadline is None else "--deadline")
 
 
 def _binding(application: Application, platform: Platform, text: str) -> dict[str, str]:
@@ -135,7 +147,7 @@ def refuse_infeasible(
         if constraints.deadline is not None and load > constraints.deadline:
             raise InfeasibleError(
                 f"core {core}, with what --bind puts on it,", demand=load, limit=constraints.deadline,
-                place="--deadline", contributors=sorted(parts, key=lambda part: -part.amount)[:5],
+                place=constraints.deadline_of, contributors=sorted(parts, key=lambda part: -part.amount)[:5],
                 cure=f"bind less to {core}, or allow {load:.15g} or more",
             )  # fmt: skip
     price = exact_cost([platform.core_types[core.type].cost for core in platform.cores if core.id in on_core])
@@ -150,6 +162,6 @@ def refuse_infeasible(
     if least and least[0] > constraints.deadline:
         raise InfeasibleError(
             f"the period on cores of cost {constraints.max_cost:g} (all firings, each on a type that is fast enough,)",
-            demand=least[0], limit=constraints.deadline, place="--deadline",
+            demand=least[0], limit=constraints.deadline, place=constraints.deadline_of,
             cure=f"allow {least[0]} or more, or dearer cores",
         )  # fmt: skip

@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from shorthaul.core.document import decode_text
@@ -28,6 +29,7 @@ _BITS = 8
 _DEFAULT_TYPE = "default"
 #: The types of graphs that are read; the second is cyclo-static: rates and times are lists, an entry per phase.
 _TYPES = ("sdf", "csdf")
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?")
 
 
 def read_sdf3(path: Path, data: bytes) -> SdfGraph:
@@ -42,6 +44,31 @@ def read_sdf3(path: Path, data: bytes) -> SdfGraph:
         return _graph(_parse(text))
     except InputError as error:
         raise error.in_file(path) from None
+
+
+def sdf3_deadline(path: Path, data: bytes) -> int | None:
+    """Return the longest period of an iteration, in ticks, that the file's throughput constraint allows; None if any.
+
+    Raises :class:`InputError` for a constraint that is no throughput: iterations per tick.
+    """
+    root = _parse(decode_text(data, file=path))
+    asked = root.findall(f"applicationGraph/{root.get('type', 'sdf')}Properties/graphProperties/timeConstraints/*")
+    periods = []
+    for element in asked:
+        place, text = f"timeConstraints: {element.tag}", (element.text or "").strip()
+        if element.tag != "throughput":
+            raise InputError(
+                "is a constraint of another kind", file=path, place=place, value=text or ABSENT,
+                allowed="throughput: iterations per tick", cure="remove it",
+            )  # fmt: skip
+        iterations = float(text) if _NUMBER.fullmatch(text) else 0.0
+        if not 1 / MOST_TICKS <= iterations <= 1:
+            raise InputError(
+                "is not a throughput", file=path, place=place, value=text or ABSENT,
+                allowed=f"iterations per tick, 1 / {MOST_TICKS} to 1", cure="write 0.001 for a period of 1000 ticks",
+            )  # fmt: skip
+        periods.append(math.floor(1 / Fraction(text)))
+    return min(periods, default=None)
 
 
 def _parse(text: str) -> ET.Element:

@@ -15,7 +15,6 @@ from shorthaul.dataflow.model import (
     Application,
     Decisions,
     Platform,
-    check_platform_runs,
     ticks_for,
 )
 
@@ -55,10 +54,9 @@ class Instance:
 
 
 def build(application: Application, platform: Platform) -> Instance:
-    """Return the arrays; raises :class:`InputError` for multirate graphs and actors that no core can run."""
+    """Return the arrays; raises :class:`InputError` for multirate graphs."""
     if not application.is_marked_graph:
         raise InputError("is a multirate graph", place="channels", cure="expand it to a marked graph first")
-    check_platform_runs(application, platform)
     cores, types = platform.cores, list(platform.core_types)
     actor_of = {actor.id: number for number, actor in enumerate(application.actors)}
     tau = np.full((len(actor_of), len(types)), -1, np.int64)

@@ -129,7 +129,7 @@ def plan(
     problem, application, machine, search = prepared(
         given, expect(platform, Platform, "platform"), options.platform, search, source
     )
-    constraints = constraints_of(application, machine, options)
+    constraints = constraints_of(application, machine, options, problem.deadline)
     instance = constrained_instance(build(application, machine), constraints)
     quick = search.remaining_s() < tuning.LINEAR_PROGRAM_S
     limited = constrained(application, machine, constraints)
