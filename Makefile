@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 KERNELS := $(shell find src -name '*_kernels.py' -o -name '*.pxd')
 
-.PHONY: demo kernels test thorough test-lowest lock locked checked keywords wheel lint docs bench fuzz speed clean
+.PHONY: demo kernels test thorough test-lowest lock locked checked keywords wheel lint docs bench fuzz size speed clean
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "shorthaul needs Python 3.11 or newer; set PYTHON=...")'
@@ -62,7 +62,7 @@ locked: requirements/dev.txt | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch .venv/ready-core .venv/ready-dev
 
-LOWEST := pyproject.toml requirements/tests.in --extra sklearn --extra onnx --extra cluster --resolution lowest-direct
+LOWEST := pyproject.toml requirements/tests.in --extra sklearn --extra onnx --extra cluster --extra plotly --resolution lowest-direct
 lock: | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.5'
 	$(BIN)/uv pip compile --quiet --no-header --universal --python-version 3.11 --generate-hashes --upgrade \
@@ -87,9 +87,13 @@ docs: .venv/ready-docs
 bench: .venv/ready-core
 	for script in affine affine_oracle dataflow dataflow_commands pebble pebble_sparse pebble_structured spatial tensor table; do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
+size: wheel
+	$(BIN)/python benchmarks/installed_size.py
+
 speed: kernels
 	$(BIN)/python benchmarks/speed.py --against $(AGAINST)
 
 clean:
 	rm -rf .venv .venv-lowest build dist site out
 	find src tests -name '*.so' -delete
+	rm -f src/shorthaul/report/data/plotly.min.js.gz

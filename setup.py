@@ -1,10 +1,15 @@
-"""Compiles the kernels, ``*_kernels.py``, with Cython (see docs/kernels.md); the rest stands in pyproject.toml."""
+"""Compiles the kernels, ``*_kernels.py``, with Cython (see docs/kernels.md); the rest stands in pyproject.toml.
+
+Pages draw with the script of Plotly, which is put among the data here: 1.4 MiB, where the package takes 64.
+"""
 
 from __future__ import annotations
 
+import gzip
 import os
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -57,11 +62,10 @@ class BuildKernels(build_ext):
             raise SystemExit(message) from error
 
     def build_extension(self, ext: Extension) -> None:
-        """Compile one module, unless the file in place is newer than its source."""
+        """Compile one module, unless the file in place is newer than its source (other flags: ``make clean``)."""
         there = SOURCE / self.get_ext_filename(ext.name)
-        sources = [Path(source) for source in (*ext.sources, __file__)]
         keeps = not self.force and not CHECKED and there.exists()
-        if keeps and there.stat().st_mtime > max(path.stat().st_mtime for path in sources):
+        if keeps and there.stat().st_mtime > max(Path(source).stat().st_mtime for source in ext.sources):
             target = Path(self.get_ext_fullpath(ext.name))
             if target.resolve() != there.resolve():
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +83,19 @@ def kernels() -> list[Extension]:
     return [*found, Extension(SHARED, [f"{SOURCE}/{SHARED.replace('.', '/')}.c"], extra_compile_args=FLAGS)]
 
 
+def put_script_of_plotly() -> None:
+    """Put the script that pages draw with among the data of the report."""
+    target = SOURCE / "shorthaul" / "report" / "data" / "plotly.min.js.gz"
+    found = find_spec("plotly")
+    if found is not None and found.origin is not None:
+        script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+        target.write_bytes(gzip.compress(script.read_bytes(), mtime=0))
+    elif not target.exists():
+        raise SystemExit("building shorthaul takes the script of Plotly: pip install plotly")
+
+
 Options.emit_code_comments = False
+put_script_of_plotly()
 setup(
     ext_modules=cythonize(
         kernels(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,14 @@ def test_the_figure_that_is_asked_for(result: Any) -> None:
             chosen(result.figures, wrong, TABULAR, "a table")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has no figure that is a graph"):
         chosen((Text("Proof", "trivial"),), None, (Network,), "a graph")
+
+
+def test_without_plotly_there_are_pages_and_svg(result: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(InputError, match=r"pip install 'shorthaul\[plotly\]'"):
+        result.figure()
+    result.to_svg(tmp_path / "a.svg")
+    assert "Plotly.newPlot" in shorthaul.report(result, tmp_path / "a.html").read_text()
 
 
 def test_a_result_is_taken_away(result: Any, tmp_path: Path) -> None:

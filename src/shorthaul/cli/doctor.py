@@ -23,7 +23,6 @@ REQUIRED = (
     "pycparser",
     "typer",
     "rich",
-    "plotly",
     "jinja2",
     "msgspec",
     "pyyaml",
@@ -34,6 +33,7 @@ OPTIONAL = {
     "scikit-learn": ("sklearn", "decision trees and forests (spatial)"),
     "onnx": ("onnx", "ONNX models (convert)"),
     "networkx": ("graphs", "GraphML and GML files, graphs of networkx (pebble)"),
+    "plotly": ("plotly", "Result.figure() in Python; pages and SVG do without"),
     "distributed": ("cluster", "searches on a Dask cluster (--cluster)"),
 }
 PROGRAMS = {"cacti": "SRAM estimates by CACTI (pebble memory)"}

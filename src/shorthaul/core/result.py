@@ -123,10 +123,14 @@ class Result(Generic[PlanT_co, ExtraT_co]):
     def figure(self, which: str | int | None = None) -> Any:
         """Return a figure as a ``plotly.graph_objects.Figure``: the one with this title or number, else the first.
 
-        Raises :class:`InputError` if there is none. Tables and texts are no drawings: see :meth:`to_dataframe`.
+        Raises :class:`InputError` if there is none, or Plotly is missing. Tables and texts are no drawings: see
+        :meth:`to_dataframe`.
         """
-        import plotly.graph_objects as go
-
+        try:
+            go = import_module("plotly.graph_objects")
+        except ImportError:
+            cure = "pip install 'shorthaul[plotly]'; to_svg() and shorthaul.report() do without"
+            raise InputError("figures to work on need Plotly", cure=cure) from None
         from shorthaul.core.drawing.plots import DRAWN, plotly_figure
 
         made = chosen(self.figures, which, DRAWN, "a drawing")

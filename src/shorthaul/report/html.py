@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,6 @@ from xml.etree import ElementTree as ET
 
 import jinja2
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from shorthaul.core.arguments import public
 from shorthaul.core.document import expect_writable, load_json, write_text
@@ -117,10 +117,19 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
         results=results,
         overview=[_figure(figure, f"overview-{number}") for number, figure in enumerate(overview)],
         comparison=_comparison(documents, results),
-        plotly_js=Markup(get_plotlyjs()),
+        plotly_js=_script_of_plotly(),
         timeline_js=Markup(data.joinpath("timeline.js").read_text(encoding="utf-8")),
         version=VERSION,
     )
+
+
+def _script_of_plotly() -> Markup:
+    try:
+        packed = files("shorthaul.report").joinpath("data", "plotly.min.js.gz").read_bytes()
+    except OSError:
+        cure = "install it again; in a checkout: make kernels"
+        raise InputError("this installation lacks the script that pages draw with", cure=cure) from None
+    return Markup(gzip.decompress(packed).decode())
 
 
 def expect_results(documents: Sequence[Any], *, names: Sequence[str]) -> None:
