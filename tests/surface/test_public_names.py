@@ -82,6 +82,7 @@ RIGHT: dict[str, dict[str, object]] = {
     "load_platform": {"path": "missing.json"},
     "load_points": {"path": "missing.json"},
     "marked_graph": {"application": APPLICATION},
+    "together": {"applications": {"one": APPLICATION}},
     "multicamera": {"cameras": 2, "width": 80, "height": 60},
     "platform24": {"tiles": 1, "per_type": 1, "local_bytes": 9, "tile_bytes": 9},
     "dataflow.save_plan": {"path": "p.json", "plan": dataflow.Plan()},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from shorthaul.dataflow.formats.platforms import load_platform
     from shorthaul.dataflow.graphs.expansion import marked_graph
     from shorthaul.dataflow.graphs.multi_reader_buffers import MultiReaderBuffer, substitute_mrbs
+    from shorthaul.dataflow.graphs.union import together
     from shorthaul.dataflow.loading import case, cases
     from shorthaul.dataflow.model import (
         Actor,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "marked_graph": "shorthaul.dataflow.graphs.expansion",
+    "together": "shorthaul.dataflow.graphs.union",
     **dict.fromkeys(("buffers", "throughput"), "shorthaul.dataflow.verbs.analysing"),
     "code": "shorthaul.dataflow.verbs.coding",
     "run": "shorthaul.dataflow.verbs.run",
@@ -144,6 +146,7 @@ __all__ = [
     "substitute_mrbs",
     "sweep",
     "throughput",
+    "together",
     "write_sdf3",
 ]
 

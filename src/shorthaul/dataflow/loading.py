@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from shorthaul.core.arguments import public
 from shorthaul.core.cases import Case, Source, resolve
-from shorthaul.core.document import decode_text, load_json, parse_json, read_bytes
+from shorthaul.core.document import convert, decode_text, load_json, parse_json, read_bytes
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
-from shorthaul.dataflow.formats.documents import is_sdf3, load_application, mapping_from
+from shorthaul.dataflow.formats.documents import is_sdf3, known_keys, load_application, mapping_from, of_kind
 from shorthaul.dataflow.formats.platforms import load_platform
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_deadline
 from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
+from shorthaul.dataflow.graphs.union import together
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph
 from shorthaul.dataflow.workloads import generators
 from shorthaul.dataflow.workloads.cases import CASES
 
 Workload = Problem | Application
+SEVERAL_KIND = "shorthaul-dataflow-applications"
 
 
 @public
@@ -67,12 +70,20 @@ def cases() -> tuple[Case[Problem], ...]:
     return CASES
 
 
-def load_problem(path: Path, data: bytes) -> Problem:
-    """Return what a file holds: an application, or a mapping that names the files of its application and platform."""
+def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem:
+    """Return what a file holds: an application, several, or a mapping that names its application and platform.
+
+    A member of several applications may not be several itself.
+    """
     text = decode_text(data, file=path)
     if is_sdf3(path, text):
         return Problem(load_application(path, data), deadline=sdf3_deadline(path, data))
     document = parse_json(text, file=path)
+    if isinstance(document, dict) and "applications" in document:
+        with naming(path):
+            if is_member:
+                raise InputError("holds several applications itself", place="applications", cure="list those instead")
+            return _several(of_kind(document, SEVERAL_KIND, None), path)
     if not isinstance(document, dict) or "application" not in document:
         return Problem(load_application(path, data))
     names = {name: document[name] for name in ("application", "platform") if name in document}
@@ -86,6 +97,43 @@ def load_problem(path: Path, data: bytes) -> Problem:
         platform=None if platform_path is None else load_platform(platform_path),
         mapping=mapping_from(document, file=path),
     )
+
+
+def _several(document: Mapping[str, Any], path: Path) -> Problem:
+    """Return the applications that a document names as one problem; their own platforms and mappings are left out."""
+    known_keys(document, ("applications", "platform"), "", path)
+    items = convert(document["applications"], list[dict[str, Any]], place="applications")
+    problems: dict[str, Problem] = {}
+    iterations: dict[str, int] = {}
+    for number, item in enumerate(items):
+        place = f"applications[{number}]"
+        known_keys(item, ("application", "name", "iterations"), place, path)
+        if "application" not in item:
+            raise InputError("is missing", place=f"{place}.application", allowed="a file, or a built-in case")
+        named = convert(item["application"], str, place=f"{place}.application")
+        load = functools.partial(load_problem, is_member=True)
+        problem = resolve(_beside(path, named), CASES, load).workload
+        name = convert(item.get("name", problem.application.name), str, place=f"{place}.name")
+        if not name or name in problems:
+            raise InputError("is no name of its own", place=f"{place}.name", value=name, cure="give each another name")
+        problems[name] = problem
+        iterations[name] = convert(item.get("iterations", 1), int, place=f"{place}.iterations")
+    application = together({name: problem.application for name, problem in problems.items()}, iterations)
+    deadlines = [
+        problem.deadline * iterations[name] * (application.ticks_per_second // problem.application.ticks_per_second)
+        for name, problem in problems.items()
+        if problem.deadline is not None
+    ]
+    platform = document.get("platform")
+    if platform is not None:
+        platform = load_platform(Path(_beside(path, convert(platform, str, place="platform"))))
+    return Problem(application, platform, deadline=min(deadlines, default=None))
+
+
+def _beside(path: Path, name: str) -> str:
+    """Return the file of this name in the folder of ``path``, or the name itself if there is none."""
+    found = path.parent / name
+    return str(found) if found.is_file() else name
 
 
 def load_graph(path: Path, data: bytes) -> SdfGraph:

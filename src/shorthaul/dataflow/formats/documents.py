@@ -76,11 +76,11 @@ def is_sdf3(path: Path, text: str) -> bool:
 def application_from(document: Any, *, file: str | Path | None = None) -> Application:
     """Return the application that a JSON document describes."""
     document = of_kind(document, APPLICATION_KIND, file)
-    _known_keys(document, ("name", "time_unit", "actors", "channels"), "", file)
+    known_keys(document, ("name", "time_unit", "actors", "channels"), "", file)
     for name, kind in (("actors", Actor), ("channels", Channel)):
         for number, item in enumerate(_list(document, name, file)):
             if isinstance(item, dict):
-                _known_keys(item, [field.name for field in fields(kind)], f"{name}[{number}]", file)
+                known_keys(item, [field.name for field in fields(kind)], f"{name}[{number}]", file)
     try:
         return Application(
             name=convert(document.get("name", "application"), str, file=file, place="name"),
@@ -290,7 +290,8 @@ def _list(document: Mapping[str, Any], name: str, file: str | Path | None) -> Se
     return found
 
 
-def _known_keys(document: Mapping[str, Any], known: Iterable[str], place: str, file: str | Path | None) -> None:
+def known_keys(document: Mapping[str, Any], known: Iterable[str], place: str, file: str | Path | None) -> None:
+    """Raise :class:`InputError` for a key of a document that is not known."""
     names = [*known]
     for key in document:
         if key not in names and key not in FREE_KEYS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shorthaul.core.arguments import public
-from shorthaul.dataflow.graphs.multirate import check_live, expand, repetition_vector
+from shorthaul.dataflow.graphs.multirate import check_live, expand
 from shorthaul.dataflow.model import Actor, Application, Channel, SdfActor, SdfChannel, SdfGraph
 
 
@@ -79,12 +79,16 @@ def marked_graph(application: Application) -> Application:
     >>> [(c.src, c.dst, c.token_bytes) for c in graph.channels]
     [('a#0', 'b#0', 16), ('a#1', 'b#0', 8), ('a#1', 'b#1', 8), ('a#2', 'b#1', 16)]
     """
-    if application.is_marked_graph:
-        return application
+    return application if application.is_marked_graph else unfolded(application, 1)
+
+
+def unfolded(application: Application, times: int) -> Application:
+    """Return the marked graph of so many iterations: firing k of actor ``a`` is ``a#k``, ``a`` if it fires once."""
     graph = to_sdf(application)
-    fires = repetition_vector(graph)
-    kinds = {f"{actor.id}#{k}": actor.kind for actor in application.actors for k in range(fires[actor.id])}
-    kinds |= {actor.id: actor.kind for actor in application.actors}
-    expanded = from_sdf(expand(graph))
-    actors = tuple(Actor(actor.id, actor.tau, kinds[actor.id]) for actor in expanded.actors)
+    expanded = from_sdf(expand(graph, times))
+    kinds = {actor.id: actor.kind for actor in application.actors}
+    actors = tuple(
+        Actor(actor.id, actor.tau, kinds[actor.id if actor.id in kinds else actor.id.rpartition("#")[0]])
+        for actor in expanded.actors
+    )
     return Application(application.name, actors, expanded.channels, application.time_unit)

@@ -101,9 +101,9 @@ def _shown(rate: PerPhase) -> str:
     return ",".join(map(str, phases(rate)))
 
 
-def _iteration(graph: SdfGraph) -> dict[str, int]:
-    """Return the repetition vector; raises :class:`InputError` if it has too many firings to go through them all."""
-    repetitions = repetition_vector(graph)
+def _iteration(graph: SdfGraph, times: int = 1) -> dict[str, int]:
+    """Return the firings of so many iterations; raises :class:`InputError` if too many to go through them all."""
+    repetitions = {actor: times * count for actor, count in repetition_vector(graph).items()}
     total = sum(repetitions.values())
     if total > MOST_FIRINGS:
         most = max(repetitions, key=lambda actor: repetitions[actor])
@@ -115,13 +115,13 @@ def _iteration(graph: SdfGraph) -> dict[str, int]:
     return repetitions
 
 
-def dependences(graph: SdfGraph) -> tuple[dict[str, int], list[Dependence]]:
-    """Return the repetition vector and the channels of the equivalent marked graph, one iteration a period.
+def dependences(graph: SdfGraph, times: int = 1) -> tuple[dict[str, int], list[Dependence]]:
+    """Return the firings and the channels of the equivalent marked graph, so many iterations a period.
 
     The tokens of a channel, the initial ones first, are read in the order in which they are written. Raises
     :class:`InputError` if the graph is inconsistent or too large.
     """
-    repetitions = _iteration(graph)
+    repetitions = _iteration(graph, times)
     found: list[Dependence] = []
     for channel in graph.channels:
         writes = repetitions[channel.source]
@@ -209,12 +209,12 @@ def check_live(graph: SdfGraph) -> None:
         )
 
 
-def expand(graph: SdfGraph) -> SdfGraph:
-    """Return the equivalent marked graph: one actor per firing (``a#0``, ``a#1``, ...), every rate 1.
+def expand(graph: SdfGraph, times: int = 1) -> SdfGraph:
+    """Return the marked graph of so many iterations: one actor per firing (``a#0``, ``a#1``, ...), every rate 1.
 
     A channel of the expansion carries all tokens that one firing hands to another in one token of their joint size.
-    Graphs of one phase whose rates are all 1 are returned unchanged. Raises :class:`InputError` for inconsistent,
-    dead or too large graphs.
+    One iteration of a graph of one phase whose rates are all 1 is returned unchanged. Raises :class:`InputError` for
+    inconsistent, dead or too large graphs.
 
     >>> a, b = SdfActor("a", {"t": 1}), SdfActor("b", {"t": 1})
     >>> marked = expand(SdfGraph("g", (a, b), (SdfChannel("c", "a", 1, "b", 2, 0, 4),)))
@@ -223,9 +223,9 @@ def expand(graph: SdfGraph) -> SdfGraph:
     """
     check_live(graph)
     rates = {rate for channel in graph.channels for rate in (channel.production, channel.consumption)}
-    if rates <= {1} and not graph.is_cyclo_static:
+    if rates <= {1} and not graph.is_cyclo_static and times == 1:
         return graph
-    repetitions, found = dependences(graph)
+    repetitions, found = dependences(graph, times)
 
     sizes = {channel.id: channel.token_bytes for channel in graph.channels}
     channels = []
