@@ -4,7 +4,7 @@
 
 Every built-in kernel, all parameters at each of the sizes (steps at a third, two at least), in the least memory
 taken so many times. ``affine`` is the bound of that engine on loads, with the outputs, in the unit of the weights;
-``bound`` and ``plan`` are those of ``pebble plan``, all of them by the same effort. Prints a line for each and a
+``bound`` and ``plan`` are those of ``pebble plan``. Prints a line for each and a
 summary.
 """
 
@@ -58,7 +58,7 @@ def measured(name: str, size: int, times: list[int], effort: float) -> list[dict
     for memory in times:
         source = cdag_source(file, GraphOptions(size=sizes))
         budget = memory * cdag.least_budget()
-        known = affine_bound(program, size=f"{sizes},S={budget // width}", upper=False, effort=effort).bound
+        known = affine_bound(program, size=f"{sizes},S={budget // width}", upper=False).bound
         made = plan(source, budget=budget, effort=effort)
         assert known is not None
         assert made.bound is not None

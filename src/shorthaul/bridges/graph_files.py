@@ -15,6 +15,7 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.options import SIZES, option
 
 if TYPE_CHECKING:
+    from shorthaul.affine.bounds.best import AffineBound
     from shorthaul.affine.model import Program
     from shorthaul.core.search import Search
     from shorthaul.pebble.model import Cdag, IntArray
@@ -82,6 +83,10 @@ def _loop_nest(text: str, options: GraphOptions) -> Source[Cdag]:
     return Source(replace(cdag, origin=nest, weight_bytes=1.0), name, digest(identity))
 
 
+#: The bound of the program met last, by digest and function, and what deriving it took.
+_DERIVED: dict[tuple[str, str | None], tuple[AffineBound, float]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class LoopNest:
     """A C file at given sizes: what its graph was made from."""
@@ -96,7 +101,7 @@ class LoopNest:
 
         A fast memory holds at most ``budget // width`` words.
         """
-        from shorthaul.affine.bounds.best import lower_bound
+        from shorthaul.affine.bounds.best import fitted
         from shorthaul.affine.sizes import FAST_MEMORY
 
         found = self._program()
@@ -104,7 +109,7 @@ class LoopNest:
             return None
         program, sizes = found
         sizes[FAST_MEMORY] = budget // width
-        least = lower_bound(program, search=search, sizes=sizes)
+        least = fitted(self._bound(program, search), sizes, search)
         return max(0, math.ceil(least.value(sizes) * (1 - _ROUNDING))), least.proof.text()
 
     def order(self, budget: int, width: int, search: Search) -> IntArray | None:
@@ -135,6 +140,23 @@ class LoopNest:
             replays.search(order_in_time(derived, flow, sizes, (words,), search.part(0.5)), {words: 0.0}, None)
         index: IntArray = np.cumsum(cdag.used()) - 1  # of each vertex among the nodes
         return index[replays.order_of(replays.best())]
+
+    def _bound(self, program: Program, search: Search) -> AffineBound:
+        """Return the bound for all sizes: derived once for all budgets, and charged each time."""
+        from shorthaul.affine.bounds.best import lower_bound
+
+        key = self.digest, self.function
+        if key not in _DERIVED:
+            spent = search.spent()
+            found = lower_bound(program, search=search)
+            if search.expired():
+                return found
+            _DERIVED.clear()  # one program at a time
+            _DERIVED[key] = found, search.spent() - spent
+            return found
+        found, spent = _DERIVED[key]
+        search.spend(spent)
+        return found
 
     def _program(self) -> tuple[Program, dict[str, int]] | None:
         """Return the program and its sizes; None if the file is another one by now, or gone.

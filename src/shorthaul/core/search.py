@@ -137,7 +137,7 @@ class Search:
         self._progress = progress
         self._previous: dict[int, object] = {}
         self._is_command = is_command
-        self._is_aside = self._has_begun = False
+        self._is_aside = self._is_beside = self._has_begun = False
         self._out: Callable[[Any], Any] | None = None
         #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
         self.journal_file, self.resumed_file = journal, resume
@@ -162,7 +162,7 @@ class Search:
     def spend(self, effort: float) -> None:
         """Note work that was done, here and in the searches that this one is a part of."""
         self._spent += effort
-        if self._whole is not None:
+        if self._whole is not None and not self._is_beside:
             self._whole.spend(effort)
 
     def spent(self) -> float:
@@ -290,6 +290,19 @@ class Search:
         part.effort = effort if part.effort is None else min(effort, part.effort)
         return part
 
+    def beside(self, effort: float) -> Search:
+        """Return a search of so much effort that this one is not charged for; it ends at the deadline of this one.
+
+        >>> search = Search(effort=1)
+        >>> more = search.beside(5)
+        >>> more.spend(3)
+        >>> more.left(), search.left()
+        (2, 1)
+        """
+        part = self.aside()
+        part.effort, part._is_beside = effort, True
+        return part
+
     @property
     def deadline(self) -> float:
         """The end on :func:`time.monotonic`'s clock (all processes share it); infinite without a limit."""
@@ -311,11 +324,14 @@ class Search:
     def expired(self) -> bool:
         """True when the search has to return what it has."""
         search: Search | None = self
+        is_charged = True
         while search is not None:
-            if search._stopped or (search.effort is not None and search._spent >= search.effort):
+            is_spent = is_charged and search.effort is not None and search._spent >= search.effort
+            if search._stopped or is_spent:
                 return True
             if search.journal is not None:
                 search.journal.write()
+            is_charged = is_charged and not search._is_beside
             search = search._whole
         return time.monotonic() >= self.deadline
 

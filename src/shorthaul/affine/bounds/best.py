@@ -136,15 +136,12 @@ def lower_bound(
         known = until_out_of_effort(more for item in own for more in graphs(item)) if options.profile == "best" else own
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
-    tuned: list[tuple[int, ...]] = []
     for at, graph in enumerate(known):
-        found, added, more = _argued(graph, options, small, search.part(1 / (len(known) - at)), sizes)
+        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)))
         sums += [tuple(len(parts) + number for number in item) for item in added]
-        tuned += [tuple(len(parts) + number for number in item) for item in more]
         parts += found
     sums = [item for item in sums if item] or [()]
-    general = inputs + _largest(_added(parts, sums))
-    formula = inputs + _largest(_added(parts, [*sums, *tuned])) if tuned else general
+    formula = inputs + _largest(_added(parts, sums))
     listed = tuple(f"{item.name}: {item.text};  {set_text(item.domain, program)}" for item in program.statements)
     listed += tuple(
         f"{item.reference.tag} reads {item.reference.text}: {set_text(item.relation.reverse(), program)}"
@@ -152,8 +149,21 @@ def lower_bound(
     )
     read = tuple(f"{name}: {set_text(flow.inputs[name], program)}" for name in sorted(flow.inputs))
     model = REASSOCIATED_MODEL if options.reassociate else MODEL
-    proof = Proof(inputs, tuple(parts), (*sums, *tuned), formula, listed, read, model)
-    return AffineBound(program, formula, inputs, operations, proof, small, general if tuned else None)
+    proof = Proof(inputs, tuple(parts), tuple(sums), formula, listed, read, model)
+    general = AffineBound(program, formula, inputs, operations, proof, small)
+    return general if sizes is None or options.profile != "best" else fitted(general, sizes, search)
+
+
+def fitted(found: AffineBound, sizes: Mapping[str, int], search: Search) -> AffineBound:
+    """Return the bound with the arguments that can be made for ``sizes`` (S among them) beside those for all sizes."""
+    sums = found.proof.sums
+    with charged_to(search):
+        parts, tuned = _tuned(found.proof.parts, sums, sizes)
+    if not tuned:
+        return found
+    formula = found.inputs + _largest(_added(parts, [*sums, *tuned]))
+    proof = replace(found.proof, parts=tuple(parts), sums=(*sums, *tuned), formula=formula)
+    return replace(found, formula=formula, proof=proof, general=found.formula)
 
 
 def _added(parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]]) -> list[sympy.Expr]:
@@ -180,9 +190,8 @@ def _argued(
     options: BoundOptions,
     small: tuple[str, ...],
     search: Search,
-    sizes: Mapping[str, int] | None,
-) -> tuple[list[SubBound], list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Return the arguments on one graph, which of them add up, and which do that are made for ``sizes``."""
+) -> tuple[list[SubBound], list[tuple[int, ...]]]:
+    """Return the arguments on one graph, and which of them add up."""
     finding = search.part(POOL_SHARE)
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(graph.flow))
@@ -190,9 +199,8 @@ def _argued(
     pool = _of_events(graph.flow, where, finding) if graph.only_events else _pool(graph.flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
-        parts, more = (parts, []) if sizes is None or options.profile != "best" else _tuned(parts, sums, sizes)
     if graph.is_whole:
-        return parts, sums, more
+        return parts, sums
     return (
         [
             replace(
@@ -208,12 +216,11 @@ def _argued(
             for item in parts
         ],
         sums,
-        more,
     )
 
 
 def _tuned(
-    parts: list[SubBound], sums: list[tuple[int, ...]], sizes: Mapping[str, int]
+    parts: Sequence[SubBound], sums: Sequence[tuple[int, ...]], sizes: Mapping[str, int]
 ) -> tuple[list[SubBound], list[tuple[int, ...]]]:
     """Return the parts and those made for ``sizes`` behind them, and the sums in which these take the others' place."""
     made: dict[int, int] = {}

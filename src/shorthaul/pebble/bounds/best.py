@@ -52,14 +52,37 @@ _PROOFS = {
 }
 
 
+def bound_of_program(cdag: Cdag, budget: int, *, search: Search) -> Bound | None:
+    """Return the bound of the program that the graph was made from, None if there is none. No value is computed twice.
+
+    It is derived whatever effort ``search`` has: what is derived depends on the program and on the memory alone, as
+    long as the deadline does not come first.
+    """
+    if cdag.origin is None:
+        return None
+    width = int(cdag.weights.min())
+    loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE).beside(tuning.ORIGIN_EFFORT))
+    if loaded is None:
+        return None
+    value = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
+    return Bound("traffic", value, "program", f"Every output is stored at least once. {loaded[1]}")
+
+
 def best_bound(
-    cdag: Cdag, budget: int, *, recompute: bool = False, search: Search | None = None, goal: int | None = None
+    cdag: Cdag,
+    budget: int,
+    *,
+    recompute: bool = False,
+    search: Search | None = None,
+    goal: int | None = None,
+    known: Bound | None = None,
 ) -> Bound:
     """Return the best lower bound on the traffic of schedules within ``budget`` that no search of the whole proves.
 
     With ``recompute`` only bounds that hold for values computed again are taken. ``goal`` is the traffic of a plan: no
-    more time is spent on a bound that has reached it. ``details["bounds"]`` lists all bounds, ``details["parts"]``
-    the number of nodes, bound and share of the parts. Raises :class:`InfeasibleError` if some node cannot be computed.
+    more time is spent on a bound that has reached it. ``known`` is a bound to begin with.
+    ``details["bounds"]`` lists all bounds, ``details["parts"]`` the number of nodes, bound and share of the parts.
+    Raises :class:`InfeasibleError` if some node cannot be computed.
 
     >>> from shorthaul.pebble.workloads.kernels_as_graphs import fft
     >>> found = best_bound(fft(n=8, word=1), 3)
@@ -71,13 +94,8 @@ def best_bound(
     least = cdag.algorithmic_bound()
     values: dict[str, float] = {"algorithmic": least}
     proofs = dict(_PROOFS)
-    is_wanted = not recompute and (goal is None or least < goal)
-    if cdag.origin is not None and is_wanted:  # first: as a rule it is the highest of all
-        width = int(cdag.weights.min())
-        loaded = cdag.origin.least_loaded(budget, width, search.part(tuning.ORIGIN_SHARE))
-        if loaded is not None:
-            values["program"] = width * loaded[0] + int(cdag.weights[cdag.is_output()].sum())
-            proofs["program"] = f"Every output is stored at least once. {loaded[1]}"
+    if known is not None:
+        values[known.method], proofs[known.method] = known.value, known.proof
     between = moments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.MOMENTS_SHARE))
     segments = bound_segments.excess(cdag, budget, recompute=recompute, search=search.part(tuning.SEGMENTS_SHARE))
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}

@@ -10,7 +10,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds.best import best_bound
+from shorthaul.pebble.bounds.best import best_bound, bound_of_program
 from shorthaul.pebble.exact import beam
 from shorthaul.pebble.exact import solver as exact
 from shorthaul.pebble.local_search import driver, rematerialisation
@@ -84,8 +84,10 @@ def _computed_bound(request: Request, plan: Plan, *, share: float | None = None)
         most = tuning.BOUND_EFFORT
         share = min(share or tuning.BOUND_SHARE, most / max(request.search.left(), most))
     search = request.search.part(share, unlimited=most).aside()
-    goal = plan.traffic(request.cdag.weights)
-    return best_bound(request.cdag, request.budget, recompute=request.recompute, search=search, goal=goal)
+    cdag, budget, goal = request.cdag, request.budget, plan.traffic(request.cdag.weights)
+    is_wanted = not request.recompute and cdag.algorithmic_bound() < goal
+    known = bound_of_program(cdag, budget, search=request.search) if is_wanted else None
+    return best_bound(cdag, budget, recompute=request.recompute, search=search, goal=goal, known=known)
 
 
 Planner = Callable[[Request], Found]
