@@ -29,6 +29,8 @@ def row(n: int = 4, **options: object) -> tuple[Machine, object]:
 READING: dict[str, Callable[[Machine, object], object]] = {
     "the left neighbour's element": lambda m, v: v[m.all.number - 1],
     "another's element by number": lambda m, v: v[3 - m.all.number],
+    "an element by a real number": lambda m, v: v[m.all.number / 1],
+    "elements by a truth": lambda m, v: v[v > 3],
     "one element": lambda m, v: v[2],
     "a slice": lambda m, v: v[1:],
     "an array of numbers": lambda m, v: v[np.array([1, 2, 3, 0])],
@@ -165,6 +167,11 @@ def test_nodes_of_one_processor_share_its_memory_and_nothing_travels_between_the
     assert machine.collect(_copied(nodes, held)).tolist() == [3, 4, 4]
     with pytest.raises(InputError, match="is no processor"):
         machine.nodes([0, 2], "tasks")
+
+
+def test_nodes_take_memory_whatever_they_are_called() -> None:
+    with pytest.raises(InfeasibleError, match="memory of a processor"):
+        Machine.on("2x1", words=1).nodes([0, 0], "processors").register(0)
 
 
 def _copied(nodes, held):

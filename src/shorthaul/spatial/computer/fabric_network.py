@@ -12,6 +12,7 @@ from shorthaul.spatial.layout.fabric import Routes
 from shorthaul.spatial.model import Fabric
 
 Index = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.intp]
 
 
 class FabricNetwork(Network):
@@ -48,7 +49,7 @@ class FabricNetwork(Network):
         self._cell = cell
         self._routes = Routes(fabric)
 
-    def _routed(self, sender: Index, receiver: Index, host: Index, words: int) -> Messages:
+    def _routed(self, sender: Numbers, receiver: Numbers, host: Index, words: int) -> Messages:
         starts, trail = self._routes.between(self._cell[host[sender]], self._cell[host[receiver]])
         return Messages(sender, receiver, host, words, starts, trail)
 

@@ -22,6 +22,7 @@ from shorthaul.spatial.computer.network import Listener, Network, Output
 from shorthaul.spatial.computer.operators import Operator
 from shorthaul.spatial.computer.registers import (
     Nodes,
+    Numbers,
     Register,
     Selection,
     Values,
@@ -310,7 +311,7 @@ class Machine:
         receivers = Selection(space, receiver, None, None)
         if len(sender):
             words = self._words(sum(map(bytes_each, sent)))
-            self._network.deliver(sender, receiver, hosts_of(space), words)
+            self._network.deliver(sender, receiver, hosts_of(space), words, crowd=space.share)
         return receivers, tuple(received(values, receivers) for values in sent)
 
     def converge(self, held: Register, target: Register, awaited: Register, operator: Operator) -> None:
@@ -382,19 +383,19 @@ class Machine:
         words = self._words(bytes_each(held))
         self._network.rounds += turns.height
         if len(turns.sender):
-            self._network.deliver(turns.sender, turns.receiver, hosts_of(space_of(held)), words, wave=True)
+            sender, receiver = turns.sender.astype(np.intp), turns.receiver.astype(np.intp)
+            self._network.deliver(sender, receiver, hosts_of(space_of(held)), words, wave=True)
         turns.fold(held, operator)
 
-    def _addresses(self, to: Values) -> Index:
+    def _addresses(self, to: Values) -> Numbers:
         self._memory.expect_running()
-        numbers, space = contents(to), space_of(nodes_of(to))
-        if numbers.dtype.kind not in "iu" or numbers.ndim != 1:
-            raise MachineError("is no number of a node", place="send", value=numbers.dtype)
-        if numbers.dtype != np.int32:
-            numbers = np.clip(numbers, -1, 2**31 - 1).astype(np.int32)
+        given, space = contents(to), space_of(nodes_of(to))
+        if given.dtype.kind not in "iu" or given.ndim != 1:
+            raise MachineError("is no number of a node", place="send", value=given.dtype)
+        numbers = given.astype(np.intp)
         wrong = first_wrong(numbers, *space.fresh())
         if wrong >= 0:
-            sender, number = int(numbers_of(nodes_of(to))[wrong]), int(contents(to)[wrong])
+            sender, number = int(numbers_of(nodes_of(to))[wrong]), int(given[wrong])
             if not 0 <= number < len(hosts_of(space)):
                 raise MachineError(
                     f"{space.place(sender)} sends a message off the grid", place="send", value=number,

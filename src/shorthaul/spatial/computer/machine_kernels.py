@@ -46,8 +46,7 @@ class Traffic:
     counted: cython.bint
     table: cython.ulonglong[::1]
     lengths: cython.const_int[::1]
-    now: cython.int[::1]  # scratch space of one round, zero outside
-    when: cython.int[::1]  # what every message of a round will have taken when it arrives
+    when: cython.int[::1]  # scratch space of one round: what every message will have taken when it arrives
     travelled: cython.longlong[::1]
     arrives: cython.longlong[::1]
     messages = cython.declare(cython.longlong, visibility="readonly")
@@ -73,7 +72,6 @@ class Traffic:
         self.width = width
         self.processors = n
         self.counted = counted
-        self.now = np.zeros(n if counted else 0, np.int32)
         self.when = np.empty(0, np.int32)
         self.travelled = np.empty(0, np.int64)
         self.arrives = np.empty(0, np.int64)
@@ -107,8 +105,8 @@ class Messages:
     With routes, message i takes the links ``route[starts[i]:starts[i + 1]]``.
     """
 
-    sender: cython.const_int[::1]
-    receiver: cython.const_int[::1]
+    sender: cython.const_longlong[::1]
+    receiver: cython.const_longlong[::1]
     host: cython.const_int[::1]
     words: cython.longlong
     starts: cython.const_longlong[::1]
@@ -116,8 +114,8 @@ class Messages:
 
     def __init__(
         self,
-        sender: cython.const_int[::1],
-        receiver: cython.const_int[::1],
+        sender: cython.const_longlong[::1],
+        receiver: cython.const_longlong[::1],
         host: cython.const_int[::1],
         words: cython.longlong,
         starts: cython.const_longlong[::1],
@@ -276,6 +274,9 @@ def _count(traffic: Traffic, messages: Messages, i: cython.Py_ssize_t) -> cython
     traffic.messages += 1
     traffic.hops += hops * messages.words
     traffic.longest = max(traffic.longest, hops)
+    if traffic.counted:
+        traffic.table[ROW * a + PORTS] += 1
+        traffic.table[ROW * b + PORTS] += LOW + 1
     return hops
 
 
@@ -314,12 +315,10 @@ def _travel_at_once(
     return i
 
 
-def arrive(traffic: Traffic, messages: Messages) -> int:
-    """Let all messages arrive; return the most that one processor sent or received."""
+def arrive(traffic: Traffic, messages: Messages) -> None:
+    """Let all messages arrive."""
     with cython.nogil:
         _arrive(traffic, messages)
-        most = _count_ports(traffic, messages) if traffic.counted else 0
-    return int(most)
 
 
 @cython.cfunc
@@ -350,23 +349,29 @@ def _reach(
     traffic.table[row + READY] = max(traffic.table[row + READY], cython.cast(cython.ulonglong, ready))
 
 
+def busiest_of_round(traffic: Traffic, messages: Messages) -> int:
+    """Return the most messages of a round, which have travelled, that one processor sent or received."""
+    sent: cython.int[::1] = np.zeros(traffic.processors, np.int32)
+    got: cython.int[::1] = np.zeros(traffic.processors, np.int32)
+    with cython.nogil:
+        most = _busiest_of_round(traffic, messages, sent, got)
+    return int(most)
+
+
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _count_ports(traffic: Traffic, messages: Messages) -> cython.int:
-    most: cython.int = 0
-    way: cython.int
-    p: cython.Py_ssize_t
-    for way in range(2):
-        for i in range(messages.sender.shape[0]):
-            if traffic.when[i] >= 0:
-                p = messages.host[messages.sender[i] if way == 0 else messages.receiver[i]]
-                traffic.now[p] += 1
-                most = max(most, traffic.now[p])
-        for i in range(messages.sender.shape[0]):
-            p = messages.host[messages.sender[i] if way == 0 else messages.receiver[i]]
-            traffic.table[ROW * p + PORTS] += cython.cast(cython.ulonglong, traffic.now[p]) << (32 * way)
-            traffic.now[p] = 0
+def _busiest_of_round(
+    traffic: Traffic, messages: Messages, sent: cython.int[::1], got: cython.int[::1]
+) -> cython.longlong:
+    most: cython.longlong = 0
+    for i in range(messages.sender.shape[0]):
+        if traffic.when[i] >= 0:
+            a = messages.host[messages.sender[i]]
+            b = messages.host[messages.receiver[i]]
+            sent[a] += 1
+            got[b] += 1
+            most = max(most, sent[a], got[b])
     return most
 
 
@@ -399,14 +404,11 @@ def _travel_in_order(
                 cython.cast(cython.longlong, traffic.table[ROW * a + FAR]) + hops,
                 _arrival(traffic, messages, i, hops),
             )
-            if traffic.counted:
-                traffic.table[ROW * a + PORTS] += 1
-                traffic.table[ROW * b + PORTS] += LOW + 1
         i += 1
     return i
 
 
-def first_wrong(numbers: cython.const_int[::1], seen: cython.int[::1], turn: cython.int) -> int:
+def first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn: cython.int) -> int:
     """Return the first position whose number is none of those ``seen`` has room for, or came before; -1 if none.
 
     ``seen`` holds the turn in which a number was seen last.
@@ -419,7 +421,7 @@ def first_wrong(numbers: cython.const_int[::1], seen: cython.int[::1], turn: cyt
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _first_wrong(numbers: cython.const_int[::1], seen: cython.int[::1], turn: cython.int) -> cython.Py_ssize_t:
+def _first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn: cython.int) -> cython.Py_ssize_t:
     for i in range(numbers.shape[0]):
         if numbers[i] < 0 or numbers[i] >= seen.shape[0] or seen[numbers[i]] == turn:
             return i

@@ -10,11 +10,19 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Cost
 from shorthaul.core.errors import InfeasibleError, InputError
 from shorthaul.core.search import Search
-from shorthaul.spatial.computer.machine_kernels import Messages, Traffic, arrive, travel, travel_in_order
+from shorthaul.spatial.computer.machine_kernels import (
+    Messages,
+    Traffic,
+    arrive,
+    busiest_of_round,
+    travel,
+    travel_in_order,
+)
 from shorthaul.spatial.deadline import expect_time
 from shorthaul.spatial.model import Grid
 
 Index = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.intp]
 Array = npt.NDArray[Any]
 
 #: Messages that a processor may send, and receive, in one round.
@@ -58,12 +66,14 @@ class Network:
         self._listener = listener
         self._search = search
 
-    def deliver(self, sender: Index, receiver: Index, host: Index, words: int, *, wave: bool = False) -> None:
+    def deliver(
+        self, sender: Numbers, receiver: Numbers, host: Index, words: int, *, crowd: int = 0, wave: bool = False
+    ) -> None:
         """Send a message of so many words from every node ``sender[i]`` to ``receiver[i]``, placed by ``host``.
 
-        All at once, or as a ``wave``: each after those before it have arrived, whose rounds the caller counts. Raises
-        :class:`InfeasibleError` if a processor sends or receives more than :attr:`most_messages` at once, and
-        :class:`NoPlanError` once the search has to end.
+        All at once, at most ``crowd`` from and to a processor as there are no more nodes; or as a ``wave``: each after
+        those before it have arrived, whose rounds the caller counts. Raises :class:`InfeasibleError` if a processor
+        sends or receives more than :attr:`most_messages` at once, and :class:`NoPlanError` once the search has to end.
         """
         messages = self._routed(sender, receiver, host, words)
         self.rounds += not wave
@@ -71,18 +81,21 @@ class Network:
         while at < len(sender):
             expect_time(self._search)
             at = (travel_in_order if wave else travel)(self._traffic, messages, at, _HOPS_AT_ONCE)
-        most = 0 if wave else arrive(self._traffic, messages)
-        if most > self.most_messages:
+        if not wave:
+            arrive(self._traffic, messages)
+        most = busiest_of_round(self._traffic, messages) if crowd > self.most_messages else 0
+        if most > self.most_messages and self.count_links:
             raise InfeasibleError("messages of a processor in one round", demand=most, limit=self.most_messages)
         if self._listener is not None:
             a, b = host[sender], host[receiver]
-            a, b = a[a != b], b[a != b]
+            if not (apart := a != b).all():
+                a, b = a[apart], b[apart]
             for i in range(len(a) if wave else 1):
                 part = slice(i, i + 1) if wave else slice(None)
                 self._listener.round(a[part], b[part], words)
                 expect_time(self._search)
 
-    def _routed(self, sender: Index, receiver: Index, host: Index, words: int) -> Messages:
+    def _routed(self, sender: Numbers, receiver: Numbers, host: Index, words: int) -> Messages:
         """Return the messages with the links that each takes, where these are not those of a mesh."""
         return Messages(sender, receiver, host, words, np.empty(0, np.int64), np.empty(0, np.int32))
 

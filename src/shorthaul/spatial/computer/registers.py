@@ -19,6 +19,8 @@ from shorthaul.spatial.computer.memory import MachineError, Memory
 from shorthaul.spatial.computer.operators import Operator, expect_local
 
 Index = npt.NDArray[np.int32]
+#: NumPy reads and writes at numbers of this type at once; others it converts first, every time.
+Numbers = npt.NDArray[np.intp]
 Array = npt.NDArray[Any]
 _NUMBERS = "biuf"
 _UFUNCS: dict[str, np.ufunc] = {
@@ -33,12 +35,12 @@ _COMPARISONS = {_UFUNCS[name] for name in ("lt", "le", "eq", "ne", "gt", "ge")}
 class Nodes:
     """Nodes that processors host; each has its own element of every register made for them."""
 
-    __slots__ = ("_all", "_host", "_memory", "_seen", "_share", "_turn", "name")
+    __slots__ = ("_all", "_host", "_memory", "_seen", "_turn", "name", "share")
 
     def __init__(self, memory: Memory, host: Index, name: str) -> None:
         self._memory = memory
         self._host = host
-        self._share = 1 if name == "processors" else int(np.bincount(host, minlength=1).max(initial=1))
+        self.share = int(np.bincount(host, minlength=1).max(initial=1))
         self._seen: Array | None = None
         self._turn = 0
         self._all: Selection | None = None
@@ -53,7 +55,7 @@ class Nodes:
     def all(self) -> Selection:
         """All nodes."""
         if self._all is None:
-            self._all = Selection(self, np.arange(len(self._host), dtype=np.int32), None, None)
+            self._all = Selection(self, np.arange(len(self._host)), None, None)
         return self._all
 
     def register(self, fill: Any = 0, dtype: Any = np.int64, *, width: int = 1, name: str = "") -> Register:
@@ -93,10 +95,10 @@ class Selection:
 
     __slots__ = ("_base", "_index", "_positions", "_share", "_space")
 
-    def __init__(self, space: Nodes, index: Index, base: Selection | None, positions: Array | None) -> None:
+    def __init__(self, space: Nodes, index: Numbers, base: Selection | None, positions: Numbers | None) -> None:
         self._share = 0
-        space._memory.hold(space._share)
-        self._share = space._share
+        space._memory.hold(space.share)
+        self._share = space.share
         self._space = space
         self._index = index
         self._base = base
@@ -125,7 +127,7 @@ class Selection:
     @property
     def number(self) -> Values:
         """The number of every node, which it knows."""
-        return Values(self, self._index.copy(), "number")
+        return Values(self, self._index.astype(np.int32), "number")
 
     @property
     def processor(self) -> Values:
@@ -138,7 +140,7 @@ class Selection:
         if held.dtype != np.bool_ or held.ndim != 1:
             raise MachineError("is not true or false", place="where", value=held.dtype)
         positions = held.nonzero()[0]
-        index = positions.astype(np.int32) if self is self._space._all else self._index[positions]
+        index = positions if self is self._space._all else self._index[positions]
         return Selection(self._space, index, self, positions)
 
     def __or__(self, other: Selection) -> Selection:
@@ -151,11 +153,10 @@ class Selection:
             return other
         seen, turn = self._space.fresh()
         seen[self._index] = turn
-        return Selection(
-            self._space, np.concatenate([self._index, other._index[seen[other._index] != turn]]), None, None
-        )
+        added = other._index[(seen[other._index] != turn).nonzero()[0]]
+        return Selection(self._space, np.concatenate([self._index, added]), None, None)
 
-    def steps_from(self, base: Selection) -> Array | None:
+    def steps_from(self, base: Selection) -> Numbers | None:
         """Return the positions of these nodes in ``base``, from which they were chosen; None if they were not."""
         positions, at = self._positions, self._base
         while at is not None and positions is not None:
@@ -174,6 +175,7 @@ class _Local(NDArrayOperatorsMixin):
         _name: str
         _data: Array
 
+        def _holders(self) -> Selection: ...
         def _overwrite(self, data: Array) -> None: ...
         def _binary(self, other: Any) -> Values: ...
         def _unary(self) -> Values: ...
@@ -206,15 +208,13 @@ class _Local(NDArrayOperatorsMixin):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Values | NotImplementedType:
         if function is np.where and len(args) == 3 and not kwargs:
-            first = next(one for one in args if isinstance(one, _Local))
-            nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
+            nodes = next(one for one in args if isinstance(one, _Local))._holders()
             return Values(nodes, np.where(*_rows([_operand(one, nodes) for one in args])), self._name)
         raise _unreadable(self._name, f"{function.__name__}() works on the elements of many processors")
 
     def __repr__(self) -> str:
-        if isinstance(self, Values):
-            return f"values of {self._name!r} on {self._nodes._space.name}"
-        return f"register {self._name!r} of the {_register(self)._space.name}"
+        what, where = ("values of", "on") if isinstance(self, Values) else ("register", "of the")
+        return f"{what} {self._name!r} {where} {self._holders()._space.name}"
 
     def __array__(self, *_: Any, **__: Any) -> Array:
         raise _unreadable(self._name, "an array of all elements is nowhere")
@@ -255,7 +255,7 @@ class Values(_Local):
         self._held = 0
         if data.dtype.kind not in _NUMBERS:
             raise MachineError("are no numbers", place=f"values of {name!r}", value=data.dtype)
-        size = _size(data) * nodes._space._share
+        size = _size(data) * nodes._space.share
         nodes._space._memory.hold(size)
         self._held = size
         self._nodes = nodes
@@ -265,6 +265,9 @@ class Values(_Local):
     def __del__(self) -> None:
         if self._held:
             self._nodes._space._memory.release(self._held)
+
+    def _holders(self) -> Selection:
+        return self._nodes
 
     def _overwrite(self, data: Array) -> None:
         self._data = data  # others may share the old array
@@ -306,7 +309,7 @@ class Register(_Local):
 
     def __init__(self, space: Nodes, data: Array, name: str) -> None:
         self._held = 0
-        size = _size(data) * space._share
+        size = _size(data) * space.share
         space._memory.hold(size)
         self._held = size
         self._space = space
@@ -316,6 +319,9 @@ class Register(_Local):
     def __del__(self) -> None:
         if self._held:
             self._space._memory.release(self._held)
+
+    def _holders(self) -> Selection:
+        return self._space.all
 
     def _overwrite(self, data: Array) -> None:
         self._data[:] = data
@@ -332,16 +338,15 @@ class Register(_Local):
         return Values(nodes, _picked(self._data, nodes), self._name)
 
     def _near(self, numbers: Values) -> Values:
-        number, nodes = numbers._data, numbers._nodes
+        if numbers.dtype.kind not in "iu" or numbers.width > 1:
+            raise MachineError("is no number of a node", place=f"register {self._name!r}", value=numbers.dtype)
+        number, nodes = numbers._data.astype(np.intp), numbers._nodes
         reader = nodes._space._host if nodes is nodes._space._all else nodes._space._host[nodes._index]
-        if len(number) and number.min() >= 0 and number.max() < len(self._data):
-            wrong = np.flatnonzero(self._space._host[number] != reader)
-        else:
-            wrong = np.flatnonzero((number < 0) | (number >= len(self._data)))
+        inside = (number >= 0) & (number < len(self._data))
+        wrong = np.flatnonzero(self._space._host[number] != reader if inside.all() else ~inside)
         if len(wrong):
-            inside = (number >= 0) & (number < len(self._data))
             k = int(wrong[0])
-            owner = self._space.place(int(number[k])) if inside[k] else f"{number[k]}, which does not exist"
+            owner = self._space.place(int(number[k])) if inside[k] else f"{numbers._data[k]}, which does not exist"
             raise MachineError(
                 f"processor {reader[k]} reads the element of {owner}",
                 place=f"register {self._name!r}", cure="let its owner send it: receivers, (value,) = machine.send(...)",
@@ -416,7 +421,7 @@ def nodes_of(values: Values) -> Selection:
     return values._nodes
 
 
-def numbers_of(nodes: Selection) -> Index:
+def numbers_of(nodes: Selection) -> Numbers:
     """Return the numbers of the nodes."""
     return nodes._index
 
@@ -440,7 +445,7 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
     if isinstance(value, Values):
         return value._data if value._nodes is nodes else as_values(value, nodes, register)._data
     if isinstance(value, Register):
-        return value._data if nodes is value._space.all else value[nodes]._data
+        return value._data if nodes is value._space._all else value[nodes]._data
     if not isinstance(value, int | float | np.generic) and np.ndim(value) > 0:
         raise MachineError(
             "an array of the host program is on no processor", place=f"register {register!r}" if register else "",
@@ -451,8 +456,8 @@ def _operand(value: Any, nodes: Selection, register: str = "") -> Any:
 
 def _applied(ufunc: np.ufunc, inputs: tuple[Any, ...], target: _Local | None, **keywords: Any) -> Values | _Local:
     """Return what an element-by-element function gives, or ``target`` with that written to it."""
-    first = next(one for one in inputs if isinstance(one, _Local))
-    nodes = first._nodes if isinstance(first, Values) else _register(first)._space.all
+    first = inputs[0] if isinstance(inputs[0], _Local) else inputs[1]
+    nodes = first._holders()
     arrays = _rows([_operand(one, nodes) for one in inputs])
     try:
         found = ufunc(*arrays, **keywords)
@@ -477,11 +482,6 @@ def _selection(where: object, name: str) -> Selection:
     if isinstance(where, Selection):
         return where
     raise _unreadable(name, f"[{type(where).__name__}] is read or written from outside, by no processor")
-
-
-def _register(held: _Local) -> Register:
-    assert isinstance(held, Register)
-    return held
 
 
 def _unreadable(name: str, why: str) -> MachineError:
