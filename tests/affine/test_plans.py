@@ -78,7 +78,7 @@ def test_an_operation_that_does_not_fit() -> None:
         plan(kernel("seidel-2d"), size="TSTEPS=2,N=5,S=9")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small() -> Plan:
     made = plan(kernel("trisolv"), size="N=4,S=5").plan
     assert made is not None

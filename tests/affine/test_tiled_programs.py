@@ -51,7 +51,7 @@ def test_bounds_of_tiled_programs(name: str) -> None:
     leading = factor * symbol("n") ** 3 / sympy.sqrt(symbol("S"))
     assert sympy.simplify(bound.leading - leading) == 0
     assert float((upper_bound(program, flow=flow).leading / leading).subs(symbol("S"), 1)) <= 1.5
-    findings = examine(flow, bound, [{"n": n} for n in (1, 2, 4)], Search())
+    findings = examine(flow, bound, [{"n": n} for n in (1, 3)], Search())
     assert not findings.violations
     assert any(item.proven for item in findings.comparisons)
 

@@ -27,6 +27,11 @@ FLAGS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def dom(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return dom_of(tmp_path_factory.mktemp("browser"))
+
+
 def dom_of(folder: Path, *flags: str) -> str:
     page = folder / "report.html"
     page.write_text(render([sample().document()], names=["result.json"]))
@@ -35,8 +40,7 @@ def dom_of(folder: Path, *flags: str) -> str:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
-def test_every_figure_is_drawn(tmp_path: Path) -> None:
-    dom = dom_of(tmp_path)
+def test_every_figure_is_drawn(dom: str) -> None:
     shown = [figure for figure in FIGURES if getattr(figure, "point", "") in {"", "p"}]
     drawings = sum(plotly_figure(figure) is not None for figure in shown)
     hidden = re.findall(r'<section data-point="(.)"( hidden="")?>', dom)
@@ -46,7 +50,7 @@ def test_every_figure_is_drawn(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
-def test_labels_are_light_where_the_reader_wants_it_dark(tmp_path: Path) -> None:
+def test_labels_are_light_where_the_reader_wants_it_dark(dom: str, tmp_path: Path) -> None:
     labels = r'<text class="[xy]title"[^>]*fill: rgb\(([0-9, ]+)\)'
-    assert set(re.findall(labels, dom_of(tmp_path))) == {"31, 41, 51"}
+    assert set(re.findall(labels, dom)) == {"31, 41, 51"}
     assert set(re.findall(labels, dom_of(tmp_path, "--blink-settings=preferredColorScheme=0"))) == {"228, 231, 235"}

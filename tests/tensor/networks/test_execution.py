@@ -115,7 +115,7 @@ def test_a_command_plans_and_executes(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "inputs.npz", x=rng.random((2, 3, 6)))
     common = ("model.onnx", "--machine", "edge-45nm", "--dim", "b=2,c=3", "--inputs", "inputs.npz", "--json")
-    done = shorthaul_json("tensor", "run", *common, "-o", "plan.json", cwd=tmp_path)
+    done = shorthaul_json("tensor", "run", *common, "--effort", "0.5", "-o", "plan.json", cwd=tmp_path)
     assert done["run"]["largest_error"] < 1e-9
     assert done["run"]["loads_bytes"] + done["run"]["stores_bytes"] == done["cost"]["traffic_bytes"]
     assert done["run"]["random_weights"] == 0
