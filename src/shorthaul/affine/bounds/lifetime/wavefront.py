@@ -184,9 +184,13 @@ class Reachability:
                     step()
                     following = following.union(widened.apply_range(self.reads(name)))
             step()
-            result = result.union(following).union(widened.subtract(front)).coalesce()
+            following = following.coalesce()
+            new = following.union(widened.subtract(front).coalesce())
+            if new.is_subset(result):
+                break
+            front = following.subtract(result).coalesce()
+            result = result.union(new).coalesce()
             step()
-            front = following.coalesce()
             if result.n_map() > MOST_REACHABLE_MAPS or front.is_empty():
                 break
         if only is None:
