@@ -30,7 +30,9 @@ def high_of(depth: int) -> int:
 TINY = ("gemm", "atax", "cholesky", "jacobi-1d", "trisolv", "durbin", "lu", "syrk")
 
 
-@pytest.mark.parametrize("name", quick([*POLYBENCH, *FURTHER], {*TINY, "bicg", "mvt", "mttkrp"} - {"durbin"}))
+@pytest.mark.parametrize(
+    "name", quick([*POLYBENCH, *FURTHER], ("gemm", "atax", "cholesky", "jacobi-1d", "trisolv", "mttkrp"))
+)
 def test_no_schedule_in_program_order_beats_the_bound(name: str) -> None:
     bound = bound_of(name)
     program = bound.program
@@ -47,7 +49,7 @@ def test_no_schedule_in_program_order_beats_the_bound(name: str) -> None:
             assert bound.value({**sizes, "S": capacity}) <= loads, (sizes, capacity)
 
 
-@pytest.mark.parametrize("name", quick(POLYBENCH, TINY))
+@pytest.mark.parametrize("name", quick(POLYBENCH, ("gemm", "cholesky", "jacobi-1d", "trisolv")))
 def test_no_exact_play_beats_the_bound(name: str) -> None:
     bound = bound_of(name)
     program = bound.program

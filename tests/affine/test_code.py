@@ -63,7 +63,7 @@ def assert_agrees(done: subprocess.CompletedProcess[str]) -> None:
     assert " 0 not finite, 0 wrong" in done.stdout
 
 
-QUICK = ("gemm", "jacobi-1d", "gramschmidt")
+QUICK = ("gemm", "gramschmidt")
 
 
 @needs_compiler
@@ -154,7 +154,7 @@ def executed(name: str, size: str, folder: Path, *flags: str) -> Plan:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", quick(("gemm", "lu", "jacobi-2d", "syrk", "cholesky", "heat-1d", "mvt"), ("lu",)))
+@pytest.mark.parametrize("name", quick(("gemm", "lu", "jacobi-2d", "syrk", "cholesky", "heat-1d", "mvt"), ("mvt",)))
 def test_the_order_executed_needs_the_loads_said(name: str, tmp_path: Path) -> None:
     size = sizes_of(name, 14, 48)
     plan = executed(name, size, tmp_path, "-O1")

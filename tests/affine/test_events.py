@@ -49,7 +49,11 @@ def hunt(name: str, sizes: dict[str, int], capacities: Iterable[int]) -> int:
 
 @pytest.mark.parametrize(
     ("name", "sizes"),
-    [("matmul", {"M": 9, "N": 8, "K": 11}), ("jacobi-1d", {"TSTEPS": 20, "N": 60}), ("syrk", {"M": 9, "N": 12})],
+    [
+        ("matmul", {"M": 9, "N": 8, "K": 11}),
+        pytest.param("jacobi-1d", {"TSTEPS": 20, "N": 60}, marks=pytest.mark.slow),
+        pytest.param("syrk", {"M": 9, "N": 12}, marks=pytest.mark.slow),
+    ],
 )
 def test_no_order_beats_them(name: str, sizes: dict[str, int]) -> None:
     assert hunt(name, sizes, range(4, 9)) > 1

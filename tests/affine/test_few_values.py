@@ -63,6 +63,7 @@ def test_the_proof_names_the_coordinates_of_few_values() -> None:
     assert "chain of a sum over several loops" in proof
 
 
+@pytest.mark.slow
 def test_small_parameters_choose_the_arguments() -> None:
     """Filters of R x Q places, small against S: 2 R Q / sqrt(R Q) per output, where by default 9 R Q / (4 S) is known."""
     B, R, Q = (symbol(name) for name in "BRQ")

@@ -52,6 +52,7 @@ def unfixed(step: AnyStep) -> AnyStep:
     return step.step if isinstance(step, FixedStep) else step
 
 
+@pytest.mark.slow
 def test_boxes_within_boxes_are_near_the_best_for_each_memory() -> None:
     sizes = {"NI": 1000, "NJ": 1000, "NK": 1000, "S": 32768}
     found = at_levels(upper_of("gemm"), flow_of("gemm"), sizes, (32768, 4096))

@@ -85,7 +85,7 @@ def test_small_programs(body: str) -> None:
     assert max(counts) > 0
 
 
-@pytest.mark.parametrize("name", quick(NAMES, NAMES[::3]))
+@pytest.mark.parametrize("name", quick(NAMES, NAMES[::6]))
 def test_built_in_kernels(name: str) -> None:
     text = kernel_text(name)
     names = program_from_text(text).parameters

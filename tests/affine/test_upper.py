@@ -65,7 +65,7 @@ LEADING = {
 
 
 #: One kernel of each kind of order.
-QUICK = {"atax", "floyd-warshall", "gemm", "gramschmidt", "jacobi-1d", "jacobi-2d", "symm", "syrk", "trisolv", "trmm"}
+QUICK = {"atax", "floyd-warshall", "gemm", "gramschmidt", "jacobi-1d", "jacobi-2d", "symm", "trisolv"}
 
 
 @pytest.mark.parametrize("name", quick(LEADING, QUICK))
@@ -132,7 +132,15 @@ PLAYED = [
 
 
 @pytest.mark.parametrize(
-    ("name", "base", "edge"), quick(PLAYED, [item for item in PLAYED if item[0] not in {"heat-3d", "adi", "fdtd-2d"}])
+    ("name", "base", "edge"),
+    quick(
+        PLAYED,
+        [
+            item
+            for item in PLAYED
+            if item[0] in {"gemm", "symm", "bicg", "trisolv", "jacobi-1d", "jacobi-2d", "gramschmidt"}
+        ],
+    ),
 )
 def test_the_policy_played_value_by_value(name: str, base: int, edge: int) -> None:
     """The average over all origins is what the formula says or less, and no moment needs more words than it says."""

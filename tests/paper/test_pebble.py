@@ -67,7 +67,9 @@ def test_figure_5_layer_by_layer(words: int, bits: int) -> None:
     assert report.cost["traffic"] == bits
 
 
-@pytest.mark.parametrize(("weights", "percent"), [(WEIGHTS[0], 47.05), (WEIGHTS[1], 46.80)])
+@pytest.mark.parametrize(
+    ("weights", "percent"), [(WEIGHTS[0], 47.05), pytest.param(WEIGHTS[1], 46.80, marks=pytest.mark.slow)]
+)
 def test_figure_6_mean_reduction(weights: str, percent: float) -> None:
     reductions = []
     for n in range(2, 257, 2):

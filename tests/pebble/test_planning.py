@@ -56,7 +56,7 @@ def test_every_named_method_plans_a_wavelet(method: str) -> None:
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("method", ["auto", "local-search", "beam"])
+@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "local-search", "beam"])
 def test_computing_again_helps_beyond_what_is_searched_exhaustively(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,7 @@ def test_sweep_over_sizes_orders_and_curves(tmp_path: Path) -> None:
     assert document["status"] is None
 
 
-@pytest.mark.parametrize("verb", [("plan", "yule:n=99"), ("treefix", "yule:n=99", "--method", "heavy-path")])
+@pytest.mark.parametrize("verb", [("treefix", "yule:n=99", "--method", "heavy-path")])
 def test_kernels_give_the_same_as_plain_python(
     verb: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

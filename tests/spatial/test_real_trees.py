@@ -59,7 +59,7 @@ def test_decision_forests(tmp_path: Path) -> None:
 
 
 def test_a_taxonomy_through_the_command_line(tmp_path: Path) -> None:
-    parent = oracle.taxonomy(30_000, 1)
+    parent = oracle.taxonomy(10_000, 1)
     np.save(tmp_path / "tree.npy", parent)
     document = shorthaul_json("spatial", "plan", "tree.npy", "-o", "layout.npz", cwd=tmp_path)
     assert oracle.energy(tmp_path / "layout.npz")[0] == document["cost"]["energy_hops"]

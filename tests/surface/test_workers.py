@@ -34,7 +34,10 @@ def answer(result: Result[Any]) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize(
+    "call",
+    [pytest.param(call, id=name, marks=pytest.mark.slow if "sweep" in name else ()) for name, call in CALLS.items()],
+)
 def test_workers_do_not_change_an_answer(call: Callable[..., Result[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     alone = answer(call(workers=1))
     monkeypatch.setattr(tasks, "_is_worth_a_start", lambda _: True)

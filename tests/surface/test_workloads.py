@@ -143,6 +143,10 @@ def test_a_long_plan_is_saved_beside_its_document(tmp_path: Path) -> None:
     result = shorthaul.spatial.plan("yule:n=100001", baselines=False)
     result.save(tmp_path / "r.json")
     assert shorthaul.spatial.check("yule:n=100001", tmp_path / "r.json").status is result.status
+
+
+@pytest.mark.slow
+def test_a_long_order_is_saved_beside_its_document(tmp_path: Path) -> None:
     order = shorthaul.affine.plan("matvec", size="M=320,N=320,S=64", effort=0.5, evaluations=1)
     order.save(tmp_path / "a.json")
     assert shorthaul.affine.check("matvec", tmp_path / "a.json", effort=0.5).status is not None
