@@ -70,6 +70,8 @@ def test_limits_that_no_mapping_keeps_are_refused_with_the_reason(limits, reason
 def test_the_nearest_point_is_named_where_none_is_found() -> None:
     with pytest.raises(NoPlanError, match="nearest has a period of"):
         plan(generators.sobel(), generations=5, polish_effort=0, deadline=11_000, max_cost=3)
+    with pytest.raises(NoPlanError, match="nearest has a period of"):
+        plan(generators.sobel(), generations=5, polish_effort=0.05, deadline=7000, max_cost=6)
 
 
 @pytest.mark.parametrize("text", ["gray=p99", "gra=p1", "gray"])

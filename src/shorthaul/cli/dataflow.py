@@ -54,10 +54,9 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
 
     source = _case(workload)
     result = find(source, options=options, search=search.search())
-    from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
+    from shorthaul.dataflow.formats.schedules import front_table
 
-    rows = [] if result.plan is None else front_rows(result.plan.front, percent=True)
-    _finish(result, output, FRONT_COLUMNS, rows)
+    _finish(result, output, *front_table(() if result.plan is None else result.plan.front, percent=True))
 
 
 @verb(app, "schedule")

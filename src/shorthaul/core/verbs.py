@@ -326,15 +326,16 @@ def _kept(
         pack, unpack = (lambda plan: plans.packed(plan, workload)), (lambda data: plans.unpacked(data, workload))
         with journaled(search, asked, pack, unpack, check):
             return run()
-    except (MemoryError, NoPlanError):
+    except (MemoryError, NoPlanError) as error:
         best = search.best()
         kept = None if best is None else plans.answered(best, source.workload)
         if kept is None:
             raise
+        reason = error if isinstance(error, NoPlanError) else NoPlanError("no plan found before the search ended")
         search.kept = None  # and with it what the search needed to make plans
     report = check(kept)
     if report.cost is None:
-        raise NoPlanError("no plan found before the search ended")
+        raise reason
     proof = "Costs are not negative; the search ended before a better bound was derived."
     engine = str(asked["command"]).partition(" ")[0]
     return Result(

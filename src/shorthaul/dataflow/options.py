@@ -14,7 +14,7 @@ DECODERS = ("caps", "multistart", "modulo", "window")
 ORDERS = ("inverse", "topological")
 CAPACITY_RULES = ("access", "atomic-firing")
 MRB_CONSUMERS = ("first", "common-tile")
-PICKS = ("period", "footprint", "cost")
+PICKS = ("period", "footprint", "cost", "latency")
 STARTS = ("compact", "earliest")
 _BINDING = PythonForm("Mapping[str, str]", SIZES.text)
 
@@ -77,10 +77,12 @@ class PlanOptions(Decoding):
     deadline: int | None = option(None, "Longest period of a point, in ticks.", least=1)
     max_cost: float | None = option(None, "Most core cost of a point.", least=0)
     max_footprint: int | None = option(None, "Most bytes of all buffers of a point.", least=0)
+    max_latency: int | None = option(None, "Most latency of a point, in ticks; implies --latency.", least=0)
+    latency: bool = option(False, "Latency is an objective too, from actors without inputs to those without outputs.")
     bind: str | None = option(None, "Actors that stay on a core, as in gray=p3,sink=p5.", form=_BINDING)
     restarts: int | None = option(None, RESTARTS + ONE_PER_MACHINE, least=1, most=10_000, free=True)
     pick: str | None = option(
-        None, "Keep one point alone: of the least period, footprint or core cost (then the least of the others).",
+        None, "Keep one point alone: of the least period, footprint, core cost or latency (then of the others).",
         choices=PICKS, free=True,
     )  # fmt: skip
     csv: Path | None = option(None, "Write the front as a table of comma-separated values here.", free=True)

@@ -15,6 +15,8 @@ class Point:
     under the actor's id, writes under ``(actor,channel)``, reads under ``(channel,actor)``. ``channel_binding`` names
     the memory and ``capacities`` the tokens of every channel; a multi-reader buffer bears the name of the input
     channel of the multicast it replaces. ``routes`` names the interconnects that each access with a duration crosses.
+    ``latency`` is the longest time in ticks from the start of an actor without inputs to the end of what first
+    follows from it at an actor without outputs; None where it was not asked for.
     """
 
     period: int
@@ -29,17 +31,25 @@ class Point:
     routes: Mapping[str, tuple[str, ...]] | None = None
     bound: Mapping[str, Any] | None = None
     gap: float | None = None
+    latency: int | None = None
 
     @property
     def objectives(self) -> tuple[int, int, float]:
         """Period in ticks, footprint in bytes, core cost."""
         return self.period, self.footprint_bytes, self.core_cost
 
+    @property
+    def costs(self) -> tuple[float, ...]:
+        """The objectives, and the latency where there is one."""
+        return (*self.objectives, 0 if self.latency is None else self.latency)
+
     def document(self) -> dict[str, Any]:
         """Return the point as JSON."""
         names = ("period", "footprint_bytes", "core_cost", "starts", "binding", "xi", "channel_decision")
         document: dict[str, Any] = {name: _plain(getattr(self, name)) for name in names}
         document |= {"capacities": dict(self.capacities), "channel_binding": dict(self.channel_binding)}
+        if self.latency is not None:
+            document["latency"] = self.latency
         if self.routes is not None:
             document["routes"] = {name: list(route) for name, route in self.routes.items()}
         if self.bound is not None:
@@ -48,8 +58,8 @@ class Point:
 
 
 def covers(one: Point, other: Point) -> bool:
-    """True if the first point is as good as the second in every objective."""
-    return all(a <= b for a, b in zip(one.objectives, other.objectives, strict=True))
+    """True if the first point is as good as the second in every objective, and in latency where both have one."""
+    return all(a <= b for a, b in zip(one.costs, other.costs, strict=True))
 
 
 def _plain(value: Any) -> Any:

@@ -18,6 +18,8 @@ CLOSING_STEPS = 2.5e8
 LOAD_STEPS = 4e7
 #: Tasks of networks that are built, and schedules laid out, for an exact solve.
 SOLVED_TASKS = 5e3
+#: Actors and ends of channels for which a schedule of little latency is made.
+SOONEST_TASKS = 1.2e4
 #: Actors and ends of channels, times cores, of which CP-SAT's model of loads is built (multicamera on 320 cores).
 LOAD_MODEL_TERMS = 2e4
 
@@ -70,6 +72,11 @@ MOST_IDLE_TURNS = 40
 SOLVES_OVER_REST = 2.0
 #: Effort of the first exact solve of a mapping, over that of building its network.
 SOLVE_OVER_BUILDING = 4.0
+
+# Latency
+
+#: Share of the search for schedules of little latency, where that is an objective. Not measured.
+LATENCY_SHARE = 0.3
 
 # Exact modulo scheduling
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from shorthaul.core.amounts import Cost
 from shorthaul.core.check import CheckReport, Violation
+from shorthaul.dataflow.check.latency import replayed_latency
 from shorthaul.dataflow.check.tokens import Access, replay_buffer
 from shorthaul.dataflow.model import (
     DECISIONS,
@@ -84,6 +85,8 @@ def check_point(application: Application, platform: Platform, point: Point) -> C
     used = {point.binding[name] for name in actors}
     core_cost = sum(platform.core_types[core.type].cost for core in platform.cores if core.id in used)
     cost = Cost(period=point.period, footprint_bytes=footprint, core_cost=core_cost)
+    if point.latency is not None:
+        _check_latency(replay, actors, buffers)
     remarks = [
         f"{name} is claimed as {claimed:g}, the replay finds {cost[name]:g}"
         for name, claimed in (("footprint_bytes", point.footprint_bytes), ("core_cost", point.core_cost))
@@ -332,6 +335,20 @@ def _check_resources(replay: _Replay, busy: Mapping[str, Sequence[tuple[int, int
                 replay.fault("overlap", resource, f"{holder} and {task} overlap at tick {low} of the period{where}")
             if high > reach:
                 reach, holder, holder_wraps = high, task, wraps
+
+
+def _check_latency(replay: _Replay, actors: Sequence[str], buffers: Sequence[_Buffer]) -> None:
+    starts, length = replay.point.starts, replay.length
+    spans = {name: (starts[name], starts[name] + length[name]) for name in actors}
+    for buffer in buffers:
+        begin, end = spans[buffer.writer]
+        spans[buffer.writer] = begin, max(end, starts[buffer.write] + length[buffer.write])
+        for task, actor in buffer.reads:
+            spans[actor] = min(spans[actor][0], starts[task]), spans[actor][1]
+    arcs = [(buffer.writer, actor, buffer.delay) for buffer in buffers for _, actor in buffer.reads]
+    found = replayed_latency(arcs, spans, replay.point.period)
+    if found != replay.point.latency:
+        replay.fault("latency", "latency", f"is {found}, not as claimed", found, replay.point.latency)
 
 
 def _check_tokens(replay: _Replay, buffer: _Buffer) -> None:

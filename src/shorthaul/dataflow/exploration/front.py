@@ -88,6 +88,8 @@ def explore_front(
         polish_effort = tuning.POLISH_SHARE / (1 - tuning.POLISH_SHARE) * (search.spent() - spent)
 
     def keep_points(found: Sequence[Point]) -> None:
+        if not found:
+            return
         volume = hypervolume(np.array([point.objectives for point in found], np.float64), low, state.reference)
         search.keep(-volume, Explored(state, tuple(found)))
 

@@ -236,6 +236,7 @@ def _point(item: Any, place: str, file: str | Path | None) -> Point:
         capacities=get("capacities", number, {}),
         starts=get("starts", number, {}),
         routes=routes,
+        latency=None if item.get("latency") is None else get("latency", int, 0),
     )
 
 

@@ -50,18 +50,18 @@ def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
     return ["size", "period", *names], [[p.size, p.period, *(p.capacities[n] for n in names)] for p in plan.front]
 
 
-FRONT_COLUMNS = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "cores")
+def front_table(front: Sequence[Point], *, percent: bool = False) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the columns and a row per point: number, costs, the bound on its period, the gap, how many cores it uses.
 
-
-def front_rows(front: Sequence[Point], *, percent: bool = False) -> list[tuple[Any, ...]]:
-    """Return a row per point: its number, costs, the bound on its period, the gap, and how many cores it uses.
-
-    The gap is a number, or with ``percent`` a text as printed.
+    Where latencies were asked for, they come last. The gap is a number, or with ``percent`` a text as printed.
     """
+    columns = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "cores")
+    timed = any(point.latency is not None for point in front)
     shown: Callable[[float], object] = (lambda gap: f"{gap:.2%}") if percent else (lambda gap: round(gap, 6))
     bounds = [None if point.bound is None else point.bound["value"] for point in front]
     gaps = [None if point.gap is None else shown(point.gap) for point in front]
-    return [
-        (number, *point.objectives, bounds[number], gaps[number], len(set(point.binding.values())))
-        for number, point in enumerate(front)
+    rows = [
+        (number, *p.objectives, bounds[number], gaps[number], len(set(p.binding.values())), *([p.latency] * timed))
+        for number, p in enumerate(front)
     ]
+    return (*columns, *(["latency"] * timed)), rows

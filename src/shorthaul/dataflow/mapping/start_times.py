@@ -24,14 +24,15 @@ def read(start: Mapping[str, Any], task: Task) -> Any:
 
 def add_periods(
     net: MappedNetwork, starts: dict[str, int], period: int, capacities: Mapping[str, int], *, atomic: bool,
-    limits: Mapping[str, int | None] | None = None, time_limit_s: float = float("inf"),
+    limits: Mapping[str, int | None] | None = None, time_limit_s: float = float("inf"), soon: bool = False,
 ) -> dict[str, int] | None:  # fmt: skip
     """Add whole periods to every firing so that tokens are there when read and buffers hold as few bytes as possible.
 
     The buffers named in ``capacities`` hold no more tokens than that, and those in one memory no more bytes than its
     limit in ``limits``; with ``atomic``, places are held from firing to firing. None if there are no such stages. A
     linear program over the stages, its vertices integral without ``limits``: every constraint is a difference of two of
-    them. With ``limits``, none is found either where ``time_limit_s`` does not suffice.
+    them. ``soon``: readers come soon after their writers, whatever buffers then hold. With ``limits``, none is found
+    either where ``time_limit_s`` does not suffice.
     """
     actors, buffers = net.network.actors, net.network.buffers
     column = {name: i for i, name in enumerate(actors)}
@@ -59,7 +60,11 @@ def add_periods(
         held = {i: b.token_bytes for i, b in enumerate(buffers, len(actors)) if net.memory[b.id] == name}
         if limit is not None and held:
             rows.append((held, limit))
-    cost = [0] * len(actors) + [buffer.token_bytes + 1 for buffer in buffers]
+    cost = [0] * len(actors) + [0 if soon else buffer.token_bytes + 1 for buffer in buffers]
+    for buffer in buffers if soon else ():
+        for reader in buffer.readers:
+            cost[column[reader]] += 1
+            cost[column[buffer.writer]] -= 1
     solved = _minimise(cost, bounds, rows) if limits is None else _minimise_integral(cost, bounds, rows, time_limit_s)
     if solved is None:
         return None

@@ -87,9 +87,11 @@ class PlanKeywords(TypedDict, total=False):
     deadline: int | None
     max_cost: float | None
     max_footprint: int | None
+    max_latency: int | None
+    latency: bool
     bind: str | Mapping[str, str] | None
     restarts: int | None
-    pick: Literal["period", "footprint", "cost"] | None
+    pick: Literal["period", "footprint", "cost", "latency"] | None
     csv: str | PathLike[str] | None
     front: int
     effort: float | None

@@ -30,16 +30,15 @@ from shorthaul.dataflow.bounds.load_model import refined
 from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
-from shorthaul.dataflow.exploration.front import by_worth, explore_fronts, in_time
+from shorthaul.dataflow.exploration.front import by_worth, in_time
 from shorthaul.dataflow.exploration.kept import Explored
 from shorthaul.dataflow.exploration.nsga2 import (
     FloatArray,
     hypervolume,
 )
-from shorthaul.dataflow.formats.documents import (
-    RESULT_KIND,
-)
-from shorthaul.dataflow.formats.schedules import FRONT_COLUMNS, front_rows
+from shorthaul.dataflow.exploration.quickest import explored
+from shorthaul.dataflow.formats.documents import RESULT_KIND
+from shorthaul.dataflow.formats.schedules import front_table
 from shorthaul.dataflow.loading import mapping_of, naming, prepared
 from shorthaul.dataflow.mapping.arrays import build, genes
 from shorthaul.dataflow.mapping.binding import mapped_point
@@ -137,7 +136,7 @@ def plan(
     refuse_infeasible(limited, machine, constraints, bounds)
     _expect_sound(search, application, machine)
     with search:
-        state, points = explore_fronts(problem, instance, options, search, bounds, constraints)
+        state, points = explored(problem, instance, options, search, bounds, constraints)
     low = np.array(bounds.ideal)
     points = _undominated(points)
     numbers = by_worth(_objectives(points), low, state)[: options.front]
@@ -146,12 +145,14 @@ def plan(
     }
     front = _asked_for(tuple(kept[i] for i in sorted(kept)), options)
     report = check_front(application, machine, front)
-    least = [min(point.objectives[k] for point in front) for k in range(3)]
-    status = Status.OPTIMAL if len(front) == 1 and tuple(least) == bounds.ideal else Status.FEASIBLE
+    least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
+    is_best = len(front) == 1 and tuple(least) == bounds.ideal
+    if front[0].latency is not None:
+        least, is_best = [*least, min(point.costs[3] for point in front)], False
     return Result(
         RESULT_KIND,
-        status,
-        cost=Cost(period=least[0], footprint_bytes=least[1], core_cost=least[2]),
+        Status.OPTIMAL if is_best else Status.FEASIBLE,
+        cost=Cost(**dict(zip(("period", "footprint_bytes", "core_cost", "latency"), least, strict=False))),
         check=report,
         plan=Plan(front, tuple(state.trace)),
         provenance=provenance("dataflow plan", options=options, source=source, search=search),
@@ -472,9 +473,9 @@ def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, .
     """Return the front, or the one point that is picked; write it as a table if asked to."""
     if options.pick is not None:
         first = PICKS.index(options.pick)
-        front = (min(front, key=lambda point: (point.objectives[first], point.objectives)),)
+        front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
     if options.csv is not None:
-        write_text(options.csv, csv_of(FRONT_COLUMNS, front_rows(front)))
+        write_text(options.csv, csv_of(*front_table(front)))
     return front
 
 
