@@ -192,9 +192,18 @@ WHOLE_SHARE: Final = 0.15
 CUT_SHARE: Final = 0.15
 TURNING_SHARE: Final = 0.3
 WINDOW_SHARE: Final = 0.4
-#: What moments, segments, wavefronts and eigenvalues take of the time for bounds.
+#: What moments, segments, wavefronts and eigenvalues, and successors take of the time for bounds.
 MOMENTS_SHARE: Final = 0.4
 SEGMENTS_SHARE: Final = 0.8
+SUCCESSORS_SHARE: Final = 0.3
+#: Pairs of computations that are priced as one right after the other: per effort, in all (120 MB), and by values of
+#: at most so many readers, in rooms of at most so many sizes. How prices calm down, and the rounds.
+SUCCESSORS_RATE: Final = 3e7
+MOST_SUCCESSORS: Final = 5_000_000
+MOST_READERS: Final = 64
+MOST_ROOMS: Final = 64
+STRIDE_DECAY: Final = 0.9
+SUCCESSORS_ROUNDS: Final = 60
 #: Effort of the bound of the program that a graph was made from, beside that of the search: the 40 built-in kernels
 #: take 0.13 to 13.7, 0.6 in the median. Where only the clock limits, it may take this part of the time left.
 ORIGIN_EFFORT: Final = 15.0

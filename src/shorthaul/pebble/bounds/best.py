@@ -8,7 +8,7 @@ from typing import Any
 from shorthaul.core.amounts import Bound
 from shorthaul.core.search import Search
 from shorthaul.pebble import tuning
-from shorthaul.pebble.bounds import moments, part_packing, spectral, wavefront
+from shorthaul.pebble.bounds import moments, part_packing, spectral, successors, wavefront
 from shorthaul.pebble.bounds import segments as bound_segments
 from shorthaul.pebble.model import Cdag, require_budget
 
@@ -27,6 +27,12 @@ _PROOFS = {
         "Between the first nodes of two levels, the second one's ancestors below the first level are computed; what "
         "they read and every node of the first level needs is in the room that the first one leaves, or loaded in "
         "between, and stored before unless it is an input. Loads in different stretches between such moments add up."
+    ),
+    "successors": (
+        "Every input is loaded and every output stored at least once. Beyond that: each node is computed right after "
+        "another one, no two after the same. What it reads is what that one read or is, was in the room beside, or is "
+        "loaded in between, and stored before unless it is an input. Whichever is computed after which, this comes to "
+        "at least the bound, by prices of an assignment. No value is computed twice."
     ),
     "spectral": (
         "Every input is loaded and every output stored at least once. Beyond that: any order of the computed values "
@@ -101,6 +107,7 @@ def best_bound(
     values |= {"S-partition": least + segments.excess, "moments": least + between.excess}
     cuts = wavefront.Found(0, ())
     if not recompute:
+        values["successors"] = least + successors.excess(cdag, budget, search=search.part(tuning.SUCCESSORS_SHARE))
         cuts = wavefront.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
         values["wavefront"] = least + cuts.excess
         values["spectral"] = least + spectral.excess(cdag, budget, search=search.part(tuning.WAVEFRONTS_SHARE))
