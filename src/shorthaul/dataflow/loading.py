@@ -17,6 +17,8 @@ from shorthaul.core.search import Search
 from shorthaul.dataflow.formats.documents import is_sdf3, known_keys, load_application, mapping_from, of_kind
 from shorthaul.dataflow.formats.platforms import load_platform
 from shorthaul.dataflow.formats.sdf3 import read_sdf3, sdf3_deadline
+from shorthaul.dataflow.formats.sdf3_elements import parse
+from shorthaul.dataflow.formats.sdf3_platforms import mapping_of_file, platform_of
 from shorthaul.dataflow.graphs.expansion import marked_graph, to_sdf
 from shorthaul.dataflow.graphs.union import together
 from shorthaul.dataflow.model import Application, CoreType, Decisions, Platform, Problem, SdfGraph
@@ -77,7 +79,11 @@ def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem
     """
     text = decode_text(data, file=path)
     if is_sdf3(path, text):
-        return Problem(load_application(path, data), deadline=sdf3_deadline(path, data))
+        application = load_application(path, data)
+        with naming(path):
+            root = parse(text)
+            platform, mapping = platform_of(root), mapping_of_file(root, _writers(application))
+        return Problem(application, platform, mapping, sdf3_deadline(path, data))
     document = parse_json(text, file=path)
     if isinstance(document, dict) and "applications" in document:
         with naming(path):
@@ -230,12 +236,28 @@ def mapping_of(problem: Problem, mapping: Decisions | None, path: Path | None, p
     """
     found = mapping
     if found is None:
-        found = problem.mapping if path is None else mapping_from(load_json(path), point=point, file=path)
+        found = problem.mapping if path is None else _mapping_in(path, problem.application, point)
     if found is None:
         return None
     actors = [actor.id for actor in problem.application.actors]
     channels = [channel.id for channel in problem.application.channels]
     return Decisions(_for_firings(found.binding, actors), found.xi, _for_firings(found.channel_decision, channels))
+
+
+def _mapping_in(path: Path, application: Application, point: int) -> Decisions:
+    text = decode_text(read_bytes(path), file=path)
+    if not is_sdf3(path, text):
+        return mapping_from(load_json(path), point=point, file=path)
+    with naming(path):
+        found = mapping_of_file(parse(text), _writers(application))
+        if found is None:
+            raise InputError("has no mapping", place="sdf3", cure="name the file that has it")
+    return found
+
+
+def _writers(application: Application) -> dict[str, str]:
+    """Return the actor that writes every channel, whatever its firings."""
+    return {c.id.partition("#")[0]: c.src.partition("#")[0] for c in application.channels}
 
 
 def _for_firings(said: Mapping[str, str], names: Sequence[str]) -> Mapping[str, str]:

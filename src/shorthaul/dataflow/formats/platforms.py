@@ -14,6 +14,8 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.machines.files import machine_file, machine_text, section_from
 from shorthaul.core.machines.schema import CoresSection, ManyCoreSection, TileSection
 from shorthaul.dataflow.formats.documents import FREE_KEYS, of_kind
+from shorthaul.dataflow.formats.sdf3_elements import parse
+from shorthaul.dataflow.formats.sdf3_platforms import platform_of
 from shorthaul.dataflow.model import Core, CoreType, Platform, Tile
 
 _YAML = (".yaml", ".yml")
@@ -23,7 +25,7 @@ PLATFORM_KIND = "shorthaul-dataflow-platform"
 
 @public
 def load_platform(path: Path) -> Platform:
-    """Return the platform in a file: its document (JSON), or a machine file; or the bundled machine of this name.
+    """Return the platform in a file: a document (JSON), a machine file, SDF3's; or the bundled machine of this name.
 
     Parameters
     ----------
@@ -47,6 +49,11 @@ def load_platform(path: Path) -> Platform:
     """
     found, text = machine_text(path, "many_core", place="--platform")
     try:
+        if text.lstrip().startswith("<"):
+            architecture = platform_of(parse(text))
+            if architecture is None:
+                raise InputError("has no architectureGraph", place="sdf3", cure="name the file that has it")
+            return architecture
         if text.lstrip().startswith("{") and found.suffix.lower() not in _YAML:
             document = parse_json(text)
             if "many_core" not in document:

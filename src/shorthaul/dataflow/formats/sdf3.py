@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from shorthaul.core.document import decode_text
 from shorthaul.core.errors import ABSENT, InputError, nearest_name
+from shorthaul.dataflow.formats.sdf3_elements import integer, known, new, only, parse, required
 from shorthaul.dataflow.model import (
     MOST_BYTES,
     MOST_TICKS,
@@ -27,8 +28,6 @@ from shorthaul.dataflow.model import (
 _BITS = 8
 #: In a file that gives no actor an execution time, all take one tick, on a core type of this name.
 _DEFAULT_TYPE = "default"
-#: The types of graphs that are read; the second is cyclo-static: rates and times are lists, an entry per phase.
-_TYPES = ("sdf", "csdf")
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+([eE][+-]?[0-9]{1,3})?")
 
 
@@ -41,7 +40,7 @@ def read_sdf3(path: Path, data: bytes) -> SdfGraph:
     """
     text = decode_text(data, file=path)
     try:
-        return _graph(_parse(text))
+        return _graph(parse(text))
     except InputError as error:
         raise error.in_file(path) from None
 
@@ -51,7 +50,7 @@ def sdf3_deadline(path: Path, data: bytes) -> int | None:
 
     Raises :class:`InputError` for a constraint that is no throughput: iterations per tick.
     """
-    root = _parse(decode_text(data, file=path))
+    root = parse(decode_text(data, file=path))
     asked = root.findall(f"applicationGraph/{root.get('type', 'sdf')}Properties/graphProperties/timeConstraints/*")
     periods = []
     for element in asked:
@@ -71,58 +70,31 @@ def sdf3_deadline(path: Path, data: bytes) -> int | None:
     return min(periods, default=None)
 
 
-def _parse(text: str) -> ET.Element:
-    if "<!ENTITY" in text:
-        raise InputError("declares entities, which SDF3 files have no use for", cure="remove the DOCTYPE")
-    try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
-        line, column = error.position
-        raise InputError(
-            f"is not XML: {error.msg.partition(':')[0]}", place=f"line {line} column {column}",
-            allowed="an SDF3 file, whole, with every element closed", cure="correct this line, or write the file anew",
-        ) from None  # fmt: skip
-    for element in root.iter():  # namespaces carry no meaning here
-        element.tag = element.tag.rpartition("}")[2]
-    if root.tag != "sdf3":
-        raise InputError(
-            "is not an SDF3 file", place="root element", value=root.tag, allowed="sdf3",
-            cure="give a file that SDF3 wrote, or an application document (JSON)",
-        )  # fmt: skip
-    kind = root.get("type", "sdf")
-    if kind not in _TYPES:
-        raise InputError(
-            "is an SDF3 graph of another type", place="sdf3", value=kind, allowed=", ".join(_TYPES),
-            cure="give the graph of one scenario: rates and times that repeat from the start",
-        )  # fmt: skip
-    return root
-
-
 def _graph(root: ET.Element) -> SdfGraph:
-    application = _only(root, "applicationGraph", "sdf3")
+    application = only(root, "applicationGraph", "sdf3")
     graph_type = root.get("type", "sdf")
-    sdf = _only(application, graph_type, "applicationGraph")
+    sdf = only(application, graph_type, "applicationGraph")
     properties = application.findall(f"{graph_type}Properties")
     phased = graph_type == "csdf"
     times: dict[str, dict[str, PerPhase]] = {}
     sizes: dict[str, ET.Element] = {}
     for entry in (entry for group in properties for entry in group.iterfind("actorProperties")):
-        name = _new(_required(entry, "actor"), times, "actorProperties of {}")
+        name = new(required(entry, "actor"), times, "actorProperties of {}")
         times[name] = _times(entry, name, phased=phased)
     for entry in (entry for group in properties for entry in group.iterfind("channelProperties")):
-        sizes[_new(_required(entry, "channel"), sizes, "channelProperties of {}")] = entry
+        sizes[new(required(entry, "channel"), sizes, "channelProperties of {}")] = entry
     ports: dict[str, dict[str, _Port]] = {}
     for element in sdf.iterfind("actor"):
-        name = _new(_required(element, "name"), ports, "actor {}")
+        name = new(required(element, "name"), ports, "actor {}")
         ports[name] = {}
         for port in element.iterfind("port"):
-            ports[name][_new(_required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(
+            ports[name][new(required(port, "name"), ports[name], f"actor {name}, port {{}}")] = _port(
                 port, name, phased
             )
     if not ports:
         raise InputError("has no actor", place=graph_type, allowed="one or more", cure="add <actor> elements")
     for name in times:
-        _known(name, ports, "actorProperties")
+        known(name, ports, "actorProperties")
     timeless = [name for name in ports if not times.get(name)]
     if 0 < len(timeless) < len(ports):
         raise InputError(
@@ -132,10 +104,10 @@ def _graph(root: ET.Element) -> SdfGraph:
     channels: dict[str, SdfChannel] = {}
     used: dict[tuple[str, str], str] = {}
     for element in sdf.iterfind("channel"):
-        name = _new(_required(element, "name"), channels, "channel {}")
+        name = new(required(element, "name"), channels, "channel {}")
         channels[name] = _channel(element, name, ports, used, sizes.get(name))
     for name in sizes:
-        _known(name, channels, "channelProperties")
+        known(name, channels, "channelProperties")
     title = application.get("name") or sdf.get("name") or "sdf"
     actors = tuple(SdfActor(name, times.get(name) or {_DEFAULT_TYPE: 1}) for name in ports)
     return SdfGraph(title, actors, tuple(channels.values()))
@@ -147,35 +119,11 @@ class _Port:
     rate: PerPhase
 
 
-def _only(parent: ET.Element, tag: str, place: str) -> ET.Element:
-    found = parent.findall(tag)
-    if not found:
-        raise InputError(
-            f"has no element {tag}", place=place, value=", ".join(child.tag for child in parent) or ABSENT,
-            allowed=f"one <{tag}>", cure=f"add it; the type of a file is one of {', '.join(_TYPES)}",
-        )  # fmt: skip
-    if len(found) > 1:
-        raise InputError(
-            f"holds several elements {tag}", place=place, value=", ".join(child.get("name", "?") for child in found),
-            allowed="one", cure="keep one per file",
-        )  # fmt: skip
-    return found[0]
-
-
-def _new(name: str, known: Container[str], place: str) -> str:
-    if name in known:
-        raise InputError(
-            "is given twice", place=place.format(name), value=name, allowed="one of each name",
-            cure="rename or remove one of the two",
-        )  # fmt: skip
-    return name
-
-
 def _times(properties: ET.Element, actor: str, *, phased: bool) -> dict[str, PerPhase]:
     times: dict[str, PerPhase] = {}
     for processor in properties.iterfind("processor"):
         place = f"actor {actor}, processor {{}}"
-        kind = _new(_required(processor, "type"), times, place)
+        kind = new(required(processor, "type"), times, place)
         place = f"{place.format(kind)}: executionTime"
         found = processor.findall("executionTime")
         if len(found) > 1:
@@ -184,13 +132,13 @@ def _times(properties: ET.Element, actor: str, *, phased: bool) -> dict[str, Per
                 allowed="one", cure="keep the one of the worst case",
             )  # fmt: skip
         if found:
-            times[kind] = _amounts(_required(found[0], "time"), place, least=0, most=MOST_TICKS, phased=phased)
+            times[kind] = _amounts(required(found[0], "time"), place, least=0, most=MOST_TICKS, phased=phased)
     return times
 
 
 def _port(port: ET.Element, actor: str, phased: bool) -> _Port:
-    place = f"actor {actor}, port {_required(port, 'name')}"
-    kind = _required(port, "type")
+    place = f"actor {actor}, port {required(port, 'name')}"
+    kind = required(port, "type")
     if kind not in {"in", "out"}:
         raise InputError(
             "unknown port type", place=place, value=kind, allowed="in, out", nearest=nearest_name(kind, ("in", "out"))
@@ -210,8 +158,8 @@ def _channel(
 ) -> SdfChannel:  # fmt: skip
     ends = []
     for end, kind in (("src", "out"), ("dst", "in")):
-        actor, port = _required(element, f"{end}Actor"), _required(element, f"{end}Port")
-        _known(actor, ports, f"channel {name}: {end}Actor")
+        actor, port = required(element, f"{end}Actor"), required(element, f"{end}Port")
+        known(actor, ports, f"channel {name}: {end}Actor")
         place = f"channel {name}: {end}Port"
         fitting = [other for other, found in ports[actor].items() if found.kind == kind]
         if port not in fitting:
@@ -230,59 +178,25 @@ def _channel(
         used[actor, port] = name
         ends.append((actor, ports[actor][port].rate))
     (source, production), (target, consumption) = ends
-    tokens = _integer(element.get("initialTokens", "0"), f"channel {name}: initialTokens", least=0, most=MOST_TOKENS)
+    tokens = integer(element.get("initialTokens", "0"), f"channel {name}: initialTokens", least=0, most=MOST_TOKENS)
     bits, capacity = _BITS, None
     if properties is not None:
         size = properties.find("tokenSize")
         if size is not None:
-            bits = _integer(_required(size, "sz"), f"channel {name}: tokenSize", least=0, most=MOST_BYTES * _BITS)
+            bits = integer(required(size, "sz"), f"channel {name}: tokenSize", least=0, most=MOST_BYTES * _BITS)
         buffer = properties.find("bufferSize")
         if buffer is not None and buffer.get("sz") is not None:
-            capacity = _integer(str(buffer.get("sz")), f"channel {name}: bufferSize", least=1, most=MOST_TOKENS)
+            capacity = integer(str(buffer.get("sz")), f"channel {name}: bufferSize", least=1, most=MOST_TOKENS)
     size_bytes = max(1, math.ceil(bits / _BITS))
     return SdfChannel(name, source, production, target, consumption, tokens, size_bytes, capacity)
-
-
-def _required(element: ET.Element, attribute: str) -> str:
-    value = element.get(attribute)
-    if not value:
-        named = " ".join(f'{key}="{other}"' for key, other in element.attrib.items())
-        raise InputError(
-            f"lacks the attribute {attribute!r}", place=f"<{element.tag} {named}>".replace(" >", ">"),
-            cure=f'write <{element.tag} {attribute}="..."',
-        )  # fmt: skip
-    return value
 
 
 def _amounts(text: str, place: str, *, least: int, most: int, phased: bool) -> PerPhase:
     """Return an integer or, if ``phased``, as many as stand between commas."""
     if not phased:
-        return _integer(text, place, least=least, most=most)
-    found = tuple(_integer(part, place, least=least, most=most) for part in text.split(","))
+        return integer(text, place, least=least, most=most)
+    found = tuple(integer(part, place, least=least, most=most) for part in text.split(","))
     return found if len(found) > 1 else found[0]
-
-
-def _integer(text: str, place: str, *, least: int, most: int) -> int:
-    allowed = f"integers from {least} to {most}"
-    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", text) is None:
-        raise InputError(
-            "is not an integer", place=place, value=text, allowed=allowed, cure="write one whole number, in digits"
-        )
-    digits = text.strip().lstrip("+-").lstrip("0") or "0"
-    sign = -1 if text.strip().startswith("-") else 1
-    if len(digits) > len(str(most)) or not least <= sign * int(digits) <= most:
-        raise InputError(
-            "is out of range", place=place, value=text.strip(), allowed=allowed, cure="write a number in that range"
-        )
-    return sign * int(digits)
-
-
-def _known(name: str, names: Collection[str], place: str) -> None:
-    if name not in names:
-        raise InputError(
-            "names something that does not exist", place=place, value=name, nearest=nearest_name(name, names),
-            allowed=", ".join([*names][:12]) or "nothing: there is none", cure="spell it as where it is declared",
-        )  # fmt: skip
 
 
 def sdf3_text(graph: SdfGraph) -> str:
