@@ -37,7 +37,6 @@ LOST = {
         "seidel-2d",
         "symm",
     ),
-    "skewed": ("symm",),
 }
 
 

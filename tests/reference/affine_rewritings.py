@@ -300,3 +300,75 @@ ALWAYS = {
     "beside itself": beside_itself,
 }
 TRIED = {"interchanged": interchanged, "tiled": tiled, "tiled by a macro": partial(tiled, macro=True)}
+
+
+# -- loops that run in other ways
+
+
+def _changed(text: str, make: Callable[[Any, str, str, str], Any], *, inner: bool) -> str:
+    """Return the kernel with all loops that count up by one made anew, with ``inner`` only those without loops inside.
+
+    ``make`` gets the loop, its iterator, its start and the end before which it stops.
+    """
+    region = _region(text)
+
+    def change(item: Any) -> Any:
+        header = _plain(item)
+        if header is None or (inner and _nodes([item.stmt], c_ast.For)):
+            return item
+        name, start, comparison, end = header
+        return make(item, name, f"({start})", f"({end}{' + 1' if comparison == '<=' else ''})")
+
+    return _written(text, _each(list(region.body), change))
+
+
+def _if(condition: str, body: Any) -> Any:
+    made = parse(f"void f(void) {{\n#pragma scop\nif ({condition}) {{ ; }}\n#pragma endscop\n}}").body[0]
+    made.iftrue = c_ast.Compound([body])
+    return made
+
+
+def unrolled(text: str, *, inner: bool = False) -> str:
+    """Return the kernel with two iterations of every loop in one."""
+
+    def make(loop: Any, name: str, start: str, end: str) -> Any:
+        second = _if(f"{name} + 1 < {end}", _replaced(copy.deepcopy(loop.stmt), name, f"({name} + 1)"))
+        return _loop(f"int {name} = {start}; {name} < {end}; {name} += 2", c_ast.Compound([loop.stmt, second]))
+
+    return _changed(text, make, inner=inner)
+
+
+def halved(text: str, *, inner: bool = False) -> str:
+    """Return the kernel with every loop as two, one after the other."""
+
+    def make(loop: Any, name: str, start: str, end: str) -> Any:
+        header = f"int {name} = {start}; {name} < {end}; {name}++"
+        middle = f"2 * {name} < {start} + {end}"
+        halves = [_if(middle, loop.stmt), _if(f"!({middle})", copy.deepcopy(loop.stmt))]
+        return c_ast.Compound([_loop(header, half) for half in halves])
+
+    return _changed(text, make, inner=inner)
+
+
+def reflected(text: str, *, inner: bool = False) -> str:
+    """Return the kernel with every loop counting down to what it was."""
+
+    def make(loop: Any, name: str, start: str, end: str) -> Any:
+        body = _replaced(loop.stmt, name, f"({start} + {end} - 1 - {name})")
+        return _loop(f"int {name} = {end} - 1; {name} >= {start}; {name}--", body)
+
+    return _changed(text, make, inner=inner)
+
+
+def peeled(text: str, *, inner: bool = False) -> str:
+    """Return the kernel with the first iteration of every loop before it."""
+
+    def make(loop: Any, name: str, start: str, end: str) -> Any:
+        first = _if(f"{start} < {end}", _replaced(copy.deepcopy(loop.stmt), name, start))
+        return c_ast.Compound([first, _loop(f"int {name} = {start} + 1; {name} < {end}; {name}++", loop.stmt)])
+
+    return _changed(text, make, inner=inner)
+
+
+#: Loops that run in other ways, by name.
+LOOPS = {item.__name__: item for item in (unrolled, halved, reflected, peeled)}

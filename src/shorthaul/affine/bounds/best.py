@@ -31,7 +31,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import MODEL, REASSOCIATED_MODEL, Proof, SubBound
-from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
+from shorthaul.affine.tuning import FAMILY_SHARE, LEAST_GAIN, LEAST_LARGE, MOST_CONTRIBUTIONS, POOL_SHARE
 from shorthaul.core.errors import InputError
 from shorthaul.core.search import Search
 
@@ -137,7 +137,7 @@ def lower_bound(
     parts: list[SubBound] = []
     sums: list[tuple[int, ...]] = []
     for at, graph in enumerate(known):
-        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)))
+        found, added = _argued(graph, options, small, search.part(1 / (len(known) - at)), _added(parts, sums))
         sums += [tuple(len(parts) + number for number in item) for item in added]
         parts += found
     sums = [item for item in sums if item] or [()]
@@ -190,8 +190,12 @@ def _argued(
     options: BoundOptions,
     small: tuple[str, ...],
     search: Search,
+    before: Sequence[sympy.Expr],
 ) -> tuple[list[SubBound], list[tuple[int, ...]]]:
-    """Return the arguments on one graph, and which of them add up."""
+    """Return the arguments on one graph, and which of them add up.
+
+    Of a graph that stands for the program's, these are sums that somewhere are larger than those of ``before``.
+    """
     finding = search.part(POOL_SHARE)
     with charged_to(finding):
         sets = () if small else until_out_of_effort(small_sets(graph.flow))
@@ -199,6 +203,11 @@ def _argued(
     pool = _of_events(graph.flow, where, finding) if graph.only_events else _pool(graph.flow, options, where, finding)
     with charged_to(search):
         parts, sums = combinations(pool, graph.flow, where, symmetric=options.profile == "best")
+        if not graph.is_whole:
+            at = [item.sizes(graph.flow.program.parameters) for item in where]
+            sums = [item for item in sums if _is_larger(graph.times * _added(parts, [item])[0], before, at)]
+            used = sorted({number for item in sums for number in item})
+            parts, sums = [parts[number] for number in used], [tuple(map(used.index, item)) for item in sums]
     if graph.is_whole:
         return parts, sums
     return (
@@ -217,6 +226,15 @@ def _argued(
         ],
         sums,
     )
+
+
+def _is_larger(value: sympy.Expr, others: Sequence[sympy.Expr], where: Sequence[Mapping[str, int]]) -> bool:
+    """True if a formula has a value that is larger than those of all others at some sizes."""
+    for sizes in where:
+        at = {symbol(name): number for name, number in sizes.items()}
+        if float(value.subs(at)) > LEAST_GAIN * max((float(item.subs(at)) for item in others), default=0.0):
+            return True
+    return False
 
 
 def _tuned(

@@ -13,11 +13,13 @@ of a copy. So a bound on the loads beyond the first ones of inputs holds for the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.names import renamed
 from shorthaul.affine.bounds.partition.parts import thickness
 from shorthaul.affine.effort import limited, step
 from shorthaul.affine.integer_sets.counting import card, count_formula
@@ -49,29 +51,31 @@ class Graph:
 
 
 def graphs(first: Graph) -> Iterator[Graph]:
-    """Yield the graph given, one of its copies if there are any, and the last of these without copied values."""
+    """Yield the graph given, one of its copies, this without copied values and with other names, if these differ."""
     flow = first.flow
     last = first
     yield last
-    try:
-        with limited(GRAPH_OPERATIONS):
-            last = _one_copy(last)
-    except isl.Error:
-        pass
+    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
+        last = _one_copy(last)
     if last.flow is not flow:
         yield last
-    try:
-        with limited(GRAPH_OPERATIONS):
-            merged = without_copied_values(last.flow)
-    except isl.Error:
-        return
+    merged = None
+    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
+        merged = without_copied_values(last.flow)
     if merged is not None and _is_worth_arguing(flow, merged):
         names = ", ".join(item.name for item in flow.program.statements if item.name not in merged.program.by_name)
         note = (
             f"{names}: every vertex copies one value and is one vertex with it. A value is in fast memory while it or "
             "a copy is, and gets there by a load of one of them: no more loads than in the program."
         )
-        yield replace(last, flow=merged, notes=(*last.notes, note))
+        last = replace(last, flow=merged, notes=(*last.notes, note))
+        yield last
+    other = None
+    with suppress(isl.Error), limited(GRAPH_OPERATIONS):
+        other = renamed(last.flow)
+    if other is not None:
+        note = f"The vertices have other names, which does not change the graph: {other[1]}."
+        yield replace(last, flow=other[0], notes=(*last.notes, note))
 
 
 def _is_worth_arguing(flow: DataFlow, merged: DataFlow) -> bool:

@@ -209,7 +209,7 @@ def _pieces(flow: Flow) -> list[Step]:
         relation = isl.Map.from_multi_aff(value).intersect_domain(where)
         for key in (isl.dim_type.out, _IN):
             relation = relation.set_tuple_name(key, turned.get_tuple_name(key))
-        affine = _affine_of(value)
+        affine = affine_of(value)
         if affine is not None:
             result.append(Step(flow.source, flow.sink, flow.reference.tag, relation, *affine))
     return result
@@ -219,11 +219,11 @@ def _affine_piece(relation: isl.Map) -> tuple[tuple[tuple[int, ...], ...], tuple
     """Return matrix and shift of a function that is affine on its domain; None if it is affine only by pieces."""
     pieces: list[tuple[isl.Set, isl.MultiAff]] = []
     isl.PwMultiAff.from_map(relation).coalesce().foreach_piece(lambda where, value: pieces.append((where, value)))
-    found = {_affine_of(value) for _, value in pieces}
+    found = {affine_of(value) for _, value in pieces}
     return found.pop() if len(found) == 1 else None
 
 
-def _affine_of(value: isl.MultiAff) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
+def affine_of(value: isl.MultiAff) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...] | None] | None:
     """Return the integer matrix and the constant shift (None if it depends on parameters); None with divisions."""
     rows: list[tuple[int, ...]] = []
     shift: list[int] = []
