@@ -365,6 +365,12 @@ def shared(kernels: ModuleType, rng: np.random.Generator) -> Any:
     return kernels.most_of_stars(starts, kids, sums)
 
 
+def outgrown(kernels: ModuleType, rng: np.random.Generator) -> Any:
+    starts, kids, _ = parents_before(random_tree(rng, 60))
+    room = rng.integers(1, 5, len(kids) + 1)
+    return kernels.most_of_growth(starts, kids, np.cumsum(room // 2), np.append(np.cumsum(room), len(kids)))
+
+
 CASES: list[tuple[str, Case]] = [
     ("shorthaul.graphs.tree_kernels", trees),
     ("shorthaul.spatial.check.check_kernels", replays),
@@ -386,6 +392,7 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.spatial.check.fabric_kernels", routed_again),
     ("shorthaul.spatial.bounds.cut_kernels", cut),
     ("shorthaul.spatial.bounds.star_kernels", shared),
+    ("shorthaul.spatial.bounds.growth_kernels", outgrown),
 ]
 
 

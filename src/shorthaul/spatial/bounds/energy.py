@@ -10,23 +10,32 @@ import numpy.typing as npt
 from shorthaul.core.amounts import Bound
 from shorthaul.graphs.tree_kernels import children, depths
 from shorthaul.spatial.bounds.cut_kernels import fewest_cuts
+from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.bounds.star_kernels import most_of_stars
 from shorthaul.spatial.layout.orders import sizes
 from shorthaul.spatial.model import Fabric, Grid, Load, Tree
 
 Index = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
+#: What sums of weights may be off by, as a part of them and in hops.
+_ROUNDING = 1e-6
 
 
 def energy_bound(tree: Tree, grid: Grid) -> Bound:
     """Return the largest known lower bound on the energy of one message from every parent to each child on ``grid``.
 
-    Three arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
-    and a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs.
+    Four arguments are tried: every edge is at least 1 long; the neighbours of a vertex are on distinct processors;
+    a line across the grid that parts the vertices k : n - k is crossed by as many edges as that cut needs; and
+    subtrees outgrow the cells around their roots.
     ``details`` holds each argument's value and the bounds on the longest edge and on the link load.
     """
     edges = tree.n - len(tree.roots())
-    values = {"edges": edges, "stars": star_bound(tree), "cuts": _cut_bound(tree, grid)}
+    values = {
+        "edges": edges,
+        "stars": star_bound(tree),
+        "cuts": _cut_bound(tree, grid),
+        "growth": edges + _growth(tree, grid),
+    }
     method = max(values, key=lambda name: (values[name], name == "edges"))
     proofs = {
         "edges": f"{edges} edges join distinct processors, each at least 1 hop long.",
@@ -39,6 +48,13 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
             "vertices on its smaller side is crossed by at least the number of largest subtrees that sum to k; a "
             "column holds at most as many vertices as the grid is high, which says how many lines have such a k."
         ),
+        "growth": (
+            "At most 4k processors lie k hops away from one, and no more than two of every line. So the k vertices "
+            "below one are so many hops from it together, which the edges on the ways to them take; and where more "
+            "vertices are t, t - 2, ... levels below one than processors as many hops away, an edge is longer than a "
+            "hop. The subtrees are given weights so that all such sums together count no edge more than once: the "
+            "best ones, by linear programming."
+        ),
     }
     longest = distance_bound(tree)
     return Bound(
@@ -48,6 +64,21 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
         proof=proofs[method],
         details={"values": values, "distance_hops": longest, "link_load": _load_bound(tree, grid)},
     )
+
+
+def _growth(tree: Tree, grid: Grid) -> int:
+    """Return how many hops the edges take beyond one each, since subtrees outgrow the cells around their roots."""
+    starts, kids, _ = parents_before(tree)
+    # Row and column of a processor apart, each line has two cells at a distance.
+    room = np.concatenate([[1], np.minimum(4 * np.arange(1, tree.n + 1), 2 * min(grid.width, grid.height))])
+    inside = np.cumsum(room)
+    far = int(np.searchsorted(inside, tree.n)) + 1  # all vertices find room within so many hops
+    distance = np.repeat(np.arange(far), room[:far])
+    alternate = np.full(far + 1, tree.n)
+    for first in range(2):
+        alternate[first:far:2] = np.cumsum(room[first:far:2])
+    gain = most_of_growth(starts, kids, np.cumsum(distance)[: tree.n], alternate)
+    return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
 
 
 def star_sums(most_leaves: int, most: int, layers: int) -> Counts:

@@ -1,0 +1,91 @@
+"""The bound from subtrees that outgrow the grid: the best weights, and no layout below it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from tests.reference.spatial_twins import random_forest
+from tests.samples import samples
+
+from shorthaul import spatial as engine
+from shorthaul.spatial.bounds.energy import energy_bound, parents_before
+from shorthaul.spatial.bounds.growth_kernels import most_of_growth
+from shorthaul.spatial.model import Grid, Tree, tree_from_parents
+from shorthaul.spatial.workloads import generators
+
+
+def bushy(rng: np.random.Generator, n: int, most: int) -> Tree:
+    """A random tree whose vertices have up to ``most`` children, filled more or less level by level."""
+    parent, free = [-1], [0]
+    for v in range(1, n):
+        u = free[int(len(free) * rng.random() ** rng.integers(1, 4))]
+        parent.append(u)
+        if parent.count(u) >= most:
+            free.remove(u)
+        free.append(v)
+    return tree_from_parents(np.array(parent))
+
+
+def best_weights(tree: Tree, sums: list[int], alternate: list[int]) -> float:
+    """The same as a linear program: a column per subtree with a weight, a row per edge (named by its lower end)."""
+    n = tree.n
+    below = [[] for _ in range(n)]
+    for v in range(n):
+        at, steps = v, 0
+        while at >= 0:
+            below[at].append((v, steps))
+            at, steps = int(tree.parent[at]), steps + 1
+    gains, columns, settled = [], [], set()
+    for u in sorted(range(n), key=lambda v: len(below[v])):
+        levels = np.bincount([steps for _, steps in below[u]])
+        excess = sums[len(below[u]) - 1] - int(levels @ np.arange(len(levels)))
+        crowded = any(levels[t % 2 : t + 1 : 2].sum() > alternate[t] for t in range(min(len(levels), len(alternate))))
+        own = [v for v, steps in below[u] if steps]
+        if (excess > 0 or crowded) and own and not settled & {v for v, _ in below[u]}:
+            settled.add(u)
+            gains.append(1)
+            columns.append([float(v in own) for v in range(n)])
+        if excess > 0:
+            gains.append(excess)
+            columns.append([float(len(below[v])) if v in own else 0.0 for v in range(n)])
+    if not gains:
+        return 0.0
+    return -linprog(-np.array(gains, float), A_ub=np.array(columns).T, b_ub=np.ones(n), method="highs").fun
+
+
+def test_weights_of_subtrees_are_the_best() -> None:
+    rng = np.random.default_rng(7)
+    weighed = 0
+    for turn in samples(60):
+        n = int(rng.integers(1, 60))
+        tree = random_forest(rng, n) if turn % 3 == 0 else bushy(rng, n, int(rng.integers(2, 6)))
+        room = np.concatenate([[1], np.sort(rng.integers(1, 2 + turn % 12, tree.n))])
+        sums = np.cumsum(np.repeat(np.arange(len(room)), room))[: tree.n]
+        alternate = np.append([room[t % 2 : t + 1 : 2].sum() for t in range(len(room))], tree.n)
+        starts, kids, _ = parents_before(tree)
+        found = most_of_growth(starts, kids, sums, alternate)
+        assert found == pytest.approx(best_weights(tree, sums.tolist(), alternate.tolist()), abs=1e-6)
+        weighed += found > 1
+    assert weighed > 10
+
+
+def test_no_layout_takes_less() -> None:
+    rng = np.random.default_rng(8)
+    decided = 0
+    for turn in samples(12):
+        tree = bushy(rng, int(rng.integers(6, 300)), 2 + turn % 3)
+        height = int(rng.integers(1, 20))
+        grid = Grid(-(-tree.n // height) + int(rng.integers(3)), height)
+        result = engine.plan(tree, grid=f"{grid.width}x{grid.height}", baselines=False, refine=0.02)
+        assert result.cost["energy_hops"] >= result.bound.value
+        decided += result.bound.method == "growth"
+    assert decided > 1
+
+
+def test_perfect_binary_trees_outgrow_any_grid() -> None:
+    for levels, least in ((6, 1.01), (16, 1.05)):
+        tree = generators.perfect_binary(2**levels - 1)
+        bound = energy_bound(tree, Grid(3000, 3000))
+        assert bound.method == "growth"
+        assert bound.value >= least * (tree.n - 1)
