@@ -34,6 +34,13 @@ FIGURES: tuple[Figure, ...] = (
     Scatter("Front", ("period", "bytes", "cost"), ((1, 2, 3), (2, 1, 3), (3, 1, 1)), ("p", "q", "r"), ("x", "x", "y")),
     Scatter("Plane", ("period", "bytes"), ((1, 2), (2, 1))),
     Table("Subgraphs", ("name", "latency"), (("first", 12.5), ("second", None))),
+    Series(
+        "Traffic by memory",
+        "words",
+        "traffic",
+        (Line("plan", (1, 4), (9, 2), "step"), Line("lower bound", (1, 4), (3, 2), "floor")),
+        points=("p", "q"),
+    ),
     Bars("Schedule of p", "ticks", (Bar("core 1", 0, 4),), point="p"),
     Bars("Schedule of q", "ticks", (Bar("core 1", 0, 3),), point="q"),
     Table("Load of q", ("core", "ticks"), (("core 1", 3),), point="q"),

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.commands import shorthaul
+from tests.commands import shorthaul as command
 from tests.report.sample import FIGURES, sample
 
+import shorthaul
 from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Text, figure_document, figure_from_document
@@ -87,10 +88,10 @@ def test_wrong_documents_are_named(document: object, says: str) -> None:
 
 def test_report_command(tmp_path: Path) -> None:
     tmp_path.joinpath("r.json").write_text(json.dumps(sample().document()))
-    done = shorthaul("report", "r.json", "-o", "page.html", cwd=tmp_path)
+    done = command("report", "r.json", "-o", "page.html", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "sample.json" in tmp_path.joinpath("page.html").read_text()
-    missing = shorthaul("report", "r.jsn", cwd=tmp_path)
+    missing = command("report", "r.jsn", cwd=tmp_path)
     assert missing.returncode == 2
     assert "did you mean 'r.json'" in missing.stderr
     assert not tmp_path.joinpath("report.html").exists()
@@ -145,3 +146,20 @@ def test_formulas_as_other_versions_write_them() -> None:
     page = render([{**sample().document(), "figures": [figure_document(old)]}], names=["r.json"])
     inner = "<mrow><mo>(</mo><mi>N</mi><mo>)</mo></mrow>"
     assert f"<mrow><mo>(</mo>{inner}<mo>,</mo><mi>M</mi><mo>)</mo></mrow><mi>e</mi>" in page
+
+
+def test_what_a_sweep_found_is_shown_point_by_point() -> None:
+    """In every engine: each point of the curve leads to figures of its own, and steps where a plan or a bound holds."""
+    sweeps = (
+        shorthaul.pebble.sweep("fft:n=4,word=1", budgets="3,4,6", effort=0.2),
+        shorthaul.affine.sweep("matvec", size="M=20,N=20", least=8, most=64, points=3),
+        shorthaul.tensor.sweep("example-1", points=2, effort=0.1),
+        shorthaul.dataflow.buffers("examples/cd2dat.xml", serial=True),
+    )
+    for result in sweeps:
+        curve, *others = result.figures
+        assert {"step", "floor"} >= {line.style for line in curve.lines[:2]} >= {"step"}
+        assert len(curve.points) == len(curve.lines[0].x) == len(set(curve.points))
+        shown = [figure.point for figure in others if figure.point]
+        assert list(dict.fromkeys(shown)) == list(curve.points)
+        assert len(set(map(shown.count, shown))) == 1

@@ -147,7 +147,10 @@ class CodeExtra(TypedDict):
 
 
 class SweepPoint(TypedDict):
-    """One size of fast memory; with ``balance`` also shares of the peak, on a machine also seconds and joules."""
+    """One size of fast memory; with ``balance`` also shares of the peak, on a machine also seconds and joules.
+
+    ``order`` is the derived order, where there is one.
+    """
 
     S: int
     bound: float
@@ -163,6 +166,7 @@ class SweepPoint(TypedDict):
     peak_limit: NotRequired[float | None]
     peak_reached: NotRequired[float | None]
     may_be_compute_bound: NotRequired[bool]
+    order: NotRequired[str]
 
 
 class SweepExtra(TypedDict):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import sympy
 from sympy.printing.mathml import mathml
 
-from shorthaul.core.figure import Figure, Line, Series, Table, Text
+from shorthaul.core.figure import Figure, Line, OfPoint, Series, Table, Text, by_point
 
 _MOST_POINTS = 400
 #: Characters of a formula that is typeset; a longer one fills a screen and is shown as text only.
@@ -100,7 +101,21 @@ def of_sweep(points: Sequence[Mapping[str, Any]], balance: float | None, unit: s
                 note=f"min(1, intensity / balance), the balance being {balance:g} operations per {one}.",
             )
         )
-    return tuple(figures)
+    orders = (
+        (_label(point), partial(_order, str(point["order"]), point["loads_words"]))
+        for point in points
+        if "order" in point
+    )
+    return *figures, *by_point(orders)
+
+
+def _label(point: Mapping[str, Any]) -> str:
+    return f"S = {point['S']:,}"
+
+
+def _order(text: str, loads: float) -> tuple[OfPoint]:
+    """Return a derived order, a line per step."""
+    return (Text("Derived order", "\n".join([*text.split("; "), f"loads at most {loads:,.0f} words"])),)
 
 
 def _over_memory(
@@ -112,11 +127,13 @@ def _over_memory(
     limit: tuple[str, float] | None = None,
     note: str = "",
 ) -> Series:
+    at = tuple(point["S"] for point in points)
     lines = []
-    for key, name in names.items():
-        kept = [point for point in points if point[key] is not None]
-        lines.append(Line(name, tuple(point["S"] for point in kept), tuple(point[key] for point in kept)))
-    return Series(title, "S [words]", axis, tuple(lines), log_x=True, log_y=True, limit=limit, note=note)
+    for key, name in names.items():  # what an order reaches, it reaches with more memory; a limit holds with less
+        style: Literal["step", "floor"] = "step" if name == _ORDER else "floor"
+        lines.append(Line(name, at, tuple(point[key] for point in points), style))
+    labels = tuple(map(_label, points))
+    return Series(title, "S [words]", axis, tuple(lines), log_x=True, log_y=True, limit=limit, note=note, points=labels)
 
 
 def of_check(comparisons: Sequence[Mapping[str, Any]]) -> tuple[Figure, ...]:

@@ -1,9 +1,13 @@
-"""Figures as data: what an engine's ``views.py`` makes, a result document carries, and ``report`` draws."""
+"""Figures as data: what an engine's ``views.py`` makes, a result document carries, and ``report`` draws.
+
+Where a figure has a ``point``, it shows that point of a front or sweep. A page shows the figures of one point at a
+time, chosen in a list, in a :class:`Scatter` with these ``labels``, or in a :class:`Series` with these ``points``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,17 +20,24 @@ Number = int | float
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve of a :class:`Series`: ``y`` over ``x``, of the same length."""
+    """One curve of a :class:`Series`: ``y`` over ``x``, of the same length.
+
+    A ``step`` keeps its value up to the next x (what a plan reaches, it reaches with more memory too), a ``floor``
+    takes the next one at once (a bound holds with less memory too).
+    """
 
     name: str
     x: tuple[Number, ...]
     y: tuple[Number | None, ...]
-    style: Literal["line", "step", "points", "bar", "area"] = "line"
+    style: Literal["line", "step", "floor", "points", "bar", "area"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Curves over one axis; ``limit`` draws a horizontal line (a capacity) with its name."""
+    """Curves over one axis; ``limit`` draws a horizontal line (a capacity) with its name.
+
+    ``points`` names what stands at each x of the first line.
+    """
 
     title: str
     x_label: str
@@ -37,6 +48,8 @@ class Series:
     stacked: bool = False
     limit: tuple[str, Number] | None = None
     note: str = ""
+    points: tuple[str, ...] = ()
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +65,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map.
-
-    ``point`` is the label of the point of a front that it shows; a page shows those of one point at a time.
-    """
+    """Intervals on lanes over time: a Gantt chart, a timeline, a memory map."""
 
     title: str
     x_label: str
@@ -73,6 +83,7 @@ class Grid:
     scale_label: str
     paths: tuple[tuple[tuple[Number, Number], ...], ...] = ()
     note: str = ""
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ class Network:
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
     note: str = ""
+    point: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +124,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text and numbers under named columns; ``point`` as for :class:`Bars`."""
+    """Rows of text and numbers under named columns."""
 
     title: str
     columns: tuple[str, ...]
@@ -128,9 +140,15 @@ class Text:
     title: str
     body: str
     formulas: tuple[str, ...] = ()
+    point: str = ""
 
 
-Figure = Series | Bars | Grid | Network | Scatter | Table | Text
+#: What may be shown of one point of a front.
+OfPoint = Series | Bars | Grid | Network | Table | Text
+Figure = OfPoint | Scatter
+
+#: Values in the figures of all points of a front together, at most.
+_MOST_OF_POINTS = 40_000
 
 _TYPES: dict[str, type[Any]] = {
     "series": Series,
@@ -144,11 +162,40 @@ _TYPES: dict[str, type[Any]] = {
 _NAMES = {figure_type: name for name, figure_type in _TYPES.items()}
 
 
+def by_point(points: Iterable[tuple[str, Callable[[], Iterable[OfPoint]]]]) -> tuple[OfPoint, ...]:
+    """Return the figures of named points, each named after its point; of the first ones if all are too many for a page.
+
+    >>> [figure.title for figure in by_point([("S = 4", lambda: [Text("Order", "i, j")])])]
+    ['Order: S = 4']
+    """
+    figures: list[OfPoint] = []
+    room = _MOST_OF_POINTS
+    for label, make in points:
+        own = [replace(figure, title=f"{figure.title}: {label}", point=label) for figure in make()]
+        room -= sum(map(_size, own))
+        if figures and room < 0:
+            break
+        figures += own
+    return tuple(figures)
+
+
+def _size(figure: OfPoint) -> int:
+    if isinstance(figure, Series):
+        return sum(len(line.x) for line in figure.lines)
+    if isinstance(figure, Bars):
+        return len(figure.bars)
+    if isinstance(figure, Grid):
+        return sum(map(len, figure.values))
+    if isinstance(figure, Network):
+        return len(figure.nodes) + len(figure.edges)
+    return len(figure.rows) if isinstance(figure, Table) else 1
+
+
 def figure_document(figure: Figure) -> dict[str, Any]:
     """Return ``figure`` as a JSON object with its type under ``figure``.
 
     >>> figure_document(Text("Proof", "trivial"))
-    {'figure': 'text', 'title': 'Proof', 'body': 'trivial', 'formulas': ()}
+    {'figure': 'text', 'title': 'Proof', 'body': 'trivial', 'formulas': (), 'point': ''}
     """
     return {"figure": _NAMES[type(figure)], **msgspec.to_builtins(figure)}
 

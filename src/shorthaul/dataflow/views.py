@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table, by_point
 from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
 from shorthaul.dataflow.model import Application, Platform
-from shorthaul.dataflow.plan import Point, StoragePlan
-
-#: Intervals at most in the schedules and memory maps of one front.
-_MOST_BARS = 20_000
+from shorthaul.dataflow.plan import Point, StoragePlan, StoragePoint
 
 
 def point_label(number: int) -> str:
@@ -32,13 +29,19 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
     )
 
 
-def storage_figure(plan: StoragePlan) -> Series:
-    """Return the front of storage against throughput."""
+def storage_figures(plan: StoragePlan) -> tuple[Figure, ...]:
+    """Return the front of storage against throughput, and the buffers of its points."""
     period = [float(Fraction(point.period)) for point in plan.front]
     line = Line(
         "least storage", tuple(point.size for point in plan.front), tuple(1 / p if p else None for p in period), "step"
     )
-    return Series("Throughput by storage", f"storage ({plan.unit})", "iterations per tick", (line,))
+    labels = tuple(f"storage {point.size:,}" for point in plan.front)
+    curve = Series("Throughput by storage", f"storage ({plan.unit})", "iterations per tick", (line,), points=labels)
+    return curve, *by_point((label, partial(_buffers, point)) for label, point in zip(labels, plan.front, strict=True))
+
+
+def _buffers(point: StoragePoint) -> tuple[Table]:
+    return (Table("Buffers", ("buffer", "tokens"), tuple(point.capacities.items())),)
 
 
 def hypervolume_figure(traces: Mapping[str, Sequence[float]]) -> Series:
@@ -117,16 +120,14 @@ def point_figures(net: MappedNetwork, platform: Platform, point: Point) -> tuple
 
 def figures_of_points(application: Application, platform: Platform, front: Sequence[Point]) -> tuple[Figure, ...]:
     """Return what there is to see of the points of a front, of as many as a page holds."""
-    figures: list[Figure] = []
-    bars = 0
-    for number, point in enumerate(front):
-        own = point_figures(mapped_point(application, platform, point), platform, point)
-        bars += sum(len(figure.bars) for figure in own if isinstance(figure, Bars))
-        if number and bars > _MOST_BARS:
-            break
-        label = point_label(number)
-        figures += [replace(figure, title=f"{figure.title}: {label}", point=label) for figure in own]
-    return tuple(figures)
+    return by_point(
+        (point_label(number), partial(_point_figures, application, platform, point))
+        for number, point in enumerate(front)
+    )
+
+
+def _point_figures(application: Application, platform: Platform, point: Point) -> tuple[Bars, Bars, Table]:
+    return point_figures(mapped_point(application, platform, point), platform, point)
 
 
 def chrome_trace(

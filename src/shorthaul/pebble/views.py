@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shorthaul.core.amounts import Bound
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Table, Text
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, OfPoint, Series, Table, Text
 from shorthaul.graphs.csr import layers
 from shorthaul.pebble.check.replay import occupancy
 from shorthaul.pebble.model import Cdag, IntArray
@@ -25,10 +25,10 @@ MOST_DRAWN = 150
 BASELINES = ("layer_by_layer", "layer_by_layer_freeing")
 
 
-def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False) -> tuple[Figure, ...]:
+def of_plan(cdag: Cdag, plan: Plan, budget: int | None, *, in_place: bool = False) -> tuple[OfPoint, ...]:
     """Return the figures of a plan: occupancy and traffic over the moves, pebbles over time, the graph's schedule."""
     plan = as_computed(plan, cdag.edge_arrays()[1])
-    figures: list[Figure] = [_occupancy(occupancy(cdag, plan, in_place=in_place), budget), _traffic(cdag, plan)]
+    figures: list[OfPoint] = [_occupancy(occupancy(cdag, plan, in_place=in_place), budget), _traffic(cdag, plan)]
     if cdag.n <= MOST_DRAWN and len(plan) <= 20 * MOST_DRAWN:
         figures += [_pebbles(cdag, plan), _graph(cdag, plan)]
     return tuple(figures)
@@ -114,7 +114,7 @@ def of_points(
     budgets = tuple(point[0] for point in points)
     lines = [  # a plan fits every larger memory as well: stairs, not slopes
         Line("plan", budgets, tuple(point[1] for point in points), "step"),
-        Line("lower bound", budgets, tuple(point[2] for point in points)),
+        Line("lower bound", budgets, tuple(point[2] for point in points), "floor"),
     ]
     if all(point[3] is not None for point in points):
         for i, name in enumerate(BASELINES):
@@ -122,7 +122,14 @@ def of_points(
                 Line(name.replace("_", " "), budgets, tuple(point[3][i] for point in points if point[3]), "step")
             )
     label = "traffic (weight)" if of == "traffic" else "total (price)"
-    return (Series(f"{of.capitalize()} by fast memory", "fast memory (weight)", label, tuple(lines), log_x=True),)
+    title = f"{of.capitalize()} by fast memory"
+    names = tuple(map(point_label, budgets))
+    return (Series(title, "fast memory (weight)", label, tuple(lines), log_x=True, points=names),)
+
+
+def point_label(budget: int) -> str:
+    """Return what a point of a curve of budgets is called in figures."""
+    return f"budget {budget:,}"
 
 
 def sram_document(one: Sram) -> SramEstimate:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Series, Table
+from shorthaul.core.figure import Bar, Bars, Line, Network, Node, OfPoint, Series, Table
 from shorthaul.tensor.check.replay import Replay, SubgraphReplay
 from shorthaul.tensor.check.steps import Floats
 from shorthaul.tensor.model import Problem
@@ -19,10 +19,10 @@ _MOST_POINTS: Final = 400
 _MOST_INPUTS: Final = 80
 
 
-def figures(problem: Problem, plan: Plan, replayed: Replay) -> tuple[Figure, ...]:
+def figures(problem: Problem, plan: Plan, replayed: Replay) -> tuple[OfPoint, ...]:
     """Return what a report shows of ``plan``; only the graph and the table if a subgraph cannot be replayed."""
     done = [subgraph for subgraph in replayed.subgraphs if subgraph is not None]
-    shown: list[Figure] = [operator_graph(problem, plan)]
+    shown: list[OfPoint] = [operator_graph(problem, plan)]
     if done and len(done) == len(plan.subgraphs) and sum(subgraph.latency for subgraph in done) > 0:
         steps = _steps(problem, done)
         shown += [timeline(problem, done), utilisation(steps), occupancy(problem, steps)]

@@ -17,6 +17,7 @@ from shorthaul.affine.model import Program
 from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound
+from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.plan import (
     CheckExtra,
     Plan,
@@ -392,6 +393,8 @@ def _point(
     point["loads_words"] = None if upper is None else upper.value(sizes)
     point["bound_bytes"] = value * widths[0] + widths[1]
     point["loads_bytes"] = None if upper is None else upper.value_bytes(sizes)
+    if upper is not None:
+        point["order"] = orders_text(upper)
     for name in ("bound", "loads"):
         if memory is not None and point[f"{name}_bytes"] is not None:
             point |= memory.moved(name, point[f"{name}_bytes"])

@@ -38,10 +38,10 @@ def _layout(x_label: str = "", y_label: str = "", **more: Any) -> dict[str, Any]
         "font": _FONT,
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 60, "r": 20, "t": 20, "b": 50},
+        "margin": {"l": 60, "r": 20, "t": 20, "b": 90},
         "xaxis": {**axis, "title": {"text": x_label}},
         "yaxis": {**axis, "title": {"text": y_label}},
-        "legend": {"orientation": "h", "y": -0.22},
+        "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom"},
         "colorway": list(PALETTE),
         "height": 420,
         "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "#9aa5b1", "activecolor": "#0072B2"},
@@ -53,7 +53,8 @@ def _series(figure: Series) -> dict[str, Any]:
     layout = _layout(figure.x_label, figure.y_label, barmode="stack" if figure.stacked else "group")
     for axis, is_log in (("xaxis", figure.log_x), ("yaxis", figure.log_y)):
         if is_log:
-            layout[axis]["type"] = "log"
+            values = [v for line in figure.lines for v in (line.x if axis == "xaxis" else line.y) if v]
+            layout[axis] |= {"type": "log", **_ticks(max(values, default=1) / min(values, default=1))}
     if not figure.log_y:
         layout["yaxis"]["rangemode"] = "tozero"
     if figure.limit is not None:
@@ -70,7 +71,21 @@ def _series(figure: Series) -> dict[str, Any]:
                 "label": {"text": name, "textposition": "start", "font": {"color": "#AD494A"}},
             }
         ]
-    return {"data": [_line(line, stacked=figure.stacked) for line in figure.lines], "layout": layout}
+    data = [_line(line, stacked=figure.stacked) for line in figure.lines]
+    if figure.points:
+        names = dict(zip(figure.lines[0].x, figure.points, strict=True))
+        for trace in data:
+            trace |= {"mode": "lines+markers", "text": [names.get(x, "") for x in trace["x"]], **_CHOSEN}
+    return {"data": data, "layout": layout}
+
+
+def _ticks(ratio: float) -> dict[str, Any]:
+    """Return the ticks of a logarithmic axis whose ends have this ratio: 1, 2 and 5, or powers of ten only."""
+    return {} if ratio < 10 else {"dtick": "D2" if ratio < 1000 else 1}
+
+
+#: How a point that is chosen stands out from the others.
+_CHOSEN = {"selected": {"marker": {"size": 15}}, "unselected": {"marker": {"opacity": 0.5}}}
 
 
 def _line(line: Line, *, stacked: bool) -> dict[str, Any]:
@@ -80,8 +95,8 @@ def _line(line: Line, *, stacked: bool) -> dict[str, Any]:
     trace |= {"type": "scatter", "mode": "markers" if line.style == "points" else "lines"}
     if line.style == "line" and len(line.x) <= 60:
         trace["mode"] = "lines+markers"
-    if line.style in {"step", "area"}:
-        trace["line"] = {"shape": "hv", "width": 1.5}
+    if line.style in {"step", "area", "floor"}:
+        trace["line"] = {"shape": "vh" if line.style == "floor" else "hv", "width": 1.5}
     if line.style == "area":
         trace |= {"stackgroup": "one"} if stacked else {"fill": "tozeroy"}
     return trace
@@ -216,8 +231,7 @@ def _scatter(figure: Scatter) -> dict[str, Any]:
                     "customdata": members,
                     "text": [figure.labels[index] for index in members] if figure.labels else None,
                     "marker": {"size": 9, "color": colour},
-                    "selected": {"marker": {"size": 15}},
-                    "unselected": {"marker": {"opacity": 0.35}},
+                    **_CHOSEN,
                 }
             )
         left, right = (panel - 1) / len(pairs), panel / len(pairs)

@@ -105,7 +105,7 @@ def _series(figure: Series) -> tuple[list[str], float]:
             bars = [(x, y) for x, y in _thin(points) if y is not None]
             body += [_box(x - width / 2, y, width, up.start - y, colour) for x, y in bars]
         else:
-            path = _path(_thin(points), steps=line.style in {"step", "area"})
+            path = _path(_thin(points), _STAIRS.get(line.style, _STRAIGHT))
             body.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
     if figure.limit is not None:
         y = up.at(figure.limit[1])
@@ -278,13 +278,16 @@ def _thin(points: Sequence[tuple[float, float | None]]) -> list[tuple[float, flo
     return [points[at] for at in sorted(kept | gaps)]
 
 
-def _path(points: Sequence[tuple[float, float | None]], *, steps: bool = False) -> str:
+#: How a curve leads to its next point, in general and in some styles.
+_STRAIGHT: Final = "L{x:.5g} {y:.5g}"
+_STAIRS: Final = {"step": "H{x:.5g}V{y:.5g}", "area": "H{x:.5g}V{y:.5g}", "floor": "V{y:.5g}H{x:.5g}"}
+
+
+def _path(points: Sequence[tuple[float, float | None]], way: str = _STRAIGHT) -> str:
     parts = []
     for (_, before), (x, y) in pairwise([(0.0, None), *points]):
         if y is not None:
-            parts.append(
-                f"M{x:.5g} {y:.5g}" if before is None else f"H{x:.5g}V{y:.5g}" if steps else f"L{x:.5g} {y:.5g}"
-            )
+            parts.append(("M{x:.5g} {y:.5g}" if before is None else way).format(x=x, y=y))
     return "".join(parts)
 
 

@@ -26,7 +26,7 @@ from shorthaul.dataflow.model import SdfGraph
 from shorthaul.dataflow.options import BuffersOptions, ThroughputOptions
 from shorthaul.dataflow.plan import BuffersExtra, PeriodicSchedule, StoragePlan, StoragePoint, ThroughputExtra
 from shorthaul.dataflow.verbs.inputs import GRAPHS, SCHEDULES, STORAGE_PLANS, Graph
-from shorthaul.dataflow.views import storage_figure
+from shorthaul.dataflow.views import storage_figures
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import BuffersKeywords, ThroughputKeywords
@@ -147,7 +147,7 @@ def buffers(
             "complete": front.is_whole,
             "exact_below": None if front.is_whole else front.least_size,
         },
-        figures=(storage_figure(plan),),
+        figures=storage_figures(plan),
     )
 
 

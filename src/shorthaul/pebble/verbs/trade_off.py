@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Unpack, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
+from shorthaul.core.figure import OfPoint, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions, TaskSearchOptions
@@ -21,7 +23,7 @@ from shorthaul.pebble.exact import least_memory
 from shorthaul.pebble.model import Cdag, Terms, require_budget
 from shorthaul.pebble.options import MemoryOptions, SweepOptions
 from shorthaul.pebble.orders import belady, layer_by_layer
-from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint
+from shorthaul.pebble.plan import MemoryExtra, Plan, SramEstimate, SweepExtra, SweepPoint, plan_of
 from shorthaul.pebble.request import Found, Request
 from shorthaul.pebble.strategy.traffic import find_plan, lower_bound
 from shorthaul.pebble.structured import matrix_vector, tree_cuts, tree_recursion
@@ -36,13 +38,16 @@ if TYPE_CHECKING:
 
 #: Budgets of a sweep, at most.
 _MOST_POINTS = 1000
+#: Moves of a schedule that a point of a sweep still shows.
+_MOST_MOVES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """One budget of a sweep; ``baselines`` are the traffic of the layer-by-layer schedules where they were made.
 
-    ``paid`` is what the plan pays, its traffic in the usual game; ``of`` says which of both the bound is on.
+    ``paid`` is what the plan pays, its traffic in the usual game; ``of`` says which of both the bound is on. ``moves``
+    are kinds and nodes of a plan short enough to be shown.
     """
 
     budget: int
@@ -55,6 +60,7 @@ class Point:
     bound_method: str
     status: str
     baselines: tuple[int, int] | None
+    moves: tuple[tuple[int, int], ...] | None = None
 
     def document(self, memory: Memory | None = None) -> SweepPoint:
         """Return the point as a JSON object, with what its traffic takes in the memory of a machine."""
@@ -304,7 +310,13 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
     with search:
         if options.budgets is None:
             budgets = _spread(int(terms.needs(seen).max()), _enough(seen), options.points)
-        points = _points(Request(cdag, budgets[-1], options.recompute, search, terms), budgets, options.method)
+        request = Request(cdag, budgets[-1], options.recompute, search, terms)
+        points = _points(request, budgets, options.method)
+        shown = by_point(
+            (views.point_label(point.budget), partial(_figures, request, point))
+            for point in points
+            if point.moves is not None
+        )
     optimal = all(point.status == Status.OPTIMAL for point in points)
     result: Result[Plan, SweepExtra] = Result(
         kind=KIND,
@@ -312,9 +324,17 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
         check=CheckReport(details={"plans": len(points)}),
         provenance=provenance("pebble sweep", options=options, source=source, search=search),
         extra={"points": [point.document(memory) for point in points], "problem": problem_document(cdag, None)},
-        figures=views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], points[0].of),
+        figures=(*views.of_points([(p.budget, p.paid, p.bound, p.baselines) for p in points], points[0].of), *shown),
     )
     return priced(result, memory)
+
+
+def _figures(request: Request, point: Point) -> tuple[OfPoint, ...]:
+    """Return what there is to see of the schedule of a point, which a journal may hold: it is replayed once more."""
+    assert point.moves is not None
+    plan = plan_of(point.moves)
+    checked(replace(request, budget=point.budget), plan)
+    return views.of_plan(request.cdag, plan, point.budget, in_place=request.terms.in_place)
 
 
 def _curve(cdag: Cdag, budget: int, options: MemoryOptions, search: Search) -> list[Point]:
@@ -359,7 +379,9 @@ def _points(request: Request, budgets: Sequence[int], method: str) -> list[Point
         point = found[number]
         if points and points[-1].paid <= point.paid:
             last = points[-1]
-            point = replace(point, paid=last.paid, traffic=last.traffic, loads=last.loads, method=last.method)
+            point = replace(
+                last, budget=point.budget, bound=point.bound, bound_method=point.bound_method, baselines=point.baselines
+            )
         points.append(point)
     return _with_bounds(points)
 
@@ -393,7 +415,10 @@ def _found(task: _Task, search: Search) -> Point | None:
         baselines = (first, second)
     of = found.bound.of
     paid, traffic, loads = int(cost[of]), int(cost["traffic"]), int(cost["loads"])
-    return Point(budget, of, paid, traffic, loads, found.bound.value, found.method, found.bound.method, "", baselines)
+    moves = tuple(zip(found.plan.kinds.tolist(), found.plan.nodes.tolist(), strict=True))
+    shown = moves if len(moves) <= _MOST_MOVES else None
+    bound = found.bound
+    return Point(budget, of, paid, traffic, loads, bound.value, found.method, bound.method, "", baselines, shown)
 
 
 def _with_bounds(points: list[Point]) -> list[Point]:

@@ -11,7 +11,7 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport, Violation
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Series, Table
+from shorthaul.core.figure import Bar, Bars, Line, OfPoint, Series, Table
 from shorthaul.core.machines.schema import LevelSection
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
@@ -310,7 +310,13 @@ def _cost(rows: list[_Row]) -> Cost:
     return Cost(**amounts)
 
 
-def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[Figure, ...]:
+def figures_of_network(network: Network, plan: NetworkPlan, machine: Machine) -> tuple[OfPoint, ...]:
+    """Return what there is to see of a plan for a network."""
+    replayed = _replayed(network, plan, machine)
+    return _figures(network, machine, _rows(network, machine, plan, replayed), replayed)
+
+
+def _figures(network: Network, machine: Machine, rows: list[_Row], replayed: NetworkReplay) -> tuple[OfPoint, ...]:
     traffic = [f"{level.name} s" for level in machine.levels[: len(rows[0].memory_s) if rows else 1]]
     columns = (
         *("group", "operators", "tiles", "steps", "matrix s", "vector s", *traffic, "latency s", "bound by"),

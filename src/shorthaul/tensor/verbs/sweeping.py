@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Unpack, cast
 
 from msgspec import structs
@@ -11,7 +12,7 @@ from msgspec import structs
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
-from shorthaul.core.figure import Line, Series
+from shorthaul.core.figure import Line, OfPoint, Series, by_point
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import Search, SweepSearchOptions
@@ -29,8 +30,9 @@ from shorthaul.tensor.networks.plan import NetworkPlan
 from shorthaul.tensor.options import PlanOptions, SweepOptions
 from shorthaul.tensor.plan import Plan, SweepExtra, SweepPoint
 from shorthaul.tensor.verbs.inputs import PLANS, PROBLEMS, Workload
-from shorthaul.tensor.verbs.networks import machine_of_options, planned, refuse_without, report_on
+from shorthaul.tensor.verbs.networks import figures_of_network, machine_of_options, planned, refuse_without, report_on
 from shorthaul.tensor.verbs.planning import plan as plan_problem
+from shorthaul.tensor.views import figures
 
 if TYPE_CHECKING:
     from shorthaul.tensor.verbs.keywords import SweepKeywords
@@ -80,6 +82,10 @@ class _Point(Protocol):
         """Return a bound that takes no search."""
         ...
 
+    def figures(self, plan: AnyPlan) -> tuple[OfPoint, ...]:
+        """Return what there is to see of a plan."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class _ProblemPoint:
@@ -103,6 +109,10 @@ class _ProblemPoint:
     def bound(self) -> Bound:
         return lower_bound(self.problem, self.rules)
 
+    def figures(self, plan: AnyPlan) -> tuple[OfPoint, ...]:
+        assert isinstance(plan, Plan)
+        return figures(self.problem, plan, replay(self.problem, plan, self.rules))
+
 
 @dataclass(frozen=True, slots=True)
 class _NetworkPoint:
@@ -125,6 +135,10 @@ class _NetworkPoint:
 
     def bound(self) -> Bound:
         return bound_of_network(self.network, self.machine)
+
+    def figures(self, plan: AnyPlan) -> tuple[OfPoint, ...]:
+        assert isinstance(plan, NetworkPlan)
+        return figures_of_network(self.network, plan, self.machine)
 
 
 @verb(SweepOptions, PROBLEMS, PLANS, searching=SweepSearchOptions, points=_Planned)
@@ -187,7 +201,14 @@ def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan,
             status=None,
             provenance=provenance("tensor sweep", options=options, source=source, search=search),
             extra={"rules": rules, "over": options.over, "points": points},
-            figures=(_curve(options, points, objective, unit),),
+            figures=(
+                _curve(options, points, objective, unit),
+                *by_point(
+                    (_label(options, amounts[number]), partial(point.figures, item.plan))
+                    for number, point, item in zip(done, made, answered, strict=True)
+                    if item.plan is not None
+                ),
+            ),
         )
 
 
@@ -264,6 +285,10 @@ def _amounts(here: float, lowest: float, options: SweepOptions) -> list[float]:
     return sorted({float(value) for value in values})
 
 
+def _label(options: SweepOptions, amount: float) -> str:
+    return f"{options.over} {amount:,.10g}"
+
+
 def _curve(options: SweepOptions, points: Sequence[Any], objective: str, unit: str) -> Series:
     amounts = tuple(float(point[options.over]) for point in points)
     in_time = "second" if objective.endswith("_s") else "unit of time"
@@ -272,8 +297,9 @@ def _curve(options: SweepOptions, points: Sequence[Any], objective: str, unit: s
         x_label=f"{options.over} ({unit}{f' per {in_time}' if options.over == 'bandwidth' else ''})",
         y_label=objective,
         lines=(
-            Line("latency found", amounts, tuple(point[objective] for point in points)),
-            Line("lower bound", amounts, tuple(point["bound"] for point in points)),
+            Line("latency found", amounts, tuple(point[objective] for point in points), "step"),
+            Line("lower bound", amounts, tuple(point["bound"] for point in points), "floor"),
         ),
         log_x=True,
+        points=tuple(_label(options, amount) for amount in amounts),
     )
