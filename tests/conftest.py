@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("any machine", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.fixture
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the path of a machine file, ``MACHINE`` of the test's module."""
+    path = tmp_path / "machine.yaml"
+    path.write_text(request.module.MACHINE)
+    return str(path)

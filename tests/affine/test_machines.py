@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from shorthaul.affine import bound, check, code, plan, sweep
@@ -22,13 +20,6 @@ MIXED = """void f(int N, float x[N], double y[N]) {
 #pragma endscop
 }
 """
-
-
-@pytest.fixture
-def machine(tmp_path: Path) -> str:
-    path = tmp_path / "machine.yaml"
-    path.write_text(MACHINE)
-    return str(path)
 
 
 def test_a_memory_is_s_and_its_loads_are_priced(machine: str) -> None:

@@ -10,7 +10,8 @@ import time
 import pytest
 
 from shorthaul.core.errors import InputError
-from shorthaul.core.search import Progress, Search, process_start
+from shorthaul.core.search import Search, process_start
+from shorthaul.core.searching.progress import Progress
 
 
 def test_limits_are_checked() -> None:

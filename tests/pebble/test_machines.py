@@ -21,13 +21,6 @@ levels:
 TREE = from_pairs([7, 7, 1, 8, 5, 4, 2], [(0, 2), (1, 2), (2, 3), (4, 5), (3, 6), (5, 6)])
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> str:
-    path = tmp_path / "machine.yaml"
-    path.write_text(MACHINE)
-    return str(path)
-
-
 def test_a_memory_is_the_budget_and_its_traffic_is_priced(machine: str) -> None:
     result = plan(TREE, machine=machine, weight_bytes=4)  # 63 bytes hold 15 units of 4
     cost, least = result.cost, result.bound

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from tests.reference.pebble_prices import least_paid
 
 from shorthaul.core.errors import InfeasibleError, InputError, NoPlanError
 from shorthaul.core.search import Search
+from shorthaul.core.searching.progress import Progress
 from shorthaul.pebble import bound, check, from_dependencies, plan, run, sweep
 from shorthaul.pebble.bounds import stages
 from shorthaul.pebble.check.replay import replay
@@ -167,6 +171,18 @@ def test_equal_prices_scale_the_usual_game() -> None:
     usual, tripled = plan(cdag, budget=6), plan(cdag, budget=6, load_price=3, store_price=3)
     assert tripled.cost["total"] == 3 * usual.cost["traffic"]
     assert tripled.bound.value == 3 * usual.bound.value
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_the_progress_line_tells_what_is_paid(partial: bool) -> None:
+    cdag = random_cdag(np.random.default_rng(3), 30, 3)
+    cdag = replace(cdag, compute=np.full(cdag.n, 1000))
+    out = io.StringIO()
+    search = Search(effort=0.2, progress=Progress(out), started=time.monotonic() - 3)
+    plan(cdag, budget=cdag.least_budget(), load_price=2, store_price=2, partial=partial, search=search)
+    told = re.search(r"best ([\d,]+)  bound ([\d,]+)", out.getvalue())
+    assert told is not None
+    assert all(int(value.replace(",", "")) > 1000 * (~cdag.given).sum() for value in told.groups())
 
 
 def test_sweeps_leave_out_budgets_at_which_nothing_fits() -> None:

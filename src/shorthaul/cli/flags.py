@@ -16,7 +16,6 @@ from shorthaul.core.errors import AS_FLAGS, InputError
 from shorthaul.core.options import flag_name, option
 from shorthaul.core.search import (
     PlanSearchOptions,
-    Progress,
     Search,
     SearchOptions,
     SweepSearchOptions,
@@ -24,6 +23,7 @@ from shorthaul.core.search import (
     TaskSearchOptions,
     process_start,
 )
+from shorthaul.core.searching.progress import Progress
 from shorthaul.core.searching.tasks import with_its_cluster
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from shorthaul.core.arguments import public
 from shorthaul.core.errors import InputError
 from shorthaul.core.options import option, validate
+from shorthaul.core.searching.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 #: The least effort (or seconds) of a part, so that each does something.
 LEAST_PART = 0.02
-#: A search says nothing before this many seconds; short ones stay quiet.
-FIRST_PROGRESS_S = 2.0
-#: Without a terminal, a line is printed this often, in seconds.
-PLAIN_PROGRESS_S = 10.0
 
 
 #: The signals upon which a search returns what it has: those of a terminal, and of whoever runs jobs.
@@ -38,46 +34,6 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM)
 
 class TerminatedError(KeyboardInterrupt):
     """SIGTERM came a second time, or where no search was under way."""
-
-
-class Progress:
-    """One line with best, bound and gap, redrawn on a terminal, printed now and then without one."""
-
-    def __init__(self, stream: TextIO | None = None, *, enabled: bool = True) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._enabled = enabled
-        self._live = enabled and self._stream.isatty()
-        self._next = FIRST_PROGRESS_S
-        self._open = False
-
-    def is_due(self, elapsed_s: float) -> bool:
-        """True if it is time for a line."""
-        return self._enabled and elapsed_s >= self._next
-
-    def show(self, elapsed_s: float, best: float | None, bound: float | None, what: str) -> None:
-        """Print the state of the search, if it is time to."""
-        if not self.is_due(elapsed_s):
-            return
-        self._next = elapsed_s + (0.2 if self._live else PLAIN_PROGRESS_S)
-        columns = [f"{elapsed_s:7.1f} s", f"best {_number(best)}", f"bound {_number(bound)}"]
-        if best is not None and bound:
-            columns.append(f"gap {best / bound - 1:.2%}")
-        columns.append(what)
-        line = "  ".join(column for column in columns if column)
-        self._stream.write(f"\r\x1b[2K{line}" if self._live else f"{line}\n")
-        self._stream.flush()
-        self._open = self._live
-
-    def close(self) -> None:
-        """Leave the terminal on a fresh line."""
-        if self._open:
-            self._stream.write("\r\x1b[2K")
-            self._stream.flush()
-            self._open = False
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 class Search:
@@ -139,6 +95,8 @@ class Search:
         self._is_command = is_command
         self._is_aside = self._is_beside = self._has_begun = False
         self._out: Callable[[Any], Any] | None = None
+        self._price: float = 1
+        self._beside: float = 0
         #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
         self.journal_file, self.resumed_file = journal, resume
         self.memory_limit = memory_limit
@@ -225,6 +183,23 @@ class Search:
             other.resumed, other._out = None if start is None else into(start), out
         return other
 
+    def priced(self, price: float, beside: float) -> Search:
+        """Return this search as one in whose terms a cost is ``price`` times as much here, and ``beside`` more.
+
+        >>> search = Search()
+        >>> search.begin()
+        >>> search.priced(2, 5).keep(3, "a plan")
+        >>> search.kept
+        (11, 'a plan')
+        """
+        part = self.part(1.0)
+        part._price, part._beside = price, beside
+        return part
+
+    def _paid(self, cost: float) -> float:
+        """Return what a cost told here is for the search that this one is a part of."""
+        return self._price * cost + self._beside
+
     def keep(self, cost: float, plan: Any) -> None:
         """Keep a plan that is complete, if it is the best so far: in the journal, if there is one.
 
@@ -238,6 +213,9 @@ class Search:
         (3, 'a plan')
         """
         whole = self._answering()
+        search: Search | None = self
+        while search is not None and search is not whole:
+            cost, search = search._paid(cost), search._whole
         if whole is None or (whole.kept is not None and whole.kept[0] <= cost):
             return
         whole.kept = cost, plan
@@ -247,7 +225,7 @@ class Search:
         """Take note of a plan that is the best so far."""
         if self._out is not None and self._whole is not None:
             out = self._out
-            self._whole.keep(cost, lambda: out(plan() if callable(plan) else plan))
+            self._whole.keep(self._paid(cost), lambda: out(plan() if callable(plan) else plan))
         if self.journal is not None:
             self.journal.note(cost, plan)
 
@@ -297,7 +275,7 @@ class Search:
         >>> more = search.beside(5)
         >>> more.spend(3)
         >>> more.left(), search.left()
-        (2, 1)
+        (2.0, 1.0)
         """
         part = self.aside()
         part.effort, part._is_beside = effort, True
@@ -345,6 +323,7 @@ class Search:
         """Tell the progress line where the search stands; with a journal, it shows what is in there."""
         if self._is_aside:
             best = bound = None
+        best, bound = (None if value is None else self._paid(value) for value in (best, bound))
         if self._whole is not None:
             self._whole.report(best=best, bound=bound, what=what)
         if self._progress is None or not self._progress.is_due(self.elapsed_s()):

@@ -33,7 +33,7 @@ def improve(game: Game, *, search: Search, goal: int) -> tuple[Plan, int] | None
         kernels.restart(annealer)
         _round(annealer, unit, size * tuning.PRICED_WORK / 4, search)
         if annealer.least < before:
-            search.report(best=annealer.least, bound=goal, what="annealing accumulations")
+            search.report(best=annealer.least + _paid_alone(game), bound=goal, what="annealing accumulations")
         idle = 0 if annealer.least < before else idle + 1
         size = min(tuning.MOST_PRICED_ROUNDS, 2 * size) if idle else size
         if search.is_unlimited and idle >= tuning.PRICED_PATIENCE:

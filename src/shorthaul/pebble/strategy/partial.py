@@ -9,7 +9,7 @@ from shorthaul.pebble import tuning
 from shorthaul.pebble.exact import accumulation, accumulation_search
 from shorthaul.pebble.local_search.sequences import Game
 from shorthaul.pebble.request import Found, Request
-from shorthaul.pebble.strategy.priced import METHODS, trivial_bound
+from shorthaul.pebble.strategy.priced import METHODS, computing_of, trivial_bound
 
 _PROOF = (
     "A search over all plans {}. It left out only positions that were reached at no more, and let go what could have "
@@ -30,12 +30,12 @@ def find_partial_plan(request: Request, method: str) -> Found:
         raise InputError("cannot be combined with --partial", place="--recompute", value=True, cure=cure)
     search = request.search.part(1.0, unlimited=tuning.AUTO_EFFORT)
     game, bound = _game(request), trivial_bound(request)
-    computing = _computing(request)
+    computing = computing_of(request)
     is_small = game.cdag.edges < tuning.MOST_SEARCHED_STEPS
     best = None
     if method != "exact":
         share = search.part(0.5 if method == "auto" and is_small else 1.0)
-        best = accumulation.improve(game, search=share, goal=int(bound.value) - computing)
+        best = accumulation.improve(game, search=share.priced(1, computing), goal=int(bound.value) - computing)
         if best is not None:
             plan, paid = best
             request.search.keep(paid + computing, lambda: plan)
@@ -66,17 +66,11 @@ def partial_bound(request: Request) -> Bound:
     done = accumulation_search.solve(_game(request), limit=2**61, search=search)
     if done.is_complete and done.plan is None:
         return trivial_bound(request)
-    return _raised(trivial_bound(request), done, _computing(request))
+    return _raised(trivial_bound(request), done, computing_of(request))
 
 
 def _game(request: Request) -> Game:
     return Game(request.terms.played(request.cdag), request.budget, False, request.terms)
-
-
-def _computing(request: Request) -> int:
-    """Return what computing everything once costs."""
-    seen = request.terms.played(request.cdag)
-    return int(seen.compute[~seen.given].sum())
 
 
 def _raised(known: Bound, done: accumulation_search.Outcome, computing: int) -> Bound:

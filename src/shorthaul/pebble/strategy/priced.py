@@ -33,7 +33,8 @@ def find_priced_plan(request: Request, method: str) -> Found:
     Raises :class:`NoPlanError` if none was found that fits, and :class:`InfeasibleError` if there is none.
     """
     if _is_traffic(request):
-        found = find_plan(replace(request, terms=Terms()), method)
+        search = request.search.priced(request.terms.load or 0, computing_of(request))
+        found = find_plan(replace(request, terms=Terms(), search=search), method)
         return replace(found, bound=_of_traffic(request, found.bound))
     if method not in METHODS:
         raise InputError(
@@ -201,9 +202,15 @@ def _start(game: Game, search: Search) -> Events:
 
 def _of_traffic(request: Request, bound: Bound) -> Bound:
     """Return a bound on the traffic as one on what is paid, both prices being the same."""
-    price, compute = request.terms.load or 0, int(request.cdag.compute[~request.cdag.given].sum())
+    price, compute = request.terms.load or 0, computing_of(request)
     proof = f"{bound.proof} A unit of traffic costs {price}, and computing every value once {compute} in all."
     return Bound("total", price * bound.value + compute, bound.method, proof, bound.details)
+
+
+def computing_of(request: Request) -> int:
+    """Return what computing everything once costs."""
+    seen = request.terms.played(request.cdag)
+    return int(seen.compute[~seen.given].sum())
 
 
 def trivial_bound(request: Request) -> Bound:

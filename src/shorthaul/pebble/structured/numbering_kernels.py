@@ -5,6 +5,7 @@ from __future__ import annotations
 import cython
 import numpy as np
 import numpy.typing as npt
+from cython.cimports.shorthaul.pebble.structured.sorting_kernels import Sorter
 
 IntArray = npt.NDArray[np.int64]
 
@@ -32,7 +33,7 @@ class Cells:
     splitter: cython.longlong[::1]
     links: cython.longlong[::1]  # of each node to the splitter
     reached: cython.longlong[::1]  # of each cell, how many of its nodes have links; they stand at its end
-    met: cython.longlong[::1]  # the cells that have such nodes
+    met: Sorter  # the cells that have such nodes
     by_links: cython.longlong[::1]  # room to sort by links
     counts: cython.longlong[::1]
     next: cython.Py_ssize_t  # cells before this place are single nodes
@@ -61,7 +62,7 @@ class Cells:
         self.splitter = np.empty(n, np.int64)
         self.links = np.zeros(n, np.int64)
         self.reached = np.zeros(n, np.int64)
-        self.met = np.empty(n, np.int64)
+        self.met = Sorter(n)
         self.by_links = np.empty(n, np.int64)
         self.counts = np.zeros(n + 1, np.int64)
         self.first = 0
@@ -128,46 +129,16 @@ def _split_by(
             start = cells.cell[v]
             if cells.links[v] == 0:
                 if cells.reached[start] == 0:
-                    cells.met[met] = start
+                    cells.met.keys[met] = start
                     met += 1
                 cells.reached[start] += 1
                 _swap(cells, cells.place[v], start + cells.size[start] - cells.reached[start])
             cells.links[v] += 1
             cells.work += 1
-    _sort(cells.met, met)
+    cells.met.number(met)
+    cells.met.sort(met)
     for i in range(met):
-        _split(cells, cells.met[i])
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _sort(values: cython.longlong[::1], count: cython.longlong) -> cython.void:
-    """Sort the first values, by a heap."""
-    top: cython.longlong
-    for i in range(count // 2 - 1, -1, -1):
-        _sift(values, i, count)
-    for top in range(count - 1, 0, -1):
-        value = values[0]
-        values[0] = values[top]
-        values[top] = value
-        _sift(values, 0, top)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _sift(values: cython.longlong[::1], root: cython.longlong, count: cython.longlong) -> cython.void:
-    value = values[root]
-    while 2 * root + 1 < count:
-        child = 2 * root + 1
-        if child + 1 < count and values[child + 1] > values[child]:
-            child += 1
-        if values[child] <= value:
-            break
-        values[root] = values[child]
-        root = child
-    values[root] = value
+        _split(cells, cells.met.keys[cells.met.places[i]])
 
 
 @cython.cfunc
