@@ -156,6 +156,20 @@ induction on the number of rows: let the next row have q > 0 instances and leave
 q, and R(p, k) <= q + F(q + r) <= F(p + k). With p = 0, k = K this is the lemma.""",
 )
 
+OWN_ROWS = Lemma(
+    "own vertices below rows",
+    """\
+Let instances of levels read vertices of the level below by way of own vertices too: temporaries that are on the way
+of one instance each, and neither sources nor instances. Let loads of own vertices be events, and let P be the
+instances that a stretch with r events computes, K = S + r. Then P has a part B with |B| <= K and In(P - B) <= K.""",
+    """\
+Let B be the instances of P that need an own vertex which the stretch does not compute. It was in memory at the
+beginning or is loaded; let there be x of these. They are of one instance each, so |B| <= x <= K. All own vertices
+of p in P - B are computed in the stretch. So what p reads through them, as what it reads itself, is in P, or was in
+memory at the beginning, or is loaded, or is a source that the stretch computes, an event. Hence P - B reads at most
+K - x vertices outside of P, and at most |B| <= x in B.""",
+)
+
 BALANCED = Lemma(
     "balanced rows",
     """\

@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
@@ -35,10 +35,16 @@ from shorthaul.affine.integer_sets.counting import card, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
-from shorthaul.affine.proofs.lemmas import BALANCED, ROWS, SEGMENTS
+from shorthaul.affine.proofs.lemmas import BALANCED, OWN_ROWS, ROWS, SEGMENTS
 from shorthaul.affine.proofs.notation import set_text
 from shorthaul.affine.proofs.proof import SubBound
-from shorthaul.affine.tuning import LARGEST_LEVEL_FACTOR, LEAST_GAIN, MOST_LEVEL_COVECTORS, WIDEST_SKEWED_STENCIL
+from shorthaul.affine.tuning import (
+    LARGEST_LEVEL_FACTOR,
+    LEAST_GAIN,
+    LONGEST_LAYER_PATH,
+    MOST_LEVEL_COVECTORS,
+    WIDEST_SKEWED_STENCIL,
+)
 
 _SET = isl.dim_type.set
 
@@ -59,6 +65,7 @@ class Stencil:
     spill: isl.UnionSet
     sources: isl.UnionSet
     ends: isl.UnionSet
+    own: isl.UnionSet  #: temporaries by way of which they read, of one instance each
     complete: bool = False  #: all that the statements read of one another is among ``shifts``
 
     @property
@@ -69,18 +76,57 @@ class Stencil:
     @property
     def covers(self) -> bool:
         """True if no partition by projections is better: levels of the first coordinate, and all that is read."""
-        return self.covector == _first(len(self.covector)) and self.shape.whole and self.complete
+        plain = self.own.is_empty() and self.complete
+        return self.covector == _first(len(self.covector)) and self.shape.whole and plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What instances of a statement read of ``source`` at a fixed distance, by way of the temporaries ``by``."""
+
+    source: str
+    shift: Offset
+    where: isl.Set
+    by: tuple[isl.Map, ...] = ()
+
+
+def _reads_of(flow: DataFlow) -> dict[str, list[_Read]]:
+    """Return for every statement what it reads at a fixed distance, also by way of values that only one thing reads."""
+    readers = {name: flow.out_of(name) for name in flow.program.by_name}
+    once = {name for name, items in readers.items() if len(items) == 1 and items[0].relation.is_single_valued()}
+    direct: dict[str, list[tuple[str, Offset, isl.Map]]] = {}
+    for name in flow.program.by_name:
+        steps = affine_steps(flow, name)
+        kept = (item for item in steps if item.source is not None and item.matrix == _unit(len(item.matrix)))
+        direct[name] = [(str(item.source), item.shift, item.function) for item in kept if item.shift is not None]
+    found: dict[str, list[_Read]] = {}
+    for name, reads in direct.items():
+        found[name] = []
+        front = [_Read(source, shift, function.domain(), (function,)) for source, shift, function in reads]
+        while front:
+            item, *front = front
+            found[name].append(replace(item, by=item.by[:-1]))
+            last = item.by[-1]
+            visited = {name, *(level.get_tuple_name(isl.dim_type.out) for level in item.by[:-1])}
+            for source, shift, function in direct[item.source] if item.source in once - visited else ():
+                step()
+                composed = last.apply_range(function)
+                if len(item.by) < LONGEST_LAYER_PATH and len(shift) == len(item.shift) and not composed.is_empty():
+                    moved = tuple(a + b for a, b in zip(item.shift, shift, strict=True))
+                    front.append(_Read(source, moved, composed.domain(), (*item.by, composed)))
+    return found
 
 
 def stencils(flow: DataFlow) -> Iterator[Stencil]:
     """Yield the groups of up to three statements that form a stencil in levels."""
-    for group in _groups(flow):
-        made = _stencil(flow, group, _first(flow.program.by_name[group[0]].domain.dim(_SET)))
-        options = [item for item in (made, _skewed(flow, group[0]) if len(group) == 1 else None) if item]
+    reads = _reads_of(flow)
+    for group in _groups(flow, reads):
+        made = _stencil(flow, reads, group, _first(flow.program.by_name[group[0]].domain.dim(_SET)))
+        options = [item for item in (made, _skewed(flow, reads, group[0]) if len(group) == 1 else None) if item]
         yield from sorted(options, key=lambda item: -float(item.constant))[:1]
 
 
-def _groups(flow: DataFlow) -> Iterator[tuple[str, ...]]:
+def _groups(flow: DataFlow, reads: Mapping[str, Sequence[_Read]]) -> Iterator[tuple[str, ...]]:
     """Yield up to three statements of equal width of which each reads the one before, the first one the last.
 
     They need not stand side by side; the first one is the first in the program.
@@ -88,9 +134,10 @@ def _groups(flow: DataFlow) -> Iterator[tuple[str, ...]]:
     widths = {item.name: item.domain.dim(_SET) for item in flow.program.statements}
     place = {name: at for at, name in enumerate(widths)}
     readers: dict[str, dict[str, None]] = {name: {} for name in widths}
-    for item in flow.flows:
-        if item.source is not None and 2 <= widths[item.source] == widths[item.sink]:
-            readers[item.source][item.sink] = None
+    for sink, found in reads.items():
+        for item in found:
+            if 2 <= widths[item.source] == widths[sink]:
+                readers[item.source][sink] = None
     groups: list[tuple[str, ...]] = [(name,) for name in widths]
     for _ in range(3):
         yield from (group for group in groups if group[0] in readers[group[-1]])
@@ -106,10 +153,9 @@ def _first(width: int) -> Offset:
     return (1, *(0,) * (width - 1))
 
 
-def _skewed(flow: DataFlow, name: str) -> Stencil | None:
+def _skewed(flow: DataFlow, reads: Mapping[str, Sequence[_Read]], name: str) -> Stencil | None:
     """Return the stencil of one statement with the best levels that a small covector gives, if there is one."""
-    reads = [read for read in affine_steps(flow, name) if read.source == name]
-    shifts = {read.shift for read in reads if read.shift is not None and read.matrix == _unit(len(read.matrix))}
+    shifts = {read.shift for read in reads[name] if read.source == name}
     width = flow.program.by_name[name].domain.dim(_SET)
     if not 2 <= width <= WIDEST_SKEWED_STENCIL or len(shifts) < 2:
         return None
@@ -120,7 +166,7 @@ def _skewed(flow: DataFlow, name: str) -> Stencil | None:
         if known is not None:
             rated.append((-float(known[0]), covector))
     for _, covector in sorted(rated)[:MOST_LEVEL_COVECTORS]:
-        made = _stencil(flow, [name], covector)
+        made = _stencil(flow, reads, [name], covector)
         if made is not None:
             return made
     return None
@@ -134,9 +180,11 @@ def _unit(width: int) -> tuple[Offset, ...]:
     return tuple(tuple(int(a == b) for b in range(width)) for a in range(width))
 
 
-def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil | None:
+def _stencil(
+    flow: DataFlow, every: Mapping[str, Sequence[_Read]], names: Sequence[str], covector: Offset
+) -> Stencil | None:
     step()
-    reads = [_neighbours(flow, names, at, covector) for at in range(len(names))]
+    reads = [_neighbours(every, names, at, covector) for at in range(len(names))]
     width = len(covector)
     if len(names) > 1:  # statements after the first one read the same step
         drop = tuple(-value for value in _first(width))
@@ -158,11 +206,15 @@ def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil 
     for at, name in enumerate(names):
         domain = flow.program.by_name[name].domain
         for shift in shifts[at]:
-            domain = domain.intersect(reads[at][shift])
+            domain = domain.intersect(_united(item.where for item in reads[at][shift]))
         if thickness(domain) < width:
             return None
         domains.append(domain.coalesce())
     spill, ends = _borders(names, domains, shifts)
+    own = union_of([])
+    for at, domain in enumerate(domains):
+        for level in (level for shift in shifts[at] for item in reads[at][shift] for level in item.by):
+            own = own.union(as_union(level.intersect_domain(domain).range()))
     sources = spill.subtract(union_of(domains)).coalesce()
     return Stencil(
         tuple(names),
@@ -170,17 +222,20 @@ def _stencil(flow: DataFlow, names: Sequence[str], covector: Offset) -> Stencil 
         covector,
         tuple(shifts),
         *rated,
-        spill.coalesce(),
+        spill.union(own).coalesce(),
         sources,
         ends.coalesce(),
-        _is_complete(flow, names, shifts),
+        own,
+        _is_complete(every, names, shifts),
     )
 
 
-def _is_complete(flow: DataFlow, names: Sequence[str], shifts: Sequence[Sequence[Offset]]) -> bool:
+def _is_complete(
+    every: Mapping[str, Sequence[_Read]], names: Sequence[str], shifts: Sequence[Sequence[Offset]]
+) -> bool:
     """True if every read of one of the statements by another is one of the shifts, from the statement before."""
     for at, name in enumerate(names):
-        for read in affine_steps(flow, name):
+        for read in every[name]:
             if read.source in names and (read.source != names[at - 1] or read.shift not in set(shifts[at])):
                 return False
     return True
@@ -213,18 +268,24 @@ def _borders(
     return spill, ends
 
 
-def _neighbours(flow: DataFlow, names: Sequence[str], at: int, covector: Offset) -> dict[Offset, isl.Set]:
-    """Return for every shift to the level below the instances of a statement that read so."""
+def _neighbours(
+    every: Mapping[str, Sequence[_Read]], names: Sequence[str], at: int, covector: Offset
+) -> dict[Offset, list[_Read]]:
+    """Return for every shift to the level below how the instances of a statement read so."""
     before, down = (names[at - 1], 0) if at else (names[-1], -1)
-    result: dict[Offset, isl.Set] = {}
-    for read in affine_steps(flow, names[at]):
-        shift = read.shift
-        if read.source != before or shift is None or read.matrix != _unit(len(read.matrix)):
-            continue
-        if _level(covector, shift) == down:
-            where = read.function.domain()
-            result[shift] = result[shift].union(where) if shift in result else where
+    result: dict[Offset, list[_Read]] = {}
+    for read in every[names[at]]:
+        passed = {level.get_tuple_name(isl.dim_type.out) for level in read.by}
+        if read.source == before and _level(covector, read.shift) == down and not passed & set(names):
+            result.setdefault(read.shift, []).append(read)
     return result
+
+
+def _united(sets: Iterable[isl.Set]) -> isl.Set:
+    first, *others = sets
+    for item in others:
+        first = first.union(item)
+    return first
 
 
 def _shift(name: str, target: str, shift: Offset) -> isl.UnionMap:
@@ -246,6 +307,9 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     T = n * S if events is None else sympy.Integer(events)
     K = S + T
     U = sympy.simplify(n / ((n + 1) * c) * K ** sympy.Rational(n + 1, n))
+    balanced = balanced and item.own.is_empty()
+    if not item.own.is_empty():
+        U += K
     facts: dict[str, sympy.Expr] = {
         "|D|": size,
         "sources": sources,
@@ -256,7 +320,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         "U": U,
     }
     value = T * sympy.floor(size / U) - sources
-    steps = [*_level_steps(item, flow), *_row_steps(n, U, T)]
+    steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
     if balanced:
         ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
         most, weight = balanced_part(n, c, K)
@@ -274,7 +338,7 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         set_text(item.spill, flow.program),
         facts,
         tuple(steps),
-        (SEGMENTS, ROWS, BALANCED) if balanced else (SEGMENTS, ROWS),
+        (SEGMENTS, ROWS, *([BALANCED] if balanced else []), *([] if item.own.is_empty() else [OWN_ROWS])),
         (),
         union_of(item.domains),
         item.sources,
@@ -304,7 +368,8 @@ def _tuned(
 
     def worth(events: int) -> float:
         K = sizes["S"] + events
-        plain = events * math.floor(size / (n / ((n + 1) * c) * K ** ((n + 1) / n))) - sources
+        own = 0 if item.own.is_empty() else K
+        plain = events * math.floor(size / (n / ((n + 1) * c) * K ** ((n + 1) / n) + own)) - sources
         rho = (K / (2 ** (n + 1) - 1)) ** (1 / n)
         most = 2 * n / ((n + 1) * c) * rho * K + (1 if n == 1 else 1 + 1 / n) * K
         even = events * (size + rho / c * (sources - ends)) / most - events - sources
@@ -352,7 +417,15 @@ def _level_steps(item: Stencil, flow: DataFlow) -> list[str]:
     ]
 
 
-def _row_steps(n: int, U: sympy.Expr, T: sympy.Expr) -> list[str]:
+def _row_steps(item: Stencil, flow: DataFlow, U: sympy.Expr, T: sympy.Expr) -> list[str]:
+    n = item.dimensions
+    plain = "Lemma (rows of a stencil): |P| <= n/((n+1)c) K^((n+1)/n) = U"
+    rows = [f"{plain} = {U}."]
+    if not item.own.is_empty():
+        rows = [
+            f"own vertices, by way of which D reads, each read once: {set_text(item.own, flow.program)}",
+            f"{plain} - K for P - B in place of P, and |B| <= K (lemma on own vertices below rows). U = {U}.",
+        ]
     return [
         (
             "Events: loads of the may-spill set, which is all that D reads, and computations of sources. Let "
@@ -360,8 +433,8 @@ def _row_steps(n: int, U: sympy.Expr, T: sympy.Expr) -> list[str]:
             "in fast memory before, or is loaded, or is a source that is computed (an instance of D that is "
             "computed is in P). So In(P) <= S + T = K."
         ),
-        f"Lemma (rows of a stencil): |P| <= n/((n+1)c) K^((n+1)/n) = U = {U}.",
-        f"U grows as (S + T)^({n + 1}/{n}), so T/U is largest at T = {n} S; any T will do; chosen: T = {T}.",
+        *rows,
+        f"U grows with S + T, and any T will do; for large S, T/U is largest at T = {n} S; chosen: T = {T}.",
         "Lemma (segments): loads beyond the first of each input >= T floor(|D|/U) - sources.",
     ]
 
