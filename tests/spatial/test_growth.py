@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -9,7 +11,7 @@ from tests.reference.spatial_twins import random_forest
 from tests.samples import samples
 
 from shorthaul import spatial as engine
-from shorthaul.spatial.bounds.energy import energy_bound, parents_before
+from shorthaul.spatial.bounds.energy import energy_bound, parents_before, room_around
 from shorthaul.spatial.bounds.growth_kernels import most_of_growth
 from shorthaul.spatial.model import Grid, Tree, tree_from_parents
 from shorthaul.spatial.workloads import generators
@@ -52,6 +54,16 @@ def best_weights(tree: Tree, sums: list[int], alternate: list[int]) -> float:
     if not gains:
         return 0.0
     return -linprog(-np.array(gains, float), A_ub=np.array(columns).T, b_ub=np.ones(n), method="highs").fun
+
+
+def test_no_processor_has_more_room_around_it() -> None:
+    for width, height in itertools.product(range(1, 7), range(1, 7)):
+        cells = list(itertools.product(range(width), range(height)))
+        sums, alternate = room_around(Grid(width, height), len(cells))
+        far = [np.sort([abs(x - a) + abs(y - b) for a, b in cells]) for x, y in cells]
+        assert sums.tolist() == np.cumsum(far, axis=1).min(axis=0).tolist()
+        for t, most in enumerate(alternate.tolist()):
+            assert max(sum((d <= t) & (d % 2 == t % 2)) for d in far) <= most
 
 
 def test_weights_of_subtrees_are_the_best() -> None:

@@ -49,8 +49,8 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
             "column holds at most as many vertices as the grid is high, which says how many lines have such a k."
         ),
         "growth": (
-            "At most 4k processors lie k hops away from one, and no more than two of every line. So the k vertices "
-            "below one are so many hops from it together, which the edges on the ways to them take; and where more "
+            "At most 4k processors lie k hops away from one, fewer where the grid ends. So the k vertices below one "
+            "are so many hops from it together, which the edges on the ways to them take; and where more "
             "vertices are t, t - 2, ... levels below one than processors as many hops away, an edge is longer than a "
             "hop. The subtrees are given weights so that all such sums together count no edge more than once: the "
             "best ones, by linear programming."
@@ -69,16 +69,25 @@ def energy_bound(tree: Tree, grid: Grid) -> Bound:
 def _growth(tree: Tree, grid: Grid) -> int:
     """Return how many hops the edges take beyond one each, since subtrees outgrow the cells around their roots."""
     starts, kids, _ = parents_before(tree)
-    # Row and column of a processor apart, each line has two cells at a distance.
-    room = np.concatenate([[1], np.minimum(4 * np.arange(1, tree.n + 1), 2 * min(grid.width, grid.height))])
-    inside = np.cumsum(room)
-    far = int(np.searchsorted(inside, tree.n)) + 1  # all vertices find room within so many hops
-    distance = np.repeat(np.arange(far), room[:far])
-    alternate = np.full(far + 1, tree.n)
-    for first in range(2):
-        alternate[first:far:2] = np.cumsum(room[first:far:2])
-    gain = most_of_growth(starts, kids, np.cumsum(distance)[: tree.n], alternate)
+    gain = most_of_growth(starts, kids, *room_around(grid, tree.n))
     return max(0, math.ceil(gain * (1 - _ROUNDING) - _ROUNDING))
+
+
+def room_around(grid: Grid, most: int) -> tuple[Counts, Counts]:
+    """Return least sums of the distances from a processor to 0, 1, ..., most - 1 others, and how many it can have.
+
+    The second counts, by t, those t, t - 2, ... hops away, the processor itself included; it ends with ``most``.
+    """
+    # No processor has more others within so many hops than one in the middle.
+    across, down = (np.bincount(np.abs(np.arange(side) - (side - 1) // 2)) for side in (grid.width, grid.height))
+    room = np.convolve(across, down)
+    far = int(np.searchsorted(np.cumsum(room), most)) + 1  # so many find room within this many hops
+    distance = np.repeat(np.arange(far), room[:far])
+    alternate = np.full(far + 1, most)
+    for lines, side in ((down, grid.width), (across, grid.height)):  # every second cell of a line, as far as it goes
+        on_line = np.minimum(np.arange(1, far + 1), (side + 1) // 2)
+        alternate[:far] = np.minimum(alternate[:far], np.convolve(lines, on_line)[:far])
+    return np.cumsum(distance)[:most], alternate
 
 
 def star_sums(most_leaves: int, most: int, layers: int) -> Counts:
