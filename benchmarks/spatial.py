@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
+import shorthaul.core.machines as machines
 import shorthaul.spatial as engine
 from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
 from shorthaul.spatial.computer.machine import Machine
-from shorthaul.spatial.formats import machines
 from shorthaul.spatial.layout import curves, orders
 from shorthaul.spatial.layout.cost_kernels import edge_energy
 from shorthaul.spatial.model import Grid, Tree

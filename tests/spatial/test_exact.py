@@ -53,8 +53,8 @@ def test_effort_ends_it() -> None:
 
 
 def test_from_the_command_line(tmp_path) -> None:
-    document = shorthaul_json("spatial", "plan", "perfect-binary:n=7", "--grid", "4x2", "--exact", cwd=tmp_path)
-    assert (document["bound"]["method"], document["bound"]["value"]) == ("exact", 7)
+    document = shorthaul_json("spatial", "plan", "perfect-binary:n=15", "--exact", cwd=tmp_path)
+    assert (document["bound"]["method"], document["bound"]["value"]) == ("exact", 16)
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,8 @@ def messages(kernels: ModuleType, rng: np.random.Generator) -> Any:
             kernels.arrive(traffic, sent)
             found.append(kernels.busiest_of_round(traffic, sent))
         found.append(kernels.first_wrong(receiver, np.zeros(12, np.int32), 1))
+        ways, reached = (sender.astype(np.int32), receiver.astype(np.int32)), np.zeros(nodes, np.int32)
+        found.append([kernels.first_waiting(*ways, reached, begin) for begin in range(int(count))])
     return (
         traffic.messages,
         traffic.hops,

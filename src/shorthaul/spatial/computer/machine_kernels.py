@@ -408,6 +408,32 @@ def _travel_in_order(
     return i
 
 
+def first_waiting(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], reached: cython.int[::1], begin: cython.Py_ssize_t
+) -> int:
+    """Return the first message that waits for one from number ``begin`` on: until there, all may go at once.
+
+    ``reached`` holds for every processor what the last call left there, at first 0.
+    """
+    with cython.nogil:
+        waiting = _first_waiting(sender, receiver, reached, begin)
+    return int(waiting)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _first_waiting(
+    sender: cython.const_int[::1], receiver: cython.const_int[::1], reached: cython.int[::1], begin: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    mark: cython.int = cython.cast(cython.int, begin + 1)
+    i: cython.Py_ssize_t = begin
+    while i < sender.shape[0] and reached[sender[i]] != mark:
+        reached[receiver[i]] = mark
+        i += 1
+    return i
+
+
 def first_wrong(numbers: cython.const_longlong[::1], seen: cython.int[::1], turn: cython.int) -> int:
     """Return the first position whose number is none of those ``seen`` has room for, or came before; -1 if none.
 

@@ -15,6 +15,7 @@ from shorthaul.spatial.computer.machine_kernels import (
     Traffic,
     arrive,
     busiest_of_round,
+    first_waiting,
     travel,
     travel_in_order,
 )
@@ -90,10 +91,12 @@ class Network:
             a, b = host[sender], host[receiver]
             if not (apart := a != b).all():
                 a, b = a[apart], b[apart]
-            for i in range(len(a) if wave else 1):
-                part = slice(i, i + 1) if wave else slice(None)
-                self._listener.round(a[part], b[part], words)
+            begin, reached = 0, np.zeros(int(host.max()) + 1 if wave else 0, np.int32)
+            while begin < len(a):
+                end = first_waiting(a, b, reached, begin) if wave else len(a)
+                self._listener.round(a[begin:end], b[begin:end], words)
                 expect_time(self._search)
+                begin = end
 
     def _routed(self, sender: Numbers, receiver: Numbers, host: Index, words: int) -> Messages:
         """Return the messages with the links that each takes, where these are not those of a mesh."""
