@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-import shorthaul.core.machines as machines
 import shorthaul.spatial as engine
+from shorthaul.core import machines
 from shorthaul.core.search import Search
 from shorthaul.report.text import print_table
 from shorthaul.spatial.algorithms.list_ranking import rank_list
