@@ -79,6 +79,13 @@ def test_everything_wrong_in_a_document_is_told_at_once(tmp_path: Path) -> None:
         assert part in str(caught.value)
 
 
+def test_all_core_types_that_are_missing_are_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text(TEXT.replace("type: cpu", "type: gpu").replace("type: dsp, id", "type: npu, id"))
+    with pytest.raises(InputError, match="lacks core types that cores are of") as caught:
+        dataflow.load_platform(tmp_path / "m.yaml")
+    assert "gpu, npu" in str(caught.value)
+
+
 def test_all_actors_that_no_core_can_run_are_told_at_once() -> None:
     actors = tuple(dataflow.Actor(name, {kind: 1}) for name, kind in (("a", "u"), ("b", "t1"), ("c", "u")))
     with pytest.raises(InputError, match=r"no core of the platform can run 2 actors\n.*a: u; c: u"):

@@ -58,7 +58,8 @@ LOAD_COOLINGS = ((0.1, 0.001), (0.03, 0.0003), (0.3, 0.003))
 SKIP = 0.7
 #: How much the mean square of the loads counts beside the largest: in annealing, and in what is kept of it.
 #: In networks of few tasks the least load is often met by a schedule (sobel: 21 tasks); in larger ones a mapping
-#: whose other resources have room leads to a shorter period (sobel4 and multicamera: 81 and 284).
+#: whose other resources have room leads to a shorter period (sobel4 and multicamera: 81 and 284; and most
+#: of 18 drawn graphs, where 0.5 does about as well: benchmarks/dataflow_weights.py).
 LOAD_WEIGHTS_OF_FEW, LOAD_WEIGHTS, FEW_TASKS = (0.1, 0.0), (2.0, 2.0), 50
 #: Most prices for which mappings are looked for, and most sums of prices that these are chosen from.
 MOST_BUDGETS, MOST_SUMS_OF_PRICES = 40, 10_000
