@@ -7,13 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 import sympy
-from tests.affine.derived import bound_of, quick, upper_of
+from tests.affine.derived import bound_of, flow_of, quick, upper_of
 from tests.reference.affine_tile_policy import play
 
 from shorthaul.affine.frontend.scop import program_from_text
 from shorthaul.affine.integer_sets.leading_term import S
 from shorthaul.affine.integer_sets.quasi_polynomial import symbol
 from shorthaul.affine.orders.placement import all_loops, integer_solution
+from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.skewing import best_covectors
 from shorthaul.affine.orders.tile_steps import Edge, Step, edge_formula
 from shorthaul.affine.orders.turns import TurnsStep
@@ -24,7 +25,7 @@ from shorthaul.affine.replay.tile_order import best_origin, tiled_order
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.oracle import least_capacity
 from shorthaul.affine.verbs.planning import plan, sweep
-from shorthaul.affine.workloads.cases import CASES, POLYBENCH, kernel
+from shorthaul.affine.workloads.cases import CASES, FURTHER, POLYBENCH, kernel
 from shorthaul.core.search import Search
 
 N, M, T = symbol("N"), symbol("M"), symbol("TSTEPS")
@@ -296,6 +297,16 @@ def test_bytes_of_the_derived_order() -> None:
         assert same.value_bytes(given) == pytest.approx(8 * same.value(given))
     large = {"N": 10**5, "M": 10**5, "S": 1024}  # where triangular blocks are taken
     assert upper_of("syrk").value_bytes(large) == pytest.approx(8 * upper_of("syrk").value(large))
+
+
+@pytest.mark.parametrize("name", quick((*POLYBENCH, *FURTHER), ("attention",)))
+def test_bytes_at_given_sizes_are_words_times_the_widest(name: str) -> None:
+    program = kernel(name)
+    width = max(item.element_bytes for item in program.arrays.values())
+    sizes = {item: (9 if len(program.parameters) > 4 else 40) + at % 3 for at, item in enumerate(program.parameters)}
+    found = at_sizes(upper_of(name), flow_of(name), {**sizes, "S": 60})
+    words = found.value({**sizes, "S": 60})
+    assert 0 < found.value_bytes({**sizes, "S": 60}) <= width * words * (1 + 1e-9)
 
 
 def test_bytes_of_plans_and_sweeps() -> None:

@@ -215,7 +215,7 @@ def kept_text(step: AnyStep) -> list[str]:
     if isinstance(step, WholeStep):
         return [f"{name}: kept throughout" for name in step.inputs]
     if isinstance(step, BoxStep):
-        return [f"{item.array}: the cells of a box" for item in step.cells]
+        return [f"{item.name}: the cells of a box" for item in step.cells]
     if step.phase is None or step.policy is None:
         return []
     return [_kept(step.phase, step.policy, at) for at in range(len(step.phase.classes))]

@@ -21,7 +21,8 @@ class Cells:
 
     The least of the constants are ``least``.
     ``fresh`` is the number of cells whose first access is a write: none or all. ``where`` are the regions of the
-    accesses, without constraints where they fill a box.
+    accesses, without constraints where they fill a box. ``source`` is the statement of another phase whose values they
+    read: these are not what the array holds now.
     """
 
     array: str
@@ -30,6 +31,12 @@ class Cells:
     fresh: int = 0
     where: tuple[Region, ...] = (Region(()),)
     least: tuple[int, ...] = ()
+    source: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The array, or whose values of it they read."""
+        return self.array if self.source is None else f"{self.array} of {self.source}"
 
     @cached_property
     def loops(self) -> frozenset[int]:

@@ -90,11 +90,8 @@ class Grouping:
         ends = [(min(values), max(values)) for values in zip(*group.constants, strict=True)]
         fresh = card(union(group.elements)).at({}) if group.is_fresh else 0
         where = (Region(()),) if box.is_equal(places) else regions(places)
-        # values of another phase are not what the array holds now
-        name = array if source is None else f"{array} of {source}"
-        return Cells(
-            name, factors, tuple(high - low for low, high in ends), fresh, where, tuple(low for low, _ in ends)
-        )
+        spread, least = tuple(high - low for low, high in ends), tuple(low for low, _ in ends)
+        return Cells(array, factors, spread, fresh, where, least, source)
 
     def _in_coordinates(
         self, name: str, own: Sequence[Row]
