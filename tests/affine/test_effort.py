@@ -9,7 +9,8 @@ from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.effort import OutOfEffortError
 from shorthaul.affine.orders.upper_bound import upper_bound
 from shorthaul.affine.verbs.bound import bound
-from shorthaul.affine.verbs.planning import check, plan, sweep
+from shorthaul.affine.verbs.planning import check, plan
+from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import NoPlanError
 from shorthaul.core.search import Search
@@ -57,7 +58,7 @@ def test_verbs_without_effort() -> None:
     assert answer.bound is not None
     assert (answer.bound.value, answer.extra["upper"], answer.extra["operations"]) == (0, None, None)
     points = sweep(program, size="NI=9,NJ=9,NK=9", search=Search(effort=NOTHING)).extra["points"]
-    assert [(item["bound"], item["loads_words"]) for item in points] == [(0, None)]
+    assert [(item["bound"], item["loads_words"]) for item in points] == [(0, None)] * len(points)
     report = check(program, search=Search(effort=NOTHING)).check
     assert report is not None
     assert report.ok

@@ -9,8 +9,9 @@ import pytest
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.coding import code
-from shorthaul.affine.verbs.planning import plan, sweep
+from shorthaul.affine.verbs.planning import plan
 from shorthaul.affine.verbs.room import lack_of_room
+from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import kernel
 from shorthaul.core.errors import InfeasibleError
 

@@ -24,7 +24,8 @@ from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import best_origin, tiled_order
 from shorthaul.affine.verbs.bound import bound
 from shorthaul.affine.verbs.oracle import least_capacity
-from shorthaul.affine.verbs.planning import plan, sweep
+from shorthaul.affine.verbs.planning import plan
+from shorthaul.affine.verbs.sweep import sweep
 from shorthaul.affine.workloads.cases import CASES, FURTHER, POLYBENCH, kernel
 from shorthaul.core.search import Search
 

@@ -20,6 +20,7 @@ CALLS: dict[str, Callable[..., Result[Any]]] = {
     "pebble sweep": lambda **how: shorthaul.pebble.sweep("fft:n=4", points=4, effort=0.1, **how),
     "tensor plan": lambda **how: shorthaul.tensor.plan("transformer-block", restarts=3, effort=0.3, **how),
     "tensor sweep": lambda **how: shorthaul.tensor.sweep("example-3", points=4, effort=0.3, **how),
+    "affine sweep": lambda **how: shorthaul.affine.sweep("matvec", size="M=90,N=90", points=3, **how),
     "dataflow plan": lambda **how: shorthaul.dataflow.plan("sobel", restarts=3, **FRONT, **how),
     "dataflow sweep": lambda **how: shorthaul.dataflow.sweep("fig7", generations=2, population=6, offspring=3, **how),
     "spatial plan": lambda **how: shorthaul.spatial.plan("yule:n=300", restarts=3, refine=0.05, **how),

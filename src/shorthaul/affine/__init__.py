@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from shorthaul.affine.replay.cdag import ConcreteCdag, concrete_cdag
     from shorthaul.affine.verbs.bound import bound
     from shorthaul.affine.verbs.coding import code
-    from shorthaul.affine.verbs.planning import cdag, check, plan, sweep
+    from shorthaul.affine.verbs.planning import cdag, check, plan
+    from shorthaul.affine.verbs.sweep import sweep
     from shorthaul.affine.workloads.cases import case
 
 _NAMES = {
@@ -45,7 +46,8 @@ _NAMES = {
     "Plan": "shorthaul.affine.plan",
     "bound": "shorthaul.affine.verbs.bound",
     "code": "shorthaul.affine.verbs.coding",
-    **dict.fromkeys(("cdag", "check", "plan", "sweep"), "shorthaul.affine.verbs.planning"),
+    **dict.fromkeys(("cdag", "check", "plan"), "shorthaul.affine.verbs.planning"),
+    "sweep": "shorthaul.affine.verbs.sweep",
     "program_from_text": "shorthaul.affine.frontend.scop",
     **dict.fromkeys(("UpperBound", "upper_bound"), "shorthaul.affine.orders.upper_bound"),
 }

@@ -17,7 +17,7 @@ from shorthaul.affine.options import (
     PlanOptions,
     SweepOptions,
 )
-from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags
+from shorthaul.cli.flags import Answer, Listing, Output, PlanSearchFlags, SearchFlags, SweepSearchFlags
 from shorthaul.cli.verbs import group, verb
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ def check(
 
 
 @verb(app, "sweep")
-def sweep(workload: Input, options: SweepOptions, search: SearchFlags, output: Answer) -> None:
+def sweep(workload: Input, options: SweepOptions, search: SweepSearchFlags, output: Answer) -> None:
     """Evaluate the bound, a derived tiled order and their operational intensities over fast-memory sizes."""
     source = _read(workload, options.function)
-    from shorthaul.affine.verbs import planning
+    from shorthaul.affine.verbs.sweep import sweep as find
     from shorthaul.cli.output import finish
     from shorthaul.report.text import entries, print_table
 
-    result = planning.sweep(source, options=options, search=search.search())
+    result = find(source, options=options, search=search.search())
     columns = {
         "S": "S",
         "bound": "bound on loads_words",

@@ -114,5 +114,9 @@ class SweepKeywords(TypedDict, total=False):
     time_limit: float | None
     seed: int
     memory_limit: str | None
+    workers: int | None
+    cluster: str | None
+    journal: str | PathLike[str] | None
+    resume: str | PathLike[str] | None
     search: Search | None
     options: SweepOptions | None

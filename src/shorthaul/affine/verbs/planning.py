@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from shorthaul.affine import tuning, views
-from shorthaul.affine.bounds.best import AffineBound, lower_bound
+from shorthaul.affine.bounds.best import lower_bound
 from shorthaul.affine.check.plan_check import check_plan
-from shorthaul.affine.effort import OutOfEffortError, charged_to, is_out_of_effort
+from shorthaul.affine.effort import OutOfEffortError, charged_to
 from shorthaul.affine.integer_sets.dependences import DataFlow, flow_dependences
 from shorthaul.affine.model import Program
-from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions, SweepOptions
-from shorthaul.affine.orders.sized import at_sizes
-from shorthaul.affine.orders.upper_bound import UpperBound
-from shorthaul.affine.orders.upper_report import orders_text
+from shorthaul.affine.options import BoundOptions, CdagOptions, CheckOptions, PlanOptions
 from shorthaul.affine.plan import (
     CheckExtra,
     Plan,
     PlanExtra,
-    SweepExtra,
-    SweepPoint,
 )
 from shorthaul.affine.replay.cdag import CdagDocument, ConcreteCdag, concrete_cdag
 from shorthaul.affine.sizes import FAST_MEMORY, require_sizes
 from shorthaul.affine.verbs.bound import (
     KIND,
     bound_of,
-    bytes_of_loads,
     dependences_in_time,
     operations_at,
     order_in_time,
@@ -48,7 +42,6 @@ from shorthaul.core.amounts import Bound, Cost
 from shorthaul.core.cases import Source
 from shorthaul.core.check import CheckReport
 from shorthaul.core.errors import InputError, NoPlanError
-from shorthaul.core.machines.memories import FastMemory
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result, Status
 from shorthaul.core.search import PlanSearchOptions, Search
@@ -60,7 +53,6 @@ if TYPE_CHECKING:
         CdagKeywords,
         CheckKeywords,
         PlanKeywords,
-        SweepKeywords,
     )
 
 
@@ -291,122 +283,6 @@ def _replayed(
         extra=extra,
     )
     return priced(result, on_machine(options), extra["sizes"], program)
-
-
-@verb(
-    SweepOptions,
-    PROGRAMS,
-    PLANS,
-)
-def sweep(workload: Workload, **keywords: Unpack[SweepKeywords]) -> Result[Plan, SweepExtra]:
-    """Return the bound beside the loads of a derived order over a range of S, at the sizes given.
-
-    ``extra["points"]`` has ``S``, ``bound``, ``loads_words`` (what the derived order's formula says; None where no
-    operation fits), both in bytes too (``bound_bytes``, ``loads_bytes``), and the operational intensities ``oi_limit``
-    and ``oi_reached`` that follow, per word or per byte (``unit``); with ``balance`` also the shares of the machine's
-    peak, ``peak_limit`` and ``peak_reached``.
-
-    Returns
-    -------
-    Result[Plan, SweepExtra]
-        In ``extra["points"]`` one entry per S.
-
-    Raises
-    ------
-    InputError
-        If the C source or a keyword is wrong, or a size is missing.
-
-    Examples
-    --------
-    >>> from shorthaul.affine.workloads.cases import case
-    >>> len(sweep(case("gemm").workload, size="NI=9,NJ=9,NK=9", least=4, most=64, points=5).extra["points"])
-    5
-    """
-    program, options, search, source = asked(workload, PROGRAMS, SweepOptions, keywords)
-    sizes = require_sizes(options.size, program, fast_memory=False)
-    memory = on_machine(options)
-    if options.least > options.most:
-        raise InputError("is above --most", place="--least", value=options.least, allowed=f"up to {options.most}")
-    spaced = np.unique(np.round(np.geomspace(options.least, options.most, options.points)).astype(np.int64)).tolist()
-    with search, charged_to(search):
-        flow = dependences_in_time(program)
-        found = lower_bound(
-            program, BoundOptions(profile=options.profile), flow=flow, search=search, share=tuning.LOWER_SHARE
-        )
-        upper = upper_bound_in_time(program, flow, search)
-        widths = bytes_of_loads(program, sizes, flow)
-        points = _points(found, upper, flow, sizes, spaced, options, widths, memory)
-        document = upper_document_in_time(upper, found.leading, None, None)
-    extra: SweepExtra = {
-        "points": points,
-        "operations": operations_at(found, sizes),
-        "formula": str(found.formula),
-        "upper": document,
-    }
-    if memory is not None:
-        extra["machine"] = memory.document()
-    return Result(
-        kind=KIND,
-        status=None,
-        provenance=provenance("affine sweep", options=options, source=source, search=search),
-        extra=extra,
-        figures=views.of_sweep(points, options.balance, options.unit),
-    )
-
-
-def _points(
-    found: AffineBound,
-    upper: UpperBound | None,
-    flow: DataFlow | None,
-    sizes: Mapping[str, int],
-    spaced: Sequence[int],
-    options: SweepOptions,
-    widths: tuple[int, int],
-    memory: FastMemory | None,
-) -> list[SweepPoint]:
-    """Return the points of a sweep: those without a derived order where the search ends, at least the first one."""
-    points: list[SweepPoint] = []
-    too_small = lack_of_room(found.program, sizes, spaced[0])
-    for capacity in spaced:
-        if points and is_out_of_effort():
-            break
-        here = {**sizes, FAST_MEMORY: capacity}
-        try:
-            fits = too_small is None or capacity >= too_small.demand
-            better = at_sizes(upper, flow, here) if fits and upper is not None and flow is not None else None
-            points.append(_point(found, better, here, options, widths, memory))
-        except OutOfEffortError:
-            points.append(_point(found, None, here, options, widths, memory))
-    return points
-
-
-def _point(
-    found: AffineBound,
-    upper: UpperBound | None,
-    sizes: Mapping[str, int],
-    options: SweepOptions,
-    widths: tuple[int, int],
-    memory: FastMemory | None,
-) -> SweepPoint:
-    value, work = max(0.0, found.value(sizes)), operations_at(found, sizes)
-    point: dict[str, Any] = {"S": sizes[FAST_MEMORY], "bound": value}
-    point["loads_words"] = None if upper is None else upper.value(sizes)
-    point["bound_bytes"] = value * widths[0] + widths[1]
-    point["loads_bytes"] = None if upper is None else upper.value_bytes(sizes)
-    if upper is not None:
-        point["order"] = orders_text(upper)
-    for name in ("bound", "loads"):
-        if memory is not None and point[f"{name}_bytes"] is not None:
-            point |= memory.moved(name, point[f"{name}_bytes"])
-    least, most = ("bound_bytes", "loads_bytes") if options.unit == "bytes" else ("bound", "loads_words")
-    point["oi_limit"] = work / point[least] if work is not None and point[least] else None
-    point["oi_reached"] = work / point[most] if work is not None and point[most] else None
-    if options.balance is not None:
-        for name in ("limit", "reached"):
-            intensity = point[f"oi_{name}"]
-            point[f"peak_{name}"] = None if intensity is None else min(1.0, intensity / options.balance)
-        point["may_be_compute_bound"] = point["peak_limit"] in (None, 1.0)
-    return cast("SweepPoint", point)
 
 
 @verb(CdagOptions, PROGRAMS, searching=None)
