@@ -51,6 +51,8 @@ def test_plans_of_several_applications_are_checked_as_one(tmp_path: Path) -> Non
     assert result.check.ok
     assert {"fig7.a1", "converter.A#5", "converter.B#3"} <= set(result.plan.front[0].binding)
     assert dataflow.check(path, result).check.ok
+    as_dict = {"kind": "shorthaul-dataflow-applications", "applications": [{"application": "fig7", "iterations": 2}]}
+    assert dataflow.throughput(as_dict).cost == dataflow.throughput(json.dumps(as_dict)).cost
     alone = dataflow.plan(load_problem(path, path.read_bytes()).application, **QUICK)
     assert alone.plan == result.plan
     bound_to = dataflow.plan(path, bind={"converter.A": "p1"}, **QUICK)

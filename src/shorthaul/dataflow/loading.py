@@ -89,7 +89,7 @@ def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem
         with naming(path):
             if is_member:
                 raise InputError("holds several applications itself", place="applications", cure="list those instead")
-            return _several(of_kind(document, SEVERAL_KIND, None), path)
+            return several_from(document, path)
     if not isinstance(document, dict) or "application" not in document:
         return Problem(load_application(path, data))
     names = {name: document[name] for name in ("application", "platform") if name in document}
@@ -105,8 +105,12 @@ def load_problem(path: Path, data: bytes, *, is_member: bool = False) -> Problem
     )
 
 
-def _several(document: Mapping[str, Any], path: Path) -> Problem:
-    """Return the applications that a document names as one problem; their own platforms and mappings are left out."""
+def several_from(document: Any, path: Path) -> Problem:
+    """Return the applications that a document names as one problem; their own platforms and mappings are left out.
+
+    Files are looked for beside ``path``.
+    """
+    document = of_kind(document, SEVERAL_KIND, None)
     known_keys(document, ("applications", "platform"), "", path)
     items = convert(document["applications"], list[dict[str, Any]], place="applications")
     problems: dict[str, Problem] = {}

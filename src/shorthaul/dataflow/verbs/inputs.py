@@ -15,7 +15,7 @@ from shorthaul.dataflow.exploration.kept import Explored, pack, unpack
 from shorthaul.dataflow.formats.documents import application_from, load_points, save_plan
 from shorthaul.dataflow.formats.schedules import load_schedule, load_storage, save_schedule, save_storage
 from shorthaul.dataflow.graphs.expansion import to_sdf
-from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem
+from shorthaul.dataflow.loading import GRAPH_CASES, load_graph, load_problem, several_from
 from shorthaul.dataflow.model import Application, Decisions, Problem, SdfGraph
 from shorthaul.dataflow.plan import PeriodicSchedule, Plan, Point, StoragePlan
 from shorthaul.dataflow.workloads.cases import CASES
@@ -40,6 +40,8 @@ def decisions_of(given: object, number: int) -> Decisions | None:
 
 
 def _convert(workload: Any, _options: object) -> Problem | None:
+    if isinstance(workload, Mapping) and "applications" in workload:
+        return several_from(dict(workload), Path("document"))
     if isinstance(workload, Mapping):
         return Problem(application_from(dict(workload)))
     return Problem(workload) if isinstance(workload, Application) else None
