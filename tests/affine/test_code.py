@@ -17,10 +17,10 @@ import shorthaul
 from shorthaul.affine.c_code.legal import legal_order
 from shorthaul.affine.c_code.legality import broken_between, examined
 from shorthaul.affine.c_code.parts import nest_of
-from shorthaul.affine.c_code.storage import Storage
 from shorthaul.affine.check.plan_check import check_plan
 from shorthaul.affine.integer_sets.dependences import Conflicts
 from shorthaul.affine.model import Program
+from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.plan import CodeExtra, Plan
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.errors import InputError

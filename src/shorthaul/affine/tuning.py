@@ -186,11 +186,17 @@ MOST_BOX_ROUNDS = 12
 MOST_EDGES_NEAR = 4
 #: Boxes followed one by one where a phase does not fill a box.
 MOST_BOX_VISITS = 200_000
+#: Pieces in which a run of boxes that share no cell is counted: one is as wide as all of its boxes need.
+PIECES_OF_A_RUN = 16
 #: Placements that are compared by how many loops may be cut into boxes, those in which boxes are searched, and pairs
 #: of phases that are tried as one.
 MOST_COMPARED_PLACEMENTS = 8
 MOST_BOX_PLACEMENTS = 3
-MOST_BOX_FUSIONS = 30
+MOST_BOX_FUSIONS = 60
+#: Phases of fewer instances than this part of all loads are joined only where they lie between others.
+WORTH_JOINING = 0.01
+#: Joining two phases saves about as much as joining others with at least this part of their savings.
+ABOUT_THE_SAME = 0.95
 #: Steps of work for an order of loops that may not be legal.
 STEPS_PER_ORDER = 0.01
 

@@ -11,11 +11,11 @@ import islpy as isl
 
 from shorthaul.affine.c_code.legal import LegalOrder
 from shorthaul.affine.c_code.legality import Order
-from shorthaul.affine.c_code.loops import c_expressions, loops_text
+from shorthaul.affine.c_code.loops import c_expressions, c_value, loops_text
 from shorthaul.affine.c_code.parts import Nest, Part, program_nest
-from shorthaul.affine.c_code.storage import Buffer, last_values
 from shorthaul.affine.c_code.strips import Strips
 from shorthaul.affine.model import Fragment, Program, Statement
+from shorthaul.affine.orders.boxes.storage import Buffer
 from shorthaul.affine.sizes import assumption, sizes_text
 from shorthaul.core.errors import InputError
 
@@ -177,7 +177,7 @@ class _File:
         names = "|".join(map(re.escape, statement.iterators))
         if names:
             found = [re.sub(rf"\b({names})\b", r"(\1)", text) for text in found]
-        extra = "".join(f"[({text}) - ({least})]" for text, (least, _) in zip(found, buffer.extents(), strict=True))
+        extra = "".join(f"[({text}) - ({least})]" for text, (least, _) in zip(found, _extents(buffer), strict=True))
         array = buffer.array
         return f"{array}_values{extra}{item.text[len(array) :]}"
 
@@ -185,7 +185,7 @@ class _File:
         lines = []
         for name, buffer in self.order.storage.buffers.items():
             item = _data(name, self.code.declarations[name], is_global=False)
-            extents = [*(count for _, count in buffer.extents()), *item.extents]
+            extents = [*(count for _, count in _extents(buffer)), *item.extents]
             inner = "".join(f"[{text}]" for text in extents[1:])
             pointer = f"(*restrict {name}_values)" if inner else f"*restrict {name}_values"
             lines.append(f"  {item.element} {pointer}{inner} = sh_room(({extents[0]}), sizeof *{name}_values);")
@@ -201,14 +201,14 @@ class _File:
         return "\n".join(lines)
 
     def _copied(self, buffer: Buffer) -> str:
-        moved = last_values(self.program, buffer)
+        moved = _last_values(self.program, buffer)
         width = moved.dim(isl.dim_type.in_)
         elements = moved.reset_tuple_id(isl.dim_type.in_).wrap().flatten().set_tuple_name("COPY")
         part = Part("COPY", "COPY", elements.identity().reset_tuple_id(_OUT), elements.identity(), {})
         names = [f"e{at}" for at in range(width)]
         extra = [f"x{at}" for at in range(buffer.depth)]
         place = "".join(f"[{name}]" for name in names)
-        where = "".join(f"[({name}) - ({least})]" for name, (least, _) in zip(extra, buffer.extents(), strict=True))
+        where = "".join(f"[({name}) - ({least})]" for name, (least, _) in zip(extra, _extents(buffer), strict=True))
         text = loops_text(Nest(("COPY",), (part,)), self.program, None)
         made = f"{buffer.array}{place} = {buffer.array}_values{where}{place}"
         return f"#define COPY({', '.join([*names, *extra])}) {made}\n{text}\n#undef COPY"
@@ -291,6 +291,28 @@ class _File:
         lines += [f"  COMPARE_SCALAR({item.name});" for item in written]
         lines += [f"  free({item.name});\n  free(first_{item.name});" for item in arrays]
         return "\n".join(lines)
+
+
+def _extents(buffer: Buffer) -> list[tuple[str, str]]:
+    """Return (least value, number of values) of the further subscripts, as C."""
+    result = []
+    for at in range(buffer.depth):
+        least, most = (c_value(end) for end in (buffer.elements.dim_min(at), buffer.elements.dim_max(at)))
+        result.append((least, f"({most}) - ({least}) + 1"))
+    return result
+
+
+def _last_values(program: Program, buffer: Buffer) -> isl.Map:
+    """Return for every element of the array the further subscripts of the value it has at the end."""
+    writers = [item for item in program.statements if item.write.array == buffer.array]
+    writes = isl.UnionMap.from_map(writers[0].write.relation.reverse())
+    where = isl.UnionMap.from_map(buffer.subscripts[writers[0].write.tag])
+    for item in writers[1:]:
+        writes = writes.union(isl.UnionMap.from_map(item.write.relation.reverse()))
+        where = where.union(isl.UnionMap.from_map(buffer.subscripts[item.write.tag]))
+    schedule = program.schedule()
+    last = writes.apply_range(schedule).lexmax().apply_range(schedule.reverse())
+    return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()
 
 
 def _distinct(declaration: str, name: str) -> str:

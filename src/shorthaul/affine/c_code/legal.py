@@ -8,11 +8,11 @@ from typing import Any
 
 from shorthaul.affine.c_code.legality import Order, broken_between, examined
 from shorthaul.affine.c_code.parts import Nest, nest_of, program_nest
-from shorthaul.affine.c_code.storage import Storage
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow
 from shorthaul.affine.model import Program
 from shorthaul.affine.orders.boxes.fixed import FixedStep
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep
+from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.levels import LevelOrder
 from shorthaul.affine.orders.tile_steps import Step
 from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound
@@ -46,7 +46,7 @@ def legal_order(upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[s
         across = broken_between(nests, conflicts)
         if not within | across:
             return LegalOrder(tuple(nests), tuple(orders), storage, conflicts)
-        larger = _expanded(storage, within | across, sizes)
+        larger = storage.expanded(within | across, sizes)
         if larger is not None:
             storage = larger
         elif within:
@@ -54,16 +54,6 @@ def legal_order(upper: UpperBound | LevelOrder, flow: DataFlow, sizes: Mapping[s
             steps[at], nests[at] = _simpler(nests[at], steps[at], at, program, sizes)
         else:
             nests, steps = _joined(nests, steps, conflicts, program)
-
-
-def _expanded(storage: Storage, broken: frozenset[str], sizes: Mapping[str, int]) -> Storage | None:
-    """Return the storage with one more subscript for every array that is broken; None if one cannot have it."""
-    for array in sorted(broken):
-        larger = storage.deeper(array)
-        if larger is None or not larger.fits(array, sizes):
-            return None
-        storage = larger
-    return storage
 
 
 def _simpler(

@@ -56,7 +56,7 @@ def at_levels(
     """Return the order whose loads are least, those of every memory beside the best order known for it alone.
 
     ``sizes`` has every parameter, ``capacities`` the memories in words, the largest first; ``slack`` is as in
-    :func:`at_sizes`.
+    :func:`at_sizes`, and boxes within boxes may load this share more than what they replace.
     """
     share = 1 / (len(capacities) + 1)
     alone = {
@@ -79,7 +79,7 @@ def at_levels(
     candidates: list[LevelOrder] = []
     with nullcontext() if search is None else effort.charged_to(search):
         for item, found in alone.items():
-            fixed = [FixedStep(step, item) for step in found.steps if not isinstance(step, FixedStep)]
+            fixed = [step if isinstance(step, FixedStep) else FixedStep(step, item) for step in found.steps]
             variants = (tuple(fixed), tuple(better(step) for step in fixed))
             candidates += [LevelOrder(replace(upper, steps=steps), alone) for steps in variants]
     return min(

@@ -6,7 +6,7 @@ dependence points backwards there; what decides is which signs the distances of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -199,12 +199,18 @@ def loops(statement: Statement) -> tuple[Row, ...]:
 
 
 def placements(
-    distances: Distances, names: Sequence[str], reads: Mapping[str, Sequence[Read]], start: str | None = None
+    distances: Distances,
+    names: Sequence[str],
+    reads: Mapping[str, Sequence[Read]],
+    start: str | None = None,
+    wanted: Callable[[Placement], bool] | None = None,
 ) -> Iterator[Placement]:
     """Return placements of the statements ``names`` in the space of the deepest one, the most natural ones first.
 
-    Every one has a legal order of its coordinates. With ``start``, one of the deepest, the space is that of its loops.
+    Every one is ``wanted``, by default that it has a legal order of its coordinates. With ``start``, one of the
+    deepest, the space is that of its loops.
     """
+    wanted = distances.orderly if wanted is None else wanted
     flow = distances.flow
     statements = [flow.program.by_name[name] for name in names]
     root = flow.program.by_name[start] if start else max(statements, key=lambda item: len(item.iterators))
@@ -218,7 +224,7 @@ def placements(
         for partial in found:
             options = dict.fromkeys(_options(flow, chosen, partial, reads, len(found[0][root.name])))
             following += [{**partial, chosen.name: rows} for rows in options]
-        found = list(islice((item for item in following if distances.orderly(item)), MOST_PLACEMENTS))
+        found = list(islice((item for item in following if wanted(item)), MOST_PLACEMENTS))
     yield from found
     if len(names) > 1 and all(len(item.iterators) == len(root.iterators) > 0 for item in statements):
         yield levels(statements)
@@ -362,6 +368,12 @@ class Distances:
         orders = permutations(range(width)) if width <= WIDEST_FREE_ORDER else iter([tuple(range(width))])
         return any(Loops((), (), order).legal(signs) for order in orders)
 
+    def cuttable(self, placement: Placement) -> bool:
+        """True if no dependence points backwards along some coordinate."""
+        signs = self.signs(placement)
+        width = len(next(iter(placement.values())))
+        return any(all(item[at] >= 0 for item in signs) for at in range(width))
+
     def _of(self, item: Flow, source: tuple[Row, ...], sink: tuple[Row, ...]) -> frozenset[Signs]:
         program = self.flow.program
         ends = [
@@ -379,9 +391,9 @@ def signs_of(distances: isl.Set) -> frozenset[Signs]:
 
 
 def _collect(distances: isl.Set, width: int, prefix: Signs, result: set[Signs]) -> None:
-    effort.step()
     if distances.is_empty():
         return
+    effort.step()
     at = len(prefix)
     if at == width:
         result.add(prefix)

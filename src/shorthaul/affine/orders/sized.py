@@ -11,17 +11,20 @@ import islpy as isl
 
 from shorthaul.affine import effort
 from shorthaul.affine.integer_sets.dependences import Conflicts, DataFlow, accesses_of
-from shorthaul.affine.orders.boxes.boxed import Band, boxed, refined, tileable
+from shorthaul.affine.orders.boxes.boxed import Band, boxed, keeps, refined, signs_by_array, tileable
 from shorthaul.affine.orders.boxes.steps import BoxStep, WholeStep, whole
-from shorthaul.affine.orders.placement import Placement, Row, loops, placements, reads_of
+from shorthaul.affine.orders.boxes.storage import Storage
+from shorthaul.affine.orders.placement import Placement, Row, Signs, loops, placements, reads_of
 from shorthaul.affine.orders.tile_policy import Counts, make_phase
 from shorthaul.affine.orders.tile_steps import Step
-from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, in_order
+from shorthaul.affine.orders.upper_bound import AnyStep, UpperBound, closed, components, in_order, untiled
 from shorthaul.affine.tuning import (
+    ABOUT_THE_SAME,
     MOST_BOX_FUSIONS,
     MOST_BOX_PLACEMENTS,
     MOST_COMPARED_PLACEMENTS,
     PLACEMENT_OPERATIONS,
+    WORTH_JOINING,
 )
 from shorthaul.core.search import Search
 
@@ -35,28 +38,40 @@ def at_sizes(
 ) -> UpperBound:
     """Return the order with the fewest loads known at ``sizes`` (every parameter, and S); its formula holds there.
 
-    ``search`` limits the work; where it ends early, the best found until then is taken. Boxes, in which instances stay
-    in program order, and long rows in them may cost a share of ``slack`` more.
+    ``search`` limits the work; where it ends early, the best found until then is taken. Where boxes are compared, rows
+    of one cell count as a share of ``slack`` more than long ones.
 
-    Phases are executed in boxes where these load less, and joined where one in boxes loads less than several.
+    Phases are executed in boxes where these load less, and joined where one in boxes loads less than several: those of
+    ``upper``, and the smallest ones that there are.
     """
-    steps: list[AnyStep] = list(upper.steps)
+    best = upper
     with nullcontext() if search is None else effort.charged_to(search), suppress(effort.OutOfEffortError):
         boxes = Boxes(flow, sizes, upper.small, slack=slack)
         kept = boxes.whole()
         if kept is not None:
             return replace(upper, steps=(kept,))
-        steps = [boxes.better(item) for item in upper.steps]
-        steps = _joined(flow, steps, boxes)
-        steps = [boxes.better(item, refined) for item in steps]
-    return replace(upper, steps=tuple(in_order(flow, steps)))
+        starts = [list(upper.steps)]
+        if any(len(item.names) > 1 for item in upper.steps):
+            starts.append([boxes.plain(names) for names in components(flow)])
+        for steps in starts:
+            steps = [boxes.better(item) for item in steps]
+            steps = _joined(flow, steps, boxes)
+            steps = [boxes.better(item, refined) for item in steps]
+            made = replace(upper, steps=tuple(in_order(flow, steps)))
+            if made.value(sizes) < best.value(sizes):
+                best = made
+    return best
+
+
+#: A placement, its loops that may be cut, and the memory in which they may.
+_Option = tuple[Placement, list[Band], Storage]
 
 
 class Boxes:
     """The boxes of sets of statements at given sizes.
 
     ``weights`` say what a load counts into each memory, by its words, the largest first; without them there is S only.
-    ``slack`` is the share of loads that boxes may cost more, and that they may cost for longer rows.
+    ``slack`` is the share of loads that rows of one cell count more than long ones.
     """
 
     def __init__(
@@ -78,11 +93,18 @@ class Boxes:
         """Return the loads of a phase into all memories, weighted."""
         return sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
 
+    def instances(self, step: AnyStep) -> int:
+        """Return how many instances a phase has."""
+        program = self.flow.program
+        return self.counts.at(self.sizes)(tuple(program.by_name[name].domain for name in step.names))
+
     def whole(self) -> WholeStep | None:
         """Return everything in program order, if it fits."""
-        names = tuple(self.reads)
-        mine = tuple(read for name in names for read in self.reads[name])
-        return whole(self.flow, Step(names, None, None, 0.0, self.counts, mine), self.sizes)
+        return whole(self.flow, self.plain(self.reads), self.sizes)
+
+    def plain(self, names: Iterable[str]) -> Step:
+        """Return the statements ``names`` in program order, every use loaded."""
+        return untiled(tuple(names), self.reads, self.counts)
 
     def better(self, step: AnyStep, improve: Callable[[BoxStep], BoxStep] | None = None) -> AnyStep:
         """Return a phase in boxes, after ``improve``, where that loads less."""
@@ -97,24 +119,53 @@ class Boxes:
         ordered = [item.name for item in self.flow.program.statements if item.name in chosen]
         best: BoxStep | None = None
         mine = tuple(read for name in ordered for read in self.reads[name])
-        for placement, bands in self._freest(ordered):
+        for placement, bands, storage in self._freest(ordered):
             with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
                 phase = make_phase(self.flow, ordered, placement, self.reads, self.counts)
                 step = Step(tuple(ordered), phase, None, 0.0, self.counts, mine)
-                found = boxed(self.flow, step, bands, self.sizes, tuple(self.weights), self.slack)
+                found = boxed(self.flow, step, bands, self.sizes, tuple(self.weights), self.slack, storage)
                 if found is not None and (best is None or self.cost(found) < self.cost(best)):
                     best = found
         return best
 
-    def _freest(self, names: Sequence[str]) -> list[tuple[Placement, list[Band]]]:
-        """Return the placements in which most loops may be cut, and these."""
-        found = []
-        further = islice(placements(self.counts.distances, names, self.reads), MOST_COMPARED_PLACEMENTS)
+    def _freest(self, names: Sequence[str]) -> list[_Option]:
+        """Return the placements in which most loops may be cut, these, and the memory that it takes.
+
+        Inside of boxes instances stay in program order, so it is enough if a placement has one loop to cut.
+        """
+        distances = self.counts.distances
+        further = list(islice(placements(distances, names, self.reads), MOST_COMPARED_PLACEMENTS))
+        if not further:
+            loose = placements(distances, names, self.reads, wanted=distances.cuttable)
+            further = list(islice(loose, MOST_COMPARED_PLACEMENTS))
+        known: dict[tuple[tuple[str, tuple[Row, ...]], ...], list[_Option]] = {}
         for placement in (self._as_written(names), *further):
-            with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
-                found.append((placement, list(tileable(self.conflicts, placement))))
-        found.sort(key=lambda item: -max((len(tiled) for _, tiled in item[1]), default=0))
-        return found[:MOST_BOX_PLACEMENTS]
+            for item in (_undirected(placement), placement):
+                key = tuple(item.items())
+                if key not in known:
+                    known[key] = []
+                    with suppress(isl.Error), effort.limited(PLACEMENT_OPERATIONS):
+                        known[key] = self._options(item)
+        found = [option for options in known.values() for option in options]
+        return sorted(found, key=_most_tiled, reverse=True)[:MOST_BOX_PLACEMENTS]
+
+    def _options(self, placement: Placement) -> list[_Option]:
+        """Return the loops that may be cut in the program's memory, and with room for more values if these are more."""
+        width = len(next(iter(placement.values())))
+        storage, by_array = Storage(self.flow), signs_by_array(self.conflicts, placement)
+        result = [(placement, list(tileable(_all(by_array), width)), storage)]
+        needed = tileable(self.counts.distances.signs(placement), width)
+        wanted = max(needed, key=lambda band: len(band[1]), default=None)
+        if wanted is None or len(wanted[1]) <= _most_tiled(result[0]):
+            return result
+        while broken := [array for array, signs in by_array.items() if not keeps(wanted, signs)]:
+            larger = storage.expanded(broken, self.sizes)
+            if larger is None:
+                return result
+            storage = larger
+            conflicts = Conflicts(self.flow.program, storage.accesses(), self.conflicts.known)
+            by_array = signs_by_array(conflicts, placement)
+        return [*result, (placement, list(tileable(_all(by_array), width)), storage)]
 
     def _as_written(self, names: Sequence[str]) -> Placement:
         """Return the placement of every statement by its own loops, from the outermost on."""
@@ -127,37 +178,70 @@ class Boxes:
         return result
 
 
+def _all(by_array: Mapping[str, frozenset[Signs]]) -> frozenset[Signs]:
+    return frozenset().union(*by_array.values())
+
+
+def _most_tiled(option: _Option) -> int:
+    return max((len(tiled) for _, tiled in option[1]), default=0)
+
+
+def _undirected(placement: Placement) -> Placement:
+    """Return a placement with all loops upwards and in step: what is accessed on both ways is one group then."""
+    return {name: tuple(_upwards(row) for row in rows) for name, rows in placement.items()}
+
+
+def _upwards(row: Row) -> Row:
+    down = next((factor for factor in row.factors if factor), 1) < 0
+    return Row(tuple(-factor for factor in row.factors) if down else row.factors, (), 0)
+
+
 def _joined(flow: DataFlow, steps: list[AnyStep], search: Boxes) -> list[AnyStep]:
-    """Join phases as long as one in boxes loads less than several, those first that save most."""
+    """Join phases as long as one in boxes loads less than several, those first that save most.
+
+    Of those that save about the same, the first are those of whose loads it is the largest part. Phases of few
+    instances are joined where they lie between others, and in the end with the only phase that reads what they compute.
+    """
     known: dict[frozenset[str], BoxStep | None] = {}
     while True:
-        best: tuple[float, list[AnyStep]] = 0.0, steps
-        for first, second in combinations(steps, 2):
-            if not _share(flow, first, second):
-                continue
-            names = closed(flow, steps, first, second)
-            if names not in known and len(known) < MOST_BOX_FUSIONS:
-                known[names] = search.of(names)
-            found = known.get(names)
-            if found is not None:
-                parts = [item for item in steps if set(item.names) <= names]
-                saved = sum(map(search.cost, parts)) - search.cost(found)
-                if saved > best[0]:
-                    best = saved, [*(item for item in steps if item not in parts), found]
-        if not best[0]:
-            return steps
-        steps = best[1]
+        costs = {item.names: search.cost(item) for item in steps}
+        large = [item for item in steps if search.instances(item) > WORTH_JOINING * sum(costs.values())]
+        pairs = {closed(flow, steps, *both) for both in combinations(large, 2) if _share(*both)}
+        found: list[tuple[float, float, list[AnyStep]]] = []
+        for names in sorted(pairs, key=lambda item: (len(item), sorted(item))):
+            apart = any(part <= names and made is None for part, made in known.items())
+            if not apart and names not in known and len(known) < MOST_BOX_FUSIONS:
+                known[names] = search.of(names)  # what no boxes were found for, has none as a part of more
+            made = known.get(names)
+            if made is not None:
+                others = [item for item in steps if not set(item.names) <= names]
+                paid = sum(costs[item.names] for item in steps if item not in others)
+                saved = paid - search.cost(made)
+                if saved > 0:
+                    found.append((saved, saved / paid, [*others, made]))
+        if not found:
+            return _with_feeders(flow, steps, large, search)
+        most = max(saved for saved, _, _ in found)
+        steps = max((item for item in found if item[0] >= ABOUT_THE_SAME * most), key=lambda item: item[1])[2]
 
 
-def _share(flow: DataFlow, first: AnyStep, second: AnyStep) -> bool:
-    """True if values of one are read by the other, or both read one input."""
-    names = {*first.names}, {*second.names}
-    inputs: list[set[str]] = [set(), set()]
-    for item in flow.flows:
-        for at in (0, 1):
-            if item.sink in names[at]:
-                if item.source in names[1 - at]:
-                    return True
-                if item.source is None:
-                    inputs[at].add(item.reference.array)
-    return bool(inputs[0] & inputs[1])
+def _with_feeders(flow: DataFlow, steps: list[AnyStep], large: Sequence[AnyStep], search: Boxes) -> list[AnyStep]:
+    """Join each of the phases ``large`` with all others that compute values for it alone, where that loads less."""
+    small = [item for item in steps if item not in large]
+    for item in large:
+        parts = [item, *(other for other in small if _feeds_only(flow, other, item))]
+        made = search.of(name for part in parts for name in part.names) if len(parts) > 1 else None
+        if made is not None and search.cost(made) < sum(map(search.cost, parts)):
+            steps = [*(other for other in steps if other not in parts), made]
+    return steps
+
+
+def _feeds_only(flow: DataFlow, step: AnyStep, reader: AnyStep) -> bool:
+    readers = {item.sink for item in flow.flows if item.source in step.names} - {*step.names}
+    return bool(readers) and readers <= {*reader.names}
+
+
+def _share(first: AnyStep, second: AnyStep) -> bool:
+    """True if values of one are read by the other, or both read values of one statement or inputs of one array."""
+    uses = {*first.uses_of}, {*second.uses_of}
+    return not (uses[0] | {*first.names}).isdisjoint(uses[1] | {*second.names})

@@ -146,27 +146,27 @@ def upper_bound(
             key = frozenset(names)
             if key not in known:
                 ordered = [item.name for item in program.statements if item.name in key]
-                known[key] = untiled = _untiled(ordered, reads, counts)
+                known[key] = plain = untiled(ordered, reads, counts)
                 with suppress(effort.OutOfEffortError):
-                    known[key] = _in_turns(_tiled(flow, untiled, reads), turning)
+                    known[key] = _in_turns(_tiled(flow, plain, reads), turning)
             return known[key]
 
-        components = _components(flow)
-        for names in components:
-            _untiled(names, reads, counts)  # counts what it needs, which is remembered
-        steps = _fused(flow, [best_step(names) for names in components], best_step)
+        parts = components(flow)
+        for names in parts:
+            untiled(names, reads, counts)  # counts what it needs, which is remembered
+        steps = _fused(flow, [best_step(names) for names in parts], best_step)
     return UpperBound(program, tuple(in_order(flow, steps)), small)
 
 
-def _untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
+def untiled(names: Sequence[str], reads: Mapping[str, Sequence[Read]], counts: Counts) -> Step:
     """Return the statements in program order, every use loaded."""
     mine = tuple(item for name in names for item in reads[name])
     return Step(tuple(names), None, None, sum(counts.number((item.domain,)) for item in mine), counts, mine)
 
 
-def _tiled(flow: DataFlow, untiled: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
+def _tiled(flow: DataFlow, plain: Step, reads: Mapping[str, Sequence[Read]]) -> AnyStep:
     """Return the statements in the best tiled order, panels included."""
-    names, counts, mine = untiled.names, untiled.counts, untiled.reads
+    names, counts, mine = plain.names, plain.counts, plain.reads
     best: tuple[float, Phase, Policy] | None = None
     for placement in placements(counts.distances, names, reads):
         first = make_phase(flow, names, placement, reads, counts)
@@ -176,7 +176,7 @@ def _tiled(flow: DataFlow, untiled: Step, reads: Mapping[str, Sequence[Read]]) -
             if found is not None and (best is None or found[1] < best[0] * (1 - 1e-9)):
                 best = (found[1], phase, found[0])
     if best is None:
-        return untiled
+        return plain
     return _in_panels(Step(names, best[1], best[2], best[0], counts, mine), best[1])
 
 
@@ -217,7 +217,7 @@ def _tried(phase: Phase) -> tuple[Policy, float] | None:
         return None
 
 
-def _components(flow: DataFlow) -> list[list[str]]:
+def components(flow: DataFlow) -> list[list[str]]:
     """Return the strongly connected components of the statements under data flow."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

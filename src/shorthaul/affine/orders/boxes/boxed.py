@@ -17,6 +17,7 @@ from shorthaul.affine.orders.boxes.grouping import Grouping
 from shorthaul.affine.orders.boxes.regions import union
 from shorthaul.affine.orders.boxes.search import BoxSearch, Found, Level, edges_of
 from shorthaul.affine.orders.boxes.steps import Box, BoxStep
+from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import (
     Placement,
     Signs,
@@ -38,17 +39,18 @@ def boxed(
     sizes: Mapping[str, int],
     words: tuple[int, ...],
     slack: float = 0.0,
+    storage: Storage | None = None,
 ) -> BoxStep | None:
     """Return ``step`` in the best boxes found at ``sizes`` (every parameter), None if it has none.
 
-    ``bands`` are its loops that may be cut (see :func:`tileable`).
+    ``bands`` are its loops that may be cut (see :func:`tileable`), with the program's memory or with ``storage``.
     ``words`` are the capacities of one memory or several, the largest first. For several, boxes are cut into boxes;
-    every memory counts by the least loads found for it alone. Rows of one cell may cost a share of ``slack`` less.
+    every memory counts by the least loads found for it alone. Rows of one cell count as a share of ``slack`` more.
     """
     if step.phase is None:
         return None
     placement = step.phase.placement
-    grouping = Grouping(flow, step, placement, sizes)
+    grouping = Grouping(storage or Storage(flow), step, placement, sizes)
     places = union(grouping.image(name, flow.program.by_name[name].domain) for name in placement)
     if places.is_empty():
         return None
@@ -57,41 +59,47 @@ def boxed(
     if cells is None:
         return None
     alone = {
-        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack).best() for band in bands for item in words
+        (band, item): BoxSearch(cells, extents, *band, [Level(item)], slack).optima()
+        for band in bands
+        for item in words
     }
-    best = min((found for band in bands if (found := alone[band, words[0]])), key=_value, default=None)
-    if len(words) > 1 and best is not None:
-        best = _nested(cells, extents, words, alone, slack)
-    if best is None:
-        return None
-    return BoxStep(
-        step,
-        tuple(Box(*item, first, 0 if level else best.outer) for level, item in enumerate(best.loops)),
-        words,
-        cells,
-        extents,
-        sizes,
-    )
+    found = [item for band in bands for item in alone[band, words[0]]]
+    if len(words) > 1:
+        found = [item] if found and (item := _nested(cells, extents, words, alone, slack)) is not None else []
+    made = [
+        BoxStep(
+            step,
+            tuple(Box(*boxes, first, 0 if level else item.outer) for level, boxes in enumerate(item.loops)),
+            words,
+            cells,
+            extents,
+            sizes,
+        )
+        for item in found
+    ]
+    if len(made) > 1 and any(item.is_cut for item in cells):
+        return min(made, key=lambda item: item.loads(sizes, words[0]))
+    return made[min(range(len(found)), key=lambda at: found[at].value)] if made else None
 
 
 def _nested(
     cells: Sequence[Cells],
     extents: tuple[int, ...],
     words: tuple[int, ...],
-    alone: Mapping[tuple[Band, int], Found | None],
+    alone: Mapping[tuple[Band, int], Sequence[Found]],
     slack: float,
 ) -> Found | None:
     """Return the best boxes within boxes, from the best ones ``alone`` by loops and capacity."""
     levels = []
     for item in words:
-        values = [found.value for (_, other), found in alone.items() if other == item and found is not None]
+        values = [found.value for (_, other), optima in alone.items() if other == item for found in optima]
         if not values:
             return None
         levels.append(Level(item, 1 / max(1.0, min(values))))
     tried = (
-        BoxSearch(cells, extents, *band, levels, slack).best([found.candidate])
-        for (band, item), found in alone.items()
-        if item == words[-1] and found is not None
+        BoxSearch(cells, extents, *band, levels, slack).best([min(optima, key=_value).candidate])
+        for (band, item), optima in alone.items()
+        if item == words[-1] and optima
     )
     return min((found for found in tried if found is not None), key=_value, default=None)
 
@@ -156,31 +164,43 @@ def _box(first: Sequence[int], extents: Sequence[int]) -> isl.Set:
     return isl.Set.read_from_str(isl.DEFAULT_CONTEXT, f"{{ [{', '.join(names)}] : {text or 'true'} }}")
 
 
-def _signs(conflicts: Conflicts, placement: Placement) -> frozenset[Signs]:
-    """Return the signs of distances between instances that share memory, one of them writing."""
+def signs_by_array(conflicts: Conflicts, placement: Placement) -> dict[str, frozenset[Signs]]:
+    """Return the signs of distances between instances that share memory, one of them writing, by array."""
     program = conflicts.program
-    result: set[Signs] = set()
+    result: dict[str, frozenset[Signs]] = {}
     for first, second in product(placement, repeat=2):
-        for _, _, pairs in conflicts.between(first, second):
+        for array, _, pairs in conflicts.between(first, second):
             ends = [
                 placement_map(name, len(program.by_name[name].iterators), placement[name], program.parameters)
                 for name in (first, second)
             ]
-            result |= signs_of(pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas())
-    return frozenset(result)
+            found = signs_of(pairs.apply_domain(ends[0]).apply_range(ends[1]).deltas())
+            result[array] = result.get(array, frozenset()) | found
+    return result
 
 
-def tileable(conflicts: Conflicts, placement: Placement) -> Iterator[Band]:
-    """Yield loops that run one by one outside, with the others that may be tiled, each with more of these."""
-    signs, width = _signs(conflicts, placement), len(next(iter(placement.values())))
+def tileable(signs: frozenset[Signs], width: int) -> Iterator[Band]:
+    """Yield loops that run one by one outside, with the others that may be tiled, each with more of these.
+
+    ``signs`` are those of distances between instances that have to stay in order.
+    """
     known: set[frozenset[int]] = set()
     for count in range(min(width, 3)):
         for outer in combinations(range(width), count):
-            rest = [item for item in signs if not any(item[at] for at in outer)]
-            if not all(next((item[at] for at in outer if item[at]), 1) > 0 for item in signs):
+            tiled = tuple(at for at in range(width) if at not in outer and keeps((outer, (at,)), signs))
+            if not keeps((outer, ()), signs):
                 continue
-            tiled = [at for at in range(width) if at not in outer and all(item[at] >= 0 for item in rest)]
             reach = frozenset((*outer, *tiled))
             if not any(reach <= other for other in known):
                 known.add(reach)
-                yield outer, tuple(tiled)
+                yield outer, tiled
+
+
+def keeps(band: Band, signs: frozenset[Signs]) -> bool:
+    """True if boxes of the loops ``band`` keep the order of instances with these signs of distances."""
+    outer, tiled = band
+    for item in signs:
+        first = next((item[at] for at in outer if item[at]), 0)
+        if first < 0 or (not first and any(item[at] < 0 for at in tiled)):
+            return False
+    return True

@@ -75,4 +75,4 @@ class Cells:
         Otherwise a cell may come back after boxes without it, so all cells between the outermost ones are held.
         """
         rank = np.linalg.matrix_rank(np.array(self.factors)) if self.loops else 0
-        return not self.fresh and not any(self.spread) and int(rank) == len(self.loops)
+        return not any(self.spread) and int(rank) == len(self.loops)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from shorthaul.affine.integer_sets.counting import card
-from shorthaul.affine.integer_sets.dependences import DataFlow
 from shorthaul.affine.integer_sets.points import at_sizes
 from shorthaul.affine.model import Reference
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import Region, regions, union
+from shorthaul.affine.orders.boxes.storage import Storage
 from shorthaul.affine.orders.placement import Placement, Row, function_rows, integer_solution, placement_map
 from shorthaul.affine.orders.tile_steps import Step
 
@@ -38,8 +38,8 @@ class Grouping:
     not have a cell each while this phase is executed.
     """
 
-    def __init__(self, flow: DataFlow, step: Step, placement: Placement, sizes: Mapping[str, int]) -> None:
-        self.flow, self.step, self.placement, self.sizes = flow, step, placement, sizes
+    def __init__(self, storage: Storage, step: Step, placement: Placement, sizes: Mapping[str, int]) -> None:
+        self.storage, self.flow, self.step, self.placement, self.sizes = storage, storage.flow, step, placement, sizes
         self.groups: dict[_Key, _Group] = {}
 
     def image(self, name: str, points: isl.Set) -> isl.Set:
@@ -75,7 +75,7 @@ class Grouping:
         return tuple(self._made(key, group, places, box) for key, group, places in found if not places.is_empty())
 
     def _key(self, name: str, reference: Reference) -> tuple[_Key, tuple[int, ...]] | None:
-        rows = function_rows(reference.relation)
+        rows = function_rows(self.storage.relation(reference))
         lines = None if rows is None else self._in_coordinates(name, rows)
         return None if lines is None else ((reference.array, None, lines[0]), lines[1])
 
@@ -83,7 +83,7 @@ class Grouping:
         group = self.groups.setdefault(key[0], _Group())
         group.constants.append(key[1])
         group.places.append(self.image(name, self.flow.program.by_name[name].domain))
-        group.elements.append(at_sizes(reference.relation.range(), self.sizes))
+        group.elements.append(at_sizes(self.storage.relation(reference).range(), self.sizes))
 
     def _made(self, key: _Key, group: _Group, places: isl.Set, box: isl.Set) -> Cells:
         array, source, factors = key

@@ -40,7 +40,7 @@ class Found:
 class BoxSearch:
     """Boxes for one memory or several: those of each level, outermost first, are cut into those of the next.
 
-    ``slack`` is the share of loads that whole rows may cost: a row of one cell counts as so much more.
+    Rows of one cell count as a share of ``slack`` more than long ones.
     Loops in ``outer`` run one by one outside of all boxes. A candidate is a row of numbers: the edges of the innermost
     boxes, then for every level above how many of the boxes before make one of its own along each loop.
     """
@@ -64,7 +64,11 @@ class BoxSearch:
 
     def best(self, further: Sequence[tuple[int, ...]] = ()) -> Found | None:
         """Return the best boxes found, None if not even boxes of one instance fit; ``further``: innermost edges."""
-        best: tuple[float, tuple[int, ...]] | None = None
+        return min(self.optima(further), key=lambda found: found.value, default=None)
+
+    def optima(self, further: Sequence[tuple[int, ...]] = ()) -> list[Found]:
+        """Return the boxes found from all starts; ``further``: innermost edges to start from as well."""
+        result: dict[tuple[int, ...], Found] = {}
         above = (1,) * len(self.tiled) * (len(self.levels) - 1)
         for start in (*self._starts(), *((*edges, *above) for edges in further)):
             here, value = start, float(self._values(np.array([start]))[0])
@@ -76,9 +80,9 @@ class BoxSearch:
                 if not values[at] < value:
                     break
                 here, value = tuple(near[at].tolist()), float(values[at])
-            if value < float("inf") and (best is None or value < best[0]):
-                best = value, here
-        return None if best is None else Found(*best, tuple(self._loops(best[1])), len(self.outer))
+            if value < float("inf") and here not in result:
+                result[here] = Found(value, here, tuple(self._loops(here)), len(self.outer))
+        return list(result.values())
 
     def _loops(self, candidate: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Yield the loops over boxes and their edges, the outermost level first."""
@@ -91,16 +95,27 @@ class BoxSearch:
             within, outer = edges, ()
 
     def _starts(self) -> Iterator[tuple[int, ...]]:
-        """Yield boxes with edges about equal: the largest that fits, and a middle one."""
+        """Yield boxes with edges about equal, the largest that fits and a middle one, also with one loop not cut.
+
+        That loop has edges of 1. Where regions are no boxes, what holds its cells along another loop is the best.
+        """
         own, above = self.choices[: len(self.tiled)], (1,) * (len(self.choices) - len(self.tiled))
-        edges = (
-            (*(max(value for value in options if value <= 2.0 ** (step / 2)) for options in own), *above)
-            for step in range(2 * max(self.extents).bit_length() + 1)
-        )
-        fitting = [item for item in dict.fromkeys(edges) if np.isfinite(self._values(np.array([item]))[0])]
-        if fitting:
-            yield fitting[-1]
-            yield fitting[len(fitting) // 2]
+        for still in (None, *range(len(own))) if any(item.is_cut for item in self.cells) else (None,):
+            edges = (
+                (
+                    *(
+                        1 if at == still else max(value for value in options if value <= 2.0 ** (step / 2))
+                        for at, options in enumerate(own)
+                    ),
+                    *above,
+                )
+                for step in range(2 * max(self.extents).bit_length() + 1)
+            )
+            fitting = [item for item in dict.fromkeys(edges) if np.isfinite(self._values(np.array([item]))[0])]
+            if fitting:
+                yield fitting[-1]
+                if still is None:
+                    yield fitting[len(fitting) // 2]
 
     def _neighbours(self, here: tuple[int, ...]) -> IntArray:
         """Return all candidates in which one number differs, or two of one level or of one loop."""

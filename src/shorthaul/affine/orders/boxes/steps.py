@@ -16,6 +16,7 @@ from shorthaul.affine.integer_sets.dependences import DataFlow, accesses_of
 from shorthaul.affine.orders.boxes.cells import Cells
 from shorthaul.affine.orders.boxes.regions import IntArray, boxes_in, within
 from shorthaul.affine.orders.tile_steps import Edge, OfPhase, Step
+from shorthaul.affine.tuning import PIECES_OF_A_RUN
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,12 @@ class BoxStep(OfPhase):
         *outer, box = boxes
         last = max((at for at, loop in enumerate(box.loops) if loop in cells.loops), default=0)
         loops = [pair for item in outer for pair in zip(item.loops, item.edges, strict=True)]
-        ends = boxes_in(cells.where, self.extents, box.first, [*loops, *zip(box.loops[:last], box.edges, strict=False)])
+        loops += zip(box.loops[:last], box.edges[:last], strict=True)
+        if cells.is_injective and not cells.loops.isdisjoint(box.loops):
+            # boxes of a run share nothing: some of them together are no wider than they are
+            several = max(1, self.extents[box.loops[last]] // (box.edges[last] * PIECES_OF_A_RUN))
+            loops.append((box.loops[last], several * box.edges[last]))
+        ends = boxes_in(cells.where, self.extents, box.first, loops)
         if ends is None:
             return None
         count = np.broadcast_to(cells.count(list((ends[1] - ends[0] + 1).T.astype(np.float64))), (len(ends[0]),))
@@ -124,6 +130,8 @@ def _holds(other: Cells, cells: Cells, loops: tuple[int, ...], last: int) -> boo
     if not (other.fill_boxes and cells.fill_boxes):
         return False
     inner = other.loops.intersection(loops[last:])
+    if inner and other.is_injective and not cells.is_injective:
+        return False  # it is counted in narrower pieces than these runs
     if not inner:
         return bool(cells.loops.intersection(loops)) or other.factors < cells.factors
     lines = [list(zip(item.factors, item.least, item.spread, strict=True)) for item in (other, cells)]

@@ -7,12 +7,11 @@ that its value comes from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import islpy as isl
 
-from shorthaul.affine.c_code.loops import c_value
 from shorthaul.affine.integer_sets.dependences import Access, DataFlow
 from shorthaul.affine.model import Program, Reference, Statement
 
@@ -31,15 +30,6 @@ class Buffer:
     subscripts: Mapping[str, isl.Map]
     elements: isl.Set
 
-    def extents(self) -> list[tuple[str, str]]:
-        """Return (least value, number of values) of the further subscripts, as C."""
-        result = []
-        for at in range(self.depth):
-            ends = (self.elements.dim_min(at), self.elements.dim_max(at))
-            least, most = (c_value(end) for end in ends)
-            result.append((least, f"({most}) - ({least}) + 1"))
-        return result
-
 
 @dataclass(frozen=True)
 class Storage:
@@ -48,16 +38,20 @@ class Storage:
     flow: DataFlow
     buffers: Mapping[str, Buffer] = field(default_factory=dict)
 
+    def relation(self, reference: Reference) -> isl.Map:
+        """Return the elements that a reference accesses, with the further subscripts of buffers in front."""
+        buffer = self.buffers.get(reference.array)
+        if buffer is None:
+            return reference.relation
+        return buffer.subscripts[reference.tag].flat_range_product(reference.relation.reset_tuple_id(_OUT))
+
     def accesses(self) -> tuple[Access, ...]:
         """Return all accesses of the program, to elements of buffers where there are any."""
         result = []
         for statement in self.flow.program.statements:
             for item in (*statement.reads, statement.write):
-                relation, buffer = item.relation, self.buffers.get(item.array)
-                if buffer is not None:
-                    relation = buffer.subscripts[item.tag].flat_range_product(relation.reset_tuple_id(_OUT))
-                key = item.tag, 0 if buffer is None else buffer.depth
-                result.append(Access(statement.name, item.array, relation, item is statement.write, key))
+                key = item.tag, self.buffers[item.array].depth if item.array in self.buffers else 0
+                result.append(Access(statement.name, item.array, self.relation(item), item is statement.write, key))
         return tuple(result)
 
     def deeper(self, array: str) -> Storage | None:
@@ -65,6 +59,16 @@ class Storage:
         known = self.buffers.get(array)
         made = _buffer(self.flow, array, 1 if known is None else known.depth + 1)
         return None if made is None else Storage(self.flow, {**self.buffers, array: made})
+
+    def expanded(self, arrays: Iterable[str], sizes: Mapping[str, int]) -> Storage | None:
+        """Return the storage with one more subscript for each of ``arrays``; None if one cannot have it."""
+        storage = self
+        for array in sorted(arrays):
+            larger = storage.deeper(array)
+            if larger is None or not larger.fits(array, sizes):
+                return None
+            storage = larger
+        return storage
 
     def fits(self, array: str, sizes: Mapping[str, int]) -> bool:
         """True if the buffer of ``array`` is no larger than all arrays together at ``sizes``."""
@@ -142,16 +146,3 @@ def _box(elements: isl.Set, sizes: Mapping[str, int]) -> int:
     for at in range(fixed.dim(_SET)):
         total *= fixed.dim_max_val(at).to_python() - fixed.dim_min_val(at).to_python() + 1
     return total
-
-
-def last_values(program: Program, buffer: Buffer) -> isl.Map:
-    """Return for every element of the array the further subscripts of the value it has at the end."""
-    writers = [item for item in program.statements if item.write.array == buffer.array]
-    writes = isl.UnionMap.from_map(writers[0].write.relation.reverse())
-    where = isl.UnionMap.from_map(buffer.subscripts[writers[0].write.tag])
-    for item in writers[1:]:
-        writes = writes.union(isl.UnionMap.from_map(item.write.relation.reverse()))
-        where = where.union(isl.UnionMap.from_map(buffer.subscripts[item.write.tag]))
-    schedule = program.schedule()
-    last = writes.apply_range(schedule).lexmax().apply_range(schedule.reverse())
-    return isl.Map.from_union_map(last.intersect(writes).apply_range(where)).coalesce()
