@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
 from shorthaul.affine.orders.upper_report import orders_text
 from shorthaul.affine.replay.cdag import concrete_cdag
 from shorthaul.affine.replay.tile_order import tiled_order
+from shorthaul.affine.sizes import require_sizes
 from shorthaul.affine.workloads.cases import FURTHER, POLYBENCH
 from shorthaul.core.search import Search
 from shorthaul.graphs.replay import belady_loads
@@ -166,8 +168,10 @@ def test_two_groups_do_not_both_hold_for_the_other() -> None:
     flow, sizes = flow_dependences(program), {"n": 6, "S": 60}
     found = Boxes(flow, sizes, ()).of(["S0"])
     assert found is not None
-    assert found.box.loops == ()  # all of it fits
-    assert found.loads({"n": 6}, 60) >= 31  # 30 elements beside the diagonal, and c
+    (box,) = found.boxes
+    for loops, edges in ((box.loops, box.edges), ((), ())):  # all of it fits
+        made = replace(found, boxes=(replace(box, loops=loops, edges=edges),))
+        assert made.loads({"n": 6}, 60) >= 31  # 30 elements beside the diagonal, and c
 
 
 def test_a_convolution_is_held() -> None:
@@ -182,6 +186,23 @@ def test_a_convolution_is_held() -> None:
 def test_two_sweeps_over_a_row_are_one_box() -> None:
     sizes = {"M": 1900, "N": 2100, "S": 32768}
     assert at_sizes(upper_of("atax"), flow_of("atax"), sizes).value(sizes) <= 1.01 * 1900 * 2100
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "most"),
+    [
+        # a value of the sum for every iteration of a box, where the program has one row of them
+        ("doitgen", "NR=150,NQ=140,NP=160,S=4096", 2.1e7),
+        pytest.param("symm", "M=1000,N=1200,S=131072", 8.0e6, marks=pytest.mark.slow),
+        # a column of the result dies where the next one begins
+        pytest.param("gramschmidt", "M=1000,N=1200,S=131072", 7.0e6, marks=pytest.mark.slow),
+        # two sweeps along a row, two along a column: every pixel is loaded twice
+        pytest.param("deriche", "W=4096,H=2160,S=32768", 2.01 * 4096 * 2160, marks=pytest.mark.slow),
+    ],
+)
+def test_room_is_made_and_sweeps_are_joined(name: str, sizes: str, most: float) -> None:
+    given = require_sizes(sizes, kernel(name), fast_memory=True)
+    assert at_sizes(upper_of(name), flow_of(name), given).value(given) <= most
 
 
 def test_what_fits_is_loaded_once() -> None:

@@ -88,10 +88,14 @@ class Boxes:
         self.conflicts = Conflicts(flow.program, accesses_of(flow.program))
         self.reads = {item.name: reads_of(flow, item.name) for item in flow.program.statements}
         self.weights = weights or {sizes["S"]: 1.0}
+        self._costs: dict[int, tuple[AnyStep, float]] = {}  # with the phase, so that its number stays its own
 
     def cost(self, step: AnyStep) -> float:
         """Return the loads of a phase into all memories, weighted."""
-        return sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
+        if id(step) not in self._costs:
+            loads = sum(weight * step.loads(self.parameters, words) for words, weight in self.weights.items())
+            self._costs[id(step)] = step, loads
+        return self._costs[id(step)][1]
 
     def instances(self, step: AnyStep) -> int:
         """Return how many instances a phase has."""

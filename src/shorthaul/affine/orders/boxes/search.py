@@ -111,7 +111,9 @@ class BoxSearch:
                 )
                 for step in range(2 * max(self.extents).bit_length() + 1)
             )
-            fitting = [item for item in dict.fromkeys(edges) if np.isfinite(self._values(np.array([item]))[0])]
+            tried = list(dict.fromkeys(edges))
+            fits = np.isfinite(self._values(np.array(tried, np.int64)))
+            fitting = [item for item, good in zip(tried, fits, strict=True) if good]
             if fitting:
                 yield fitting[-1]
                 if still is None:
