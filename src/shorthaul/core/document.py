@@ -370,7 +370,7 @@ def promise_output(path: Path) -> None:
         return
     target = path.resolve()
     if target in OUTPUTS:
-        cure = "name two files, or leave one of the two away"
+        cure = "name two files, or leave one of the two out"
         raise InputError("is to be written twice by this command", file=path, cure=cure)
     OUTPUTS.add(target)
 

@@ -96,7 +96,7 @@ class Search:
         self._is_aside = self._is_beside = self._has_begun = False
         self._out: Callable[[Any], Any] | None = None
         self._price: float = 1
-        self._beside: float = 0
+        self._fixed: float = 0
         #: Where the best plan is kept as it is found, and what the search goes on from: paths, then what was found.
         self.journal_file, self.resumed_file = journal, resume
         self.memory_limit = memory_limit
@@ -183,8 +183,8 @@ class Search:
             other.resumed, other._out = None if start is None else into(start), out
         return other
 
-    def priced(self, price: float, beside: float) -> Search:
-        """Return this search as one in whose terms a cost is ``price`` times as much here, and ``beside`` more.
+    def priced(self, price: float, fixed: float) -> Search:
+        """Return this search as one in whose terms a cost is ``price`` times as much here, and ``fixed`` more.
 
         >>> search = Search()
         >>> search.begin()
@@ -193,12 +193,12 @@ class Search:
         (11, 'a plan')
         """
         part = self.part(1.0)
-        part._price, part._beside = price, beside
+        part._price, part._fixed = price, fixed
         return part
 
     def _paid(self, cost: float) -> float:
         """Return what a cost told here is for the search that this one is a part of."""
-        return self._price * cost + self._beside
+        return self._price * cost + self._fixed
 
     def keep(self, cost: float, plan: Any) -> None:
         """Keep a plan that is complete, if it is the best so far: in the journal, if there is one.

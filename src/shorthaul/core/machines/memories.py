@@ -91,7 +91,7 @@ def levels_of(file: MachineFile) -> tuple[LevelSection, ...]:
     if len(levels) < 2:
         raise InputError("has one level", place="levels", value=len(levels), allowed="two or more, the outermost first")
     if levels[0].capacity_bytes is not None:
-        cure = "leave it away, and put a level that holds everything in front"
+        cure = "leave it out, and put a level that holds everything in front"
         raise InputError("limits the outermost level", place="levels[0].capacity_bytes", cure=cure)
     capacity = None
     for number, level in enumerate(levels[1:], 1):
