@@ -89,7 +89,9 @@ def moves(kernels: ModuleType, rng: np.random.Generator) -> Any:
     groups, sequences = beside(kernels, "group_kernels"), beside(kernels, "sequence_kernels")
     problem = random_problem(rng, operators=9)
     graph = groups.Graph(*graph_arguments(problem))
-    made = sequences.Sequences(groups.Groups(graph), bool(rng.integers(2)), bool(rng.integers(2)))
+    made = sequences.Sequences(
+        groups.Groups(graph), bool(rng.integers(2)), bool(rng.integers(2)), np.zeros(0, np.int32)
+    )
     walk = beside(kernels, "change_kernels").Moves(made, int(rng.integers(1 << 40)))
     numbers = [made.groups.find(np.array([operator], np.int32)) for operator in problem.topological_order]
 

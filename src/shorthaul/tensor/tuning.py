@@ -23,10 +23,11 @@ LEAST_FIRST_EFFORT: Final = 0.05
 EFFORT_PER_OPERATOR: Final = 0.1
 LEAST_EFFORT: Final = 1.0
 MOST_EFFORT: Final = 40.0
-#: Operators above which no round begins with one operator per group, or at a higher temperature than this part of the
-#: mean latency of an operator (2,000 operators: as good after 8 s of processor time as after 50 s with all rounds).
+#: Operators above which stretches are annealed rather than the whole; operators in a stretch, at least; and the effort
+#: of a round over all stretches, per operator, where nothing limits it.
 MANY_OPERATORS: Final = 300
-HOTTEST_OF_MANY: Final = 0.02
+STRETCH_OPERATORS: Final = 100
+STRETCH_EFFORT_PER_OPERATOR: Final = 0.02
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 40_000
 

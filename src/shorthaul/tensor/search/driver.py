@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from itertools import chain, cycle
 from random import Random
@@ -21,6 +22,7 @@ from shorthaul.tensor.search.annealing import anneal
 from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.fusion import fused
 from shorthaul.tensor.search.schedules import Schedules, Sequence, Solution
+from shorthaul.tensor.search.stretch_annealing import anneal_stretches
 from shorthaul.tensor.search.windows import solve_windows
 
 #: The rounds of each seed: the share of its effort, the temperatures at both ends as parts of the mean latency of an
@@ -33,8 +35,7 @@ _ROUNDS: Final = (
 _FURTHER_ROUNDS: Final = ((0.3, 0.06, 3e-5, False), (0.5, 0.24, 3e-5, True), (0.3, 0.15, 3e-5, False))
 #: The round before all others.
 _FIRST_ROUND: Final = (0.03, 3e-5)
-#: The share of what is left that goes into annealings, where windows are solved afterwards; all of it for many
-#: operators (2,000: 0.807 of one operator per group by annealing, 0.812 with windows for the same effort).
+#: The share of what is left that goes into annealings, where windows are solved afterwards.
 _ANNEALING: Final = 0.6
 #: Kept back for checking the plan and writing it: seconds at least, multiples of what pricing every operator alone took
 #: (measured: 2.7 at 2,000 operators), and the most of a time limit.
@@ -120,30 +121,38 @@ def improve(
     bound = lower_bound(problem, rules, search) if bound is None else bound
     search.report(best=best.latency, bound=bound.value)
     if len(problem.operators) > 1 and not bound.is_met_by(best.latency) and not search.expired():
-        if search.effort is None and search.time_limit is not None:
-            restarts = max(restarts, search.workers)
         has_windows = has_columns(problem, rules) and len(problem.operators) > tuning.WINDOW_OPERATORS
-        share = _ANNEALING if has_windows and len(problem.operators) <= tuning.MANY_OPERATORS else 1.0
-        known, known_best = schedules.granularities.known, best.latency
-        tasks = [
-            _Task(problem, rules, search.seed, number, best.sequence, bound.value, known) for number in range(restarts)
-        ]
-        found = dict(
-            run_tasks(
-                _anneal,
-                tasks,
-                search=search if share == 1.0 else search.part(share),
-                unlimited=_default_effort(len(problem.operators)),
-                enough=lambda solved: bound.is_met_by(solved.latency),
-                watch=lambda told: search.report(best=min(told, known_best), bound=bound.value),
-            )
-        )
-        best = min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
+        if len(problem.operators) > tuning.MANY_OPERATORS:
+            best = anneal_stretches(schedules, best, search, bound.value)
+        else:
+            best = _restarted(begun, search.part(_ANNEALING) if has_windows else search, restarts, bound)
         if has_windows and not bound.is_met_by(best.latency):
             part = search.part(1.0, unlimited=_default_effort(len(problem.operators)))
             best = solve_windows(schedules, best, part)
     search.keep(best.latency, partial(schedules.plan, best.sequence))
     return schedules.plan(best.sequence)
+
+
+def _restarted(begun: Begun, search: Search, restarts: int, bound: Bound) -> Solution:
+    """Return the best solution of so many annealings from seeds of their own, run beside each other."""
+    schedules, _, best = begun
+    problem, rules, known = schedules.problem, schedules.rules, schedules.granularities.known
+    if search.effort is None and search.deadline < math.inf:
+        restarts = max(restarts, search.workers)
+    found = dict(
+        run_tasks(
+            _anneal,
+            [
+                _Task(problem, rules, search.seed, number, best.sequence, bound.value, known)
+                for number in range(restarts)
+            ],
+            search=search,
+            unlimited=_default_effort(len(problem.operators)),
+            enough=lambda solved: bound.is_met_by(solved.latency),
+            watch=lambda told: search.report(best=min(told, best.latency), bound=bound.value),
+        )
+    )
+    return min([best, *(found[number] for number in sorted(found))], key=lambda candidate: candidate.latency)
 
 
 def _sure(search: Search) -> Search:
@@ -180,9 +189,7 @@ def _anneal(task: _Task, search: Search) -> Solution:
             break
         met = len(schedules.executions)
         origin = best
-        if count > tuning.MANY_OPERATORS:  # one round cannot put right again what much heat undoes
-            hottest = min(hottest, tuning.HOTTEST_OF_MANY)
-        elif is_afresh:
+        if is_afresh:
             origin = alone
         part = search.part(min(1.0, share * whole / max(search.left(), 1e-9)), unlimited=share * whole)
         found = anneal(schedules, origin, random.getrandbits(63), part, hottest=hottest, coldest=coldest, floor=floor)

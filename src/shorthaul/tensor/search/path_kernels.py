@@ -111,6 +111,10 @@ def link(sequences: Sequences) -> cython.int:
             sequences.made_last[made] = EMPTY
             sequences.made_fact[made] = sequences.groups.facts[i]
             made += 1
+    for i in range(sequences.later.shape[0]):
+        if sequences.mark[sequences.later[i]] != sequences.stamp:
+            return IMPOSSIBLE
+        sequences.made_last[sequences.made_by[sequences.later[i]]] = cython.cast(cython.int, length + 2)
     first: cython.longlong = 0
     stop: cython.longlong = 0
     status: cython.int

@@ -35,13 +35,20 @@ class Solution(NamedTuple):
 class Schedules:
     """All groups that a search has met, in every state of fast memory that it met them in, priced once."""
 
-    def __init__(self, problem: Problem, rules: Rules, known: dict[Profile, Execution | None] | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        rules: Rules,
+        known: dict[Profile, Execution | None] | None = None,
+        later: Iterable[int] = (),
+    ) -> None:
         self.problem = problem
         self.rules = rules
         self.granularities = Granularities(problem.machine, rules)
         self.granularities.known.update(known or {})
         self.groups = group_kernels.Groups(group_kernels.Graph(*graph_arguments(problem)))
-        self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs)
+        needed = np.array(sorted(tensor for tensor in later if problem.consumers[tensor]), dtype=np.int32)
+        self.sequences = sequence_kernels.Sequences(self.groups, rules.stores_shared, rules.retains_inputs, needed)
         self.executions: dict[int, Execution | None] = {}
         self._planned: tuple[Sequence, Plan] | None = None  # the last one made
 

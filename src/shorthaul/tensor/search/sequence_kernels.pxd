@@ -44,6 +44,7 @@ cdef class Sequences:
     cdef int[::1] made_at
     cdef int[::1] made_last
     cdef int[::1] made_fact
+    cdef const int[::1] later
 
 cdef bint has_room(Sequences sequences) noexcept nogil
 cdef long long row_of(Sequences sequences, long long forced, long long free) noexcept nogil

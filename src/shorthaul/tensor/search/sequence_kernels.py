@@ -22,11 +22,13 @@ class Sequences:
 
     ``group``, ``row`` (which sets of tensors may be kept after it), ``shared`` (what it stores although it consumes it)
     by place; ``state``, ``value``, ``parent``, ``entry`` (in the table of prices) and ``used`` (the price as it was) by
-    place and state, ``best`` the state on the best path.
+    place and state, ``best`` the state on the best path. ``later`` has tensors that are needed after the last group,
+    among those that operators here consume too.
     """
 
-    def __init__(self, groups: Groups, stores_shared: bool, retains_inputs: bool) -> None:
+    def __init__(self, groups: Groups, stores_shared: bool, retains_inputs: bool, later: cython.const_int[::1]) -> None:
         graph = groups.graph
+        self.later = later
         self.groups = groups
         self.kept = Sets()
         self.stores_shared, self.retains_inputs = stores_shared, retains_inputs

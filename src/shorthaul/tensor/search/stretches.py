@@ -29,6 +29,18 @@ class Stretch(NamedTuple):
         """The operators that stand for what comes after."""
         return frozenset(range(len(self.operators), len(self.problem.operators)))
 
+    def alone(self) -> tuple[Problem, list[int]]:
+        """Return the problem of the stretch without what stands for later groups, and the tensors that these need."""
+        count = len(self.operators)
+        needed = [operator.inputs[0] for operator in self.problem.operators[count:]]
+        tensors, operators = self.problem.tensors[: len(self.tensors)], self.problem.operators[:count]
+        return replace(self.problem, tensors=tensors, operators=operators), needed
+
+    def own(self, sequence: Sequence) -> Sequence:
+        """Return what the stretch has of the whole sequence, in its own numbers."""
+        number = {operator: place for place, operator in enumerate(self.operators)}
+        return tuple(tuple(sorted(number[operator] for operator in group)) for group in sequence[self.begin : self.end])
+
     def plan(self, plan: Plan) -> Plan:
         """Return what the stretch takes of a plan of the sequence, in its own numbers."""
         number = {operator: place for place, operator in enumerate(self.operators)}
