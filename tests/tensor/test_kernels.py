@@ -160,10 +160,12 @@ CASES: list[tuple[str, Case]] = [
     ("shorthaul.tensor.search.sequence_kernels", moves),
     ("shorthaul.tensor.search.change_kernels", moves),
     ("shorthaul.tensor.search.path_kernels", moves),
+    ("shorthaul.tensor.search.recomputation_kernels", moves),
     ("shorthaul.tensor.search.move_kernels", moves),
 ]
 
 
 @pytest.mark.parametrize(("name", "case"), CASES, ids=[case.__name__ for _, case in CASES])
 def test_compiled_and_plain_agree(name: str, case: Case) -> None:
-    assert_agree(name, case)
+    # All kernels of the search run in either, whichever is named: rounds enough for one.
+    assert_agree(name, case, 4 if case is moves else 20)

@@ -16,6 +16,7 @@ from shorthaul.tensor.search.baseline import one_operator_per_subgraph
 from shorthaul.tensor.search.driver import improve
 from shorthaul.tensor.search.move_kernels import run
 from shorthaul.tensor.search.schedules import Schedules
+from shorthaul.tensor.workloads.cases import GraphBuilder
 
 #: A temperature at which every move is taken that leads to a plan.
 HOT = 1e12
@@ -82,3 +83,17 @@ def test_nothing_fits():
     tiny = type(problem)(problem.tensors, problem.operators, type(problem.machine)(1.0, 1.0, 2, 2))
     with pytest.raises((InfeasibleError, NoPlanError)):
         improve(tiny, SPEC, Search(workers=1))
+
+
+def test_a_group_runs_again_where_its_output_may_stay_in_fast_memory():
+    """Two products stream an operand in every tile; made again right before the second one, it is there for both."""
+    graph = GraphBuilder()
+    made = graph.pointwise((graph.tensor(128, 512),), base_cost=10)
+    for _ in range(2):
+        graph.matmul(made, graph.tensor(512, 2048), base_cost=10)
+    problem = graph.problem(capacity=120_000, bandwidth=20)
+    plan = improve(problem, CONTEST, Search(effort=0.2, workers=1))
+    found = replay(problem, plan, CONTEST)
+    assert not found.violations
+    assert [subgraph.operators for subgraph in plan.subgraphs].count((0,)) == 2
+    assert sum(bool(subgraph.retained) for subgraph in plan.subgraphs) == 2

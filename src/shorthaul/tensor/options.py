@@ -67,7 +67,8 @@ class PlanOptions(RuleOptions):
 
     restarts: int = option(
         4,
-        "Annealings, each from a seed of its own; with a time limit alone, one per core at least.",
+        "Annealings, each from a seed of its own; with a time limit alone, one per core at least. Above 300 operators "
+        "stretches are annealed instead, whatever this says.",
         least=1,
         most=10_000,
         free=True,

@@ -26,7 +26,7 @@ MOST_EFFORT: Final = 40.0
 #: Operators above which stretches are annealed rather than the whole; operators in a stretch, at least; and the effort
 #: of a round over all stretches, per operator, where nothing limits it.
 MANY_OPERATORS: Final = 300
-STRETCH_OPERATORS: Final = 100
+STRETCH_OPERATORS: Final = 200
 STRETCH_EFFORT_PER_OPERATOR: Final = 0.02
 #: Moves without a better plan or an execution that was not known, after which an annealing ends.
 PATIENCE: Final = 40_000

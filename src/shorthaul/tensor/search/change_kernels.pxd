@@ -18,6 +18,7 @@ cdef class Moves:
     cdef long long[::1] first
     cdef long long[::1] changed
     cdef long long changes
+    cdef bint keeps_repeated
     cdef int[::1] by_place
     cdef int[::1] mark
     cdef int stamp
@@ -36,8 +37,10 @@ cdef long long place_before(Moves moves, long long place, long long operator) no
 cdef void open_change(Moves moves, long long place) noexcept nogil
 cdef void put_group(Moves moves, long long place, long long units) noexcept nogil
 cdef bint fuse_all(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
-cdef bint duplicate(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
-cdef bint drop(Moves moves) noexcept nogil
-cdef bint gather(Moves moves) noexcept nogil
 cdef bint shift(Moves moves, long long source, long long consumer, long long tensor) noexcept nogil
 cdef bint split(Moves moves, long long place) noexcept nogil
+cdef bint takes(Moves moves, long long place, long long tensor) noexcept nogil
+cdef void put(Moves moves, int operator) noexcept nogil
+cdef void put_unit(Moves moves, long long units) noexcept nogil
+cdef long long with_above(Moves moves, long long place, int operator) noexcept nogil
+cdef long long pointwise_unit(Moves moves, long long place, int operator) noexcept nogil

@@ -1,4 +1,4 @@
-"""Random changes of a sequence of groups: fuse, split, move, recompute."""
+"""Random changes of a sequence of groups: fuse, split, move."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Moves:
     first: cython.longlong[::1]
     changed: cython.longlong[::1]
     changes: cython.longlong
+    keeps_repeated: cython.bint  # the candidate may have one group twice
     by_place: cython.int[::1]  # the change at a place, plus 1
     mark: cython.int[::1]  # by operator
     stamp: cython.int
@@ -64,6 +65,7 @@ class Moves:
         self.first = np.zeros(MOST_CHANGES + 2, np.int64)
         self.changed = np.zeros(MOST_CHANGES + 2, np.int64)
         self.changes = 0
+        self.keeps_repeated = False
         self.by_place, self.mark = np.zeros(room, np.int32), np.zeros(graph.operators, np.int32)
         self.stamp = 0
         self.unit = np.zeros(graph.operators, np.int32)
@@ -168,7 +170,7 @@ def open_change(moves: Moves, place: cython.longlong) -> cython.void:
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _put(moves: Moves, operator: cython.int) -> cython.void:
+def put(moves: Moves, operator: cython.int) -> cython.void:
     """Add an operator to the change under way, once."""
     if moves.mark[operator] != moves.stamp:
         moves.mark[operator] = moves.stamp
@@ -189,21 +191,22 @@ def put_group(moves: Moves, place: cython.longlong, units: cython.longlong) -> c
         for n in range(units):
             without = without or moves.unit[n] == moves.sequences.groups.members.items[i]
         if not without:
-            _put(moves, moves.sequences.groups.members.items[i])
+            put(moves, moves.sequences.groups.members.items[i])
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _put_unit(moves: Moves, units: cython.longlong) -> cython.void:
+def put_unit(moves: Moves, units: cython.longlong) -> cython.void:
+    """Add so many operators of the unit to the change under way."""
     for n in range(units):
-        _put(moves, moves.unit[n])
+        put(moves, moves.unit[n])
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _with_above(moves: Moves, place: cython.longlong, operator: cython.int) -> cython.longlong:
+def with_above(moves: Moves, place: cython.longlong, operator: cython.int) -> cython.longlong:
     """Make a unit of an operator and all it depends on in the group at a place."""
     count: cython.longlong = 1
     at: cython.longlong = 0
@@ -242,7 +245,7 @@ def _add_to_unit(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _pointwise_unit(moves: Moves, place: cython.longlong, operator: cython.int) -> cython.longlong:
+def pointwise_unit(moves: Moves, place: cython.longlong, operator: cython.int) -> cython.longlong:
     """Make a unit of an operator, half of the time with the Pointwise chain or diamond it is in, within its group."""
     count: cython.longlong = 1
     at: cython.longlong = 0
@@ -270,7 +273,8 @@ def _pointwise_unit(moves: Moves, place: cython.longlong, operator: cython.int) 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _takes(moves: Moves, place: cython.longlong, tensor: cython.longlong) -> cython.bint:
+def takes(moves: Moves, place: cython.longlong, tensor: cython.longlong) -> cython.bint:
+    """True if the group at a place takes this tensor from outside."""
     g = moves.sequences.group[base_of(moves) + place]
     for i in range(moves.sequences.groups.first_taken[g], moves.sequences.groups.first_made[g]):
         if moves.sequences.groups.facts[i] >> 1 == tensor:
@@ -306,7 +310,7 @@ def fuse_all(moves: Moves, source: cython.longlong, consumer: cython.longlong, t
             moves.sequences.groups.graph.first_consumer[tensor], moves.sequences.groups.graph.first_consumer[tensor + 1]
         ):
             place = moves.where[moves.sequences.groups.graph.consumers[i]]
-            if place > source and _takes(moves, place, tensor) and _note(moves, others, place):
+            if place > source and takes(moves, place, tensor) and _note(moves, others, place):
                 others += 1
             if others > 5:
                 return False
@@ -334,116 +338,6 @@ def _note(moves: Moves, count: cython.longlong, place: cython.longlong) -> cytho
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def duplicate(moves: Moves, source: cython.longlong, consumer: cython.longlong, tensor: cython.longlong) -> cython.bint:
-    """Let a group recompute an input itself: alone, with its Pointwise chain, or with all that it takes."""
-    place: cython.longlong
-    operator: cython.int = moves.sequences.groups.graph.producer[tensor]
-    units: cython.longlong
-    if moves.random.real() < 0.4:
-        units = _with_above(moves, source, operator)
-    else:
-        units = _pointwise_unit(moves, source, operator)
-    open_change(moves, consumer)
-    put_group(moves, consumer, 0)
-    _put_unit(moves, units)
-    if moves.random.real() < 0.3:
-        for i in range(
-            moves.sequences.groups.graph.first_consumer[tensor], moves.sequences.groups.graph.first_consumer[tensor + 1]
-        ):
-            place = moves.where[moves.sequences.groups.graph.consumers[i]]
-            if place == source or not _takes(moves, place, tensor) or _is_changed(moves, place):
-                continue
-            if moves.changes + 1 >= MOST_CHANGES:
-                return False
-            open_change(moves, place)
-            put_group(moves, place, 0)
-            _put_unit(moves, units)
-        open_change(moves, source)
-        put_group(moves, source, units if moves.random.below(2) == 0 else 1)
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _is_changed(moves: Moves, place: cython.longlong) -> cython.bint:
-    for c in range(moves.changes):
-        if moves.changed[c] == place:
-            return True
-    return False
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _recomputed(moves: Moves) -> cython.longlong:
-    """Return an operator that several groups compute, -1 if there is none."""
-    operators: cython.longlong = moves.cover.shape[0]
-    begin: cython.longlong = moves.random.below(operators)
-    for i in range(operators):
-        operator = (begin + i) % operators
-        if moves.cover[operator] > 1:
-            return operator
-    return -1
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def drop(moves: Moves) -> cython.bint:
-    """Take an operator that several groups compute out of one of them."""
-    operator: cython.longlong = _recomputed(moves)
-    if operator < 0:
-        return False
-    left: cython.longlong = moves.random.below(moves.cover[operator])
-    place: cython.longlong = moves.where[operator]
-    while left > 0 and place > 0:
-        place = place_before(moves, place, operator)
-        left -= 1
-    if place == 0:
-        return False
-    moves.unit[0] = cython.cast(cython.int, operator)
-    open_change(moves, place)
-    put_group(moves, place, 1)
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def gather(moves: Moves) -> cython.bint:
-    """Compute an operator that several groups compute in one only: the first of them, or that of one of its inputs."""
-    operator: cython.longlong = _recomputed(moves)
-    if operator < 0:
-        return False
-    place: cython.longlong = moves.where[operator]
-    target: cython.longlong = place
-    moves.unit[0] = cython.cast(cython.int, operator)
-    while place > 0:
-        if moves.changes + 2 >= MOST_CHANGES:
-            return False
-        target = place
-        open_change(moves, place)
-        put_group(moves, place, 1)
-        place = place_before(moves, place, operator)
-    begin: cython.longlong = moves.sequences.groups.graph.first_input[operator]
-    some: cython.longlong = moves.random.below(moves.sequences.groups.graph.first_input[operator + 1] - begin)
-    source: cython.longlong = moves.sequences.groups.graph.producer[moves.sequences.groups.graph.inputs[begin + some]]
-    if source >= 0 and moves.random.below(3) > 0:
-        place = moves.where[source] if moves.cover[source] == 1 else place_before(moves, target, source)
-        if place > 0 and not _is_changed(moves, place):
-            open_change(moves, place)
-            put_group(moves, place, 0)
-            _put(moves, moves.unit[0])
-            return True
-    # What is put last goes into the last change, that of the first group.
-    _put(moves, moves.unit[0])
-    return True
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
 def shift(moves: Moves, source: cython.longlong, consumer: cython.longlong, tensor: cython.longlong) -> cython.bint:
     """Move an operator, or the Pointwise chain it is in, across the border of two linked groups."""
     operator: cython.int = moves.sequences.groups.graph.producer[tensor]
@@ -463,12 +357,12 @@ def shift(moves: Moves, source: cython.longlong, consumer: cython.longlong, tens
                     operator = user
         if count == 0:
             return False
-    units: cython.longlong = _pointwise_unit(moves, origin, operator)
+    units: cython.longlong = pointwise_unit(moves, origin, operator)
     open_change(moves, origin)
     put_group(moves, origin, units)
     open_change(moves, target)
     put_group(moves, target, 0)
-    _put_unit(moves, units)
+    put_unit(moves, units)
     return True
 
 
@@ -486,14 +380,14 @@ def split(moves: Moves, place: cython.longlong) -> cython.bint:
     operator: cython.int = moves.sequences.groups.members.items[begin + moves.random.below(count)]
     moves.unit[0] = operator
     if moves.random.real() < 0.8:
-        units = _with_above(moves, place, operator)
+        units = with_above(moves, place, operator)
         if units == count:
             moves.unit[0] = moves.unit[units - 1]
             moves.unit[units - 1] = operator
             units -= 1
     # Both parts stand at one place: they are not connected in one list, so two changes are made of it.
     open_change(moves, place)
-    _put_unit(moves, units)
+    put_unit(moves, units)
     open_change(moves, place)
     put_group(moves, place, units)
     return True

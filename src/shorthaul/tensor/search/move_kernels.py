@@ -7,10 +7,7 @@ from cython.cimports.libc.math import log
 from cython.cimports.shorthaul.tensor.search.change_kernels import (
     Moves,
     base_of,
-    drop,
-    duplicate,
     fuse_all,
-    gather,
     length_of,
     open_change,
     place_before,
@@ -21,6 +18,7 @@ from cython.cimports.shorthaul.tensor.search.change_kernels import (
 )
 from cython.cimports.shorthaul.tensor.search.group_kernels import made, part
 from cython.cimports.shorthaul.tensor.search.path_kernels import accept, evaluate, link, trace
+from cython.cimports.shorthaul.tensor.search.recomputation_kernels import drop, duplicate, gather, repeat
 
 #: What came of a candidate, as in the kernels of sequences.
 DONE = cython.declare(cython.int, 0)
@@ -38,6 +36,7 @@ GATHER = cython.declare(cython.longlong, 13)
 SHIFT = cython.declare(cython.longlong, 17)
 SPLIT = cython.declare(cython.longlong, 20)
 REORDER = cython.declare(cython.longlong, 24)
+REPEAT = cython.declare(cython.longlong, 27)
 
 
 @cython.cfunc
@@ -80,7 +79,10 @@ def _is_covered(moves: Moves) -> cython.bint:
 @cython.nogil
 @cython.exceptval(check=False)
 def _build(moves: Moves) -> cython.bint:
-    """Make the candidate: the current sequence with all changes, every group in connected parts, none twice."""
+    """Make the candidate: the current sequence with all changes, every group in connected parts.
+
+    None that is new stands twice, unless the move is to compute something again.
+    """
     length: cython.longlong = 0
     base: cython.longlong = (1 - moves.sequences.side) * moves.sequences.room
     c: cython.Py_ssize_t
@@ -94,7 +96,7 @@ def _build(moves: Moves) -> cython.bint:
         if not moves.by_place[place]:
             g = moves.sequences.group[base_of(moves) + place]
             is_new = True
-            for n in range(fresh):
+            for n in range(0 if moves.keeps_repeated else fresh):
                 is_new = is_new and moves.heap[n] != g
             if is_new:
                 length = _append(moves, length, g)
@@ -109,7 +111,7 @@ def _build(moves: Moves) -> cython.bint:
                 g = made(moves.sequences.groups, moves.items, begin, size)
                 begin += size
                 is_new = True
-                for n in range(1, min(length + 1, moves.sequences.room - 1)):
+                for n in range(1, 1 if moves.keeps_repeated else min(length + 1, moves.sequences.room - 1)):
                     is_new = is_new and moves.sequences.group[base + n] != g
                 if is_new:
                     length = _append(moves, length, g)
@@ -267,15 +269,16 @@ def _is_in_order(moves: Moves) -> cython.bint:
 def _move(moves: Moves) -> cython.bint:
     """Make a candidate by one random move; False if it led nowhere."""
     length: cython.longlong = length_of(moves)
-    choice: cython.longlong = moves.random.below(REORDER)
+    choice: cython.longlong = moves.random.below(REPEAT)
     consumer: cython.longlong = 1 + moves.random.below(length)
     moves.changes = 0
     moves.first[0] = 0
+    moves.keeps_repeated = False
     if moves.twice == 0 and DUPLICATE <= choice < GATHER:
         choice = 0
-    if choice >= SPLIT:
+    if SPLIT <= choice < REORDER:
         return _reorder(moves) and (_is_in_order(moves) or _put_in_order(moves))
-    if choice >= SHIFT:
+    if SHIFT <= choice < SPLIT:
         if not split(moves, consumer):
             return False
     elif DUPLICATE <= choice < DROP:
@@ -307,7 +310,10 @@ def _move(moves: Moves) -> cython.bint:
         elif choice < DUPLICATE:
             if not duplicate(moves, source, consumer, tensor):
                 return False
-        elif not shift(moves, source, consumer, tensor):
+        elif choice < SHIFT:
+            if not shift(moves, source, consumer, tensor):
+                return False
+        elif not repeat(moves, consumer, source, tensor):
             return False
     return _build(moves) and (_is_in_order(moves) or _put_in_order(moves))
 
@@ -437,6 +443,7 @@ def _weigh(moves: Moves, operators: cython.const_int[::1]) -> cython.int:
     status: cython.int
     moves.changes = 0
     moves.first[0] = 0
+    moves.keeps_repeated = False
     if not _has_room(moves):
         return FULL
     for n in range(operators.shape[0]):

@@ -18,8 +18,8 @@ from shorthaul.tensor.search.stretches import Stretch, stretches
 from shorthaul.tensor.tuning import STRETCH_EFFORT_PER_OPERATOR, STRETCH_OPERATORS
 
 #: The temperatures at which rounds begin, and the one at which they end, as parts of the mean latency of an operator.
-_HOTTEST: Final = (0.1, 0.05, 0.025)
-_COLDEST: Final = 3e-5
+_HOTTEST: Final = (0.3, 0.1, 0.03)
+_COLDEST: Final = 1e-4
 #: Tasks of a round: stretches of one task share the prices that they meet.
 _TASKS: Final = 8
 #: Rounds without a better plan, each cut at other places, after which the search ends.
