@@ -50,6 +50,18 @@ def test_the_figure_that_is_asked_for(result: Any) -> None:
         chosen((Text("Proof", "trivial"),), None, (Network,), "a graph")
 
 
+def test_an_answer_without_rows_is_one_row(tmp_path: Path) -> None:
+    bound = shorthaul.spatial.bound("yule:n=63")
+    bound.to_csv(tmp_path / "a.csv")
+    header, row = tmp_path.joinpath("a.csv").read_text().splitlines()
+    assert header == "bound on energy_hops,method"
+    assert float(row.split(",")[0]) == bound.bound.value
+    bound.save(tmp_path / "a.json")
+    done = command("export", "a.json", "b.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert tmp_path.joinpath("b.csv").read_text() == tmp_path.joinpath("a.csv").read_text()
+
+
 def test_without_plotly_there_are_pages_and_svg(result: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
     with pytest.raises(InputError, match=r"pip install 'shorthaul\[plotly\]'"):

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+import sympy
 from tests.commands import shorthaul as command
 from tests.report.sample import FIGURES, sample
 
 import shorthaul
+from shorthaul.affine.views import of_bound
 from shorthaul.core.drawing.plots import plotly_figure
 from shorthaul.core.errors import InputError
 from shorthaul.core.figure import Text, figure_document, figure_from_document
@@ -139,6 +141,27 @@ def test_formulas_are_mathml_and_nothing_else(formula: str, says: str) -> None:
     wrong = figure_document(Text("Bound", "N", (formula,)))
     with pytest.raises(InputError, match=says):
         render([{**sample().document(), "figures": [wrong]}], names=["r.json"])
+
+
+def test_a_notebook_shows_formulas_typeset() -> None:
+    assert "<mi>N</mi><mo>⋅</mo><msqrt><mn>2</mn></msqrt>" in sample()._repr_html_()
+
+
+def test_cases_of_a_formula_are_told_apart() -> None:
+    n, m = sympy.symbols("NI M", positive=True)
+    (text,) = of_bound(sympy.Piecewise((n * m, m >= 3), (0, True)), n)
+    page = render([{**sample().document(), "figures": [figure_document(text)]}], names=["r.json"])
+    assert "<mtext>if</mtext>" in page
+    assert "<mi>M</mi><mo>⋅</mo><mi>NI</mi>" in page
+    assert "<mtext>otherwise</mtext>" in page
+
+
+def test_curves_of_several_results_are_drawn_together() -> None:
+    one, two = sample().document(), sample().document()
+    page = render([one, two], names=["a.json", "b.json"])
+    assert page.count("<h2>Occupancy: compared</h2>") == 1
+    assert "sample.json (2): used" in page
+    assert "compared</h2>" not in render([one], names=["a.json"])
 
 
 def test_formulas_as_other_versions_write_them() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import sympy
-from sympy.printing.mathml import mathml
+from sympy.printing.mathml import MathMLPresentationPrinter
 
 from shorthaul.core.figure import Figure, Line, OfPoint, Series, Table, Text, by_point
 
@@ -44,10 +44,30 @@ def _thinned(values: npt.NDArray[np.int64]) -> tuple[tuple[int, ...], tuple[int,
     return tuple((at + 1).tolist()), tuple(values[at].tolist())
 
 
+class _Formulas(MathMLPresentationPrinter):  # type: ignore[misc]  # has no types
+    """MathML with cases, which SymPy writes as a function of pairs."""
+
+    def _print_Piecewise(self, expr: sympy.Piecewise) -> Any:  # noqa: N802  # SymPy looks for this name
+        table = self.dom.createElement("mtable")
+        for value, condition in expr.args:
+            row = self.dom.createElement("mtr")
+            word = self.dom.createElement("mtext")
+            word.appendChild(self.dom.createTextNode("otherwise" if condition == sympy.true else "if"))
+            for item in (self._print(value), word, *(() if condition == sympy.true else (self._print(condition),))):
+                row.appendChild(self.dom.createElement("mtd")).appendChild(item)
+            table.appendChild(row)
+        brace = self.dom.createElement("mo")
+        brace.appendChild(self.dom.createTextNode("{"))
+        cases = self.dom.createElement("mrow")
+        cases.appendChild(brace)
+        cases.appendChild(table)
+        return cases
+
+
 def of_bound(formula: sympy.Expr, leading: sympy.Expr) -> tuple[Figure, ...]:
     """Return the formula; a report shows the proof with the bound itself."""
     formulas = tuple(
-        f"<mrow><mtext>{name}</mtext><mo>{sign}</mo>{mathml(item, printer='presentation')}</mrow>"
+        f"<mrow><mtext>{name}</mtext><mo>{sign}</mo>{_Formulas().doprint(item)}</mrow>"
         for name, sign, item in (("loads", "≥", formula), ("leading term", "=", leading))
         if len(str(item)) <= _MOST_TYPESET
     )

@@ -48,7 +48,7 @@ def export(
     list the figures.
     """
     from shorthaul.core.document import load_json, promise_output
-    from shorthaul.core.drawing.exports import write_figure
+    from shorthaul.core.drawing.exports import with_answer, write_figure
     from shorthaul.core.errors import InputError
     from shorthaul.core.figure import figures_of
     from shorthaul.report.text import print_table
@@ -58,7 +58,8 @@ def export(
     target = target or output
     if target is not None:
         promise_output(target)
-    figures = figures_of(load_json(result), file=result)
+    document = load_json(result)
+    figures = with_answer(figures_of(document, file=result), document)
     if target is None:
         print_table(("figure", "kind"), [(item.title, type(item).__name__) for item in figures], file=sys.stdout)
     else:

@@ -16,9 +16,9 @@ from typing_extensions import TypeVar
 from shorthaul.core.amounts import Bound, Cost, gap
 from shorthaul.core.check import CheckReport
 from shorthaul.core.document import digest, read_bytes, save_json, write_text
-from shorthaul.core.drawing.exports import TABULAR, chosen, csv_text, dot_text, table, trace_document
+from shorthaul.core.drawing.exports import TABULAR, chosen, csv_text, dot_text, table, trace_document, with_answer
 from shorthaul.core.errors import DefectError, InputError
-from shorthaul.core.figure import Bars, Figure, Network, figure_document
+from shorthaul.core.figure import Bars, Figure, Network, Text, figure_document
 from shorthaul.core.provenance import Provenance
 
 PlanT_co = TypeVar("PlanT_co", covariant=True)
@@ -139,21 +139,23 @@ class Result(Generic[PlanT_co, ExtraT_co]):
     def to_dataframe(self, which: str | int | None = None) -> Any:
         """Return a figure as a pandas data frame: the one with this title or number, else the first.
 
+        Where no figure has rows, the answer is one: status, costs, bound and gap.
+
         Raises :class:`InputError` if there is none, or pandas is missing.
         """
         try:
             frames = import_module("pandas")
         except ImportError:
             raise InputError("data frames need pandas", cure="pip install pandas") from None
-        columns, rows = table(chosen(self.figures, which, TABULAR, "a table"))
+        columns, rows = table(chosen(with_answer(self.figures, self.document()), which, TABULAR, "a table"))
         return frames.DataFrame(rows, columns=list(columns))
 
     def to_csv(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
-        """Write a figure as CSV: the one with this title or number, else the first.
+        """Write a figure as CSV: the one with this title or number, else the first, else the answer as one row.
 
         Raises :class:`InputError` if there is none, or the file cannot be written.
         """
-        write_text(_path(path), csv_text(chosen(self.figures, which, TABULAR, "a table")))
+        write_text(_path(path), csv_text(chosen(with_answer(self.figures, self.document()), which, TABULAR, "a table")))
 
     def to_svg(self, path: str | os.PathLike[str], which: str | int | None = None) -> None:
         """Write a drawing as SVG: the one with this title or number, else the first.
@@ -189,6 +191,7 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         return f"<{self.kind.removeprefix('shorthaul/')}: {', '.join(parts) or 'no plan'}>"
 
     def _repr_html_(self) -> str:
+        from shorthaul.core.drawing.formulas import typeset
         from shorthaul.core.drawing.svg import svg_text
 
         rows = [("status", "" if self.status is None else self.status.value)]
@@ -200,8 +203,10 @@ class Result(Generic[PlanT_co, ExtraT_co]):
         if self.check is not None:
             rows.append(("check", "passed" if self.check.ok else f"{len(self.check.violations):,} violations"))
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        texts = (figure for figure in self.figures if isinstance(figure, Text) and not figure.point)
+        formulas = "".join(typeset(formula) for text in texts for formula in text.formulas)
         drawings = (drawing for figure in self.figures if (drawing := svg_text(figure)) is not None)
-        return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>{next(drawings, '')}"
+        return f"<table><caption>{html.escape(self.kind)}</caption>{cells}</table>{formulas}{next(drawings, '')}"
 
 
 def _path(path: str | os.PathLike[str]) -> Path:

@@ -6,11 +6,11 @@ import gzip
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, cast
-from xml.etree import ElementTree as ET
 
 import jinja2
 from markupsafe import Markup
@@ -18,10 +18,11 @@ from markupsafe import Markup
 from shorthaul.core.arguments import public
 from shorthaul.core.document import expect_writable, load_json, write_text
 from shorthaul.core.drawing.exports import TABULAR, table
+from shorthaul.core.drawing.formulas import typeset
 from shorthaul.core.drawing.plots import PALETTE, plotly_figure
 from shorthaul.core.drawing.words import described
 from shorthaul.core.errors import InputError
-from shorthaul.core.figure import Bars, Figure, Table, Text, figure_from_document
+from shorthaul.core.figure import Bars, Figure, Series, Table, Text, figure_from_document
 from shorthaul.core.result import Result
 from shorthaul.core.version import VERSION
 from shorthaul.report.text import amount
@@ -30,6 +31,9 @@ from shorthaul.report.text import amount
 _MOST_PLOTTED = 2000
 #: Rows of the table beside a drawing; the figure has them all in its document.
 _MOST_ROWS = 200
+
+#: Results whose curves still can be told apart in one drawing.
+_MOST_COMPARED = 6
 
 _CARD_TONES = {"optimal": "good", "infeasible": "bad", "invalid": "bad", "timeout": "bad"}
 
@@ -115,7 +119,10 @@ def render(documents: Sequence[Mapping[str, Any]], *, names: Sequence[str], over
         title=f"shorthaul: {first['name']}" if len(results) == 1 else f"shorthaul: {len(results)} results",
         subtitle=first["kind"] if len(results) == 1 else ", ".join(sorted({result["kind"] for result in results})),
         results=results,
-        overview=[_figure(figure, f"overview-{number}") for number, figure in enumerate(overview)],
+        overview=[
+            _figure(figure, f"overview-{number}")
+            for number, figure in enumerate([*overview, *_overlaid(documents, results)])
+        ],
         comparison=_comparison(documents, results),
         plotly_js=_script_of_plotly(),
         timeline_js=Markup(data.joinpath("timeline.js").read_text(encoding="utf-8")),
@@ -190,7 +197,8 @@ def _checked_result(document: Mapping[str, Any], file: str, index: int, kind: st
             for violation in check.get("violations", [])
         ],
         "bound": bound and {**{key: bound[key] for key in ("of", "method", "proof")}, "value": amount(bound["value"])},
-        "figures": figures,
+        "formulas": [figure for figure in figures if figure["formulas"]],
+        "figures": [figure for figure in figures if not figure["formulas"]],
         "provenance": [
             (name, value if isinstance(value, str) else json.dumps(value)) for name, value in provenance.items()
         ],
@@ -239,7 +247,7 @@ def _figure(figure: Figure, identity: str) -> dict[str, Any]:
         "rows": None,
         "hidden": 0,
         "body": figure.body if isinstance(figure, Text) else "",
-        "formulas": [_typeset(formula) for formula in figure.formulas] if isinstance(figure, Text) else [],
+        "formulas": [Markup(typeset(formula)) for formula in figure.formulas] if isinstance(figure, Text) else [],
     }
     if isinstance(figure, TABULAR):
         columns, rows = table(figure)
@@ -258,41 +266,6 @@ def _embedded(document: Any) -> Markup:
     return Markup(json.dumps(document, allow_nan=False).replace("<", "\\u003c"))
 
 
-#: Elements of MathML that formulas are made of; a document may come from anybody, so attributes are left out too.
-_MATH = frozenset(
-    ("mrow", "mi", "mn", "mo", "mtext", "mfrac", "msqrt", "mroot", "msup", "msub", "msubsup", "munder", "mover")
-)
-
-
-#: Characters that SymPy writes by names that XML does not know.
-_NAMED = {"&InvisibleTimes;": "\u2062", "&ExponentialE;": "e"}
-
-
-def _sign(text: str) -> ET.Element:
-    sign = ET.Element("mo")
-    sign.text = text
-    return sign
-
-
-def _typeset(formula: str) -> Markup:
-    """Return MathML for the page; raises :class:`ValueError` if anything else stands in it."""
-    try:
-        for name, character in _NAMED.items():
-            formula = formula.replace(name, character)
-        root = ET.fromstring(f"<math>{formula}</math>")
-    except ET.ParseError as error:
-        raise ValueError(f"a formula is no MathML: {error}") from None
-    for fenced in list(root.iter("mfenced")):  # of SymPy before 1.14; browsers draw it without its fences
-        parts = [part for item in fenced for part in (_sign(","), item)]
-        fenced.tag, fenced[:] = "mrow", [_sign("("), *parts[1:], _sign(")")]
-    for element in root.iter():
-        if element is not root and element.tag not in _MATH:
-            raise ValueError(f"<{element.tag}> in a formula")
-        element.attrib.clear()
-    root.set("display", "block")
-    return Markup(ET.tostring(root, encoding="unicode"))
-
-
 def _timeline(figure: Bars) -> dict[str, Any]:
     """Return intervals as columns, those of a lane together and by their start, as ``timeline.js`` reads them."""
     lanes = {lane: at for at, lane in enumerate(dict.fromkeys(bar.lane for bar in figure.bars))}
@@ -309,6 +282,29 @@ def _timeline(figure: Bars) -> dict[str, Any]:
         "group": [groups[bar.group] for bar in bars],
         "label": [bar.label for bar in bars],
     }
+
+
+def _overlaid(documents: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> list[Series]:
+    """Return the curves that two results or more have under the same title and axes, in one drawing each."""
+    found: dict[tuple[str, str, str], list[tuple[int, Series]]] = {}
+    for number, document in enumerate(documents):
+        for item in document.get("figures") or []:
+            figure = figure_from_document(item)
+            if isinstance(figure, Series) and not figure.point and not figure.stacked:
+                found.setdefault((figure.title, figure.x_label, figure.y_label), []).append((number, figure))
+    names = [str(result["name"]) for result in results]
+    names = [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
+    return [
+        replace(
+            same[0][1],
+            title=f"{title}: compared",
+            lines=tuple(replace(line, name=f"{names[at]}: {line.name}") for at, own in same for line in own.lines),
+            points=(),
+            note="",
+        )
+        for (title, _, _), same in found.items()
+        if 1 < len(same) <= _MOST_COMPARED
+    ]
 
 
 def _comparison(documents: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

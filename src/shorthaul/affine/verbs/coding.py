@@ -19,6 +19,7 @@ from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.errors import NoPlanError
+from shorthaul.core.figure import Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.verbs import asked, verb
@@ -93,5 +94,6 @@ def code(workload: Workload, **keywords: Unpack[CodeKeywords]) -> Result[Plan, C
         bound=least,
         provenance=provenance("affine code", options=options, source=source, search=search),
         extra=extra,
+        figures=(Text("Derived order as C", text),),
     )
     return priced(result, on_machine(options), sizes, program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +41,21 @@ def chosen(figures: Sequence[Figure], which: str | int | None, kinds: tuple[type
         if title == which:
             return figure
     raise unknown_name("figure", which, titles, place="figure")
+
+
+def with_answer(figures: Sequence[Figure], document: Mapping[str, Any]) -> tuple[Figure, ...]:
+    """Return the figures of a document; where none of them has rows, also its status, costs, bound and gap as one row.
+
+    >>> table(with_answer((), {"bound": {"of": "loads", "value": 9, "method": "counting"}})[0])
+    (('bound on loads', 'method'), ((9, 'counting'),))
+    """
+    if any(isinstance(figure, TABULAR) for figure in figures):
+        return tuple(figures)
+    bound = document.get("bound") or {}
+    row = {"status": document.get("status"), **(document.get("cost") or {})}
+    row |= {f"bound on {bound['of']}": bound["value"], "method": bound["method"]} if bound else {}
+    row = {name: cell for name, cell in {**row, "gap": document.get("gap")}.items() if cell is not None}
+    return (*figures, Table("Answer", tuple(row), (tuple(row.values()),))) if row else tuple(figures)
 
 
 def table(figure: Figure) -> tuple[tuple[str, ...], Sequence[tuple[Cell, ...]]]:
