@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 
-from shorthaul.core.figure import Bar, Bars, Figure, Line, Scatter, Series, Table, by_point
+from shorthaul.core.figure import Bar, Bars, Figure, Line, Network, Node, Scatter, Series, Table, by_point
 from shorthaul.dataflow.mapping.binding import MappedNetwork, mapped_point
 from shorthaul.dataflow.model import Application, Platform
 from shorthaul.dataflow.plan import Point, StoragePlan, StoragePoint
+from shorthaul.graphs.csr import from_edges, layers, topological_order
+
+#: Actors of a graph that can still be read.
+_MOST_ACTORS = 150
 
 
 def point_label(number: int) -> str:
@@ -27,6 +32,25 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
         tuple(groups) or tuple(f"core cost {point.core_cost:g}" for point in front),
         note="No point is better than another in all three.",
     )
+
+
+def network_figures(application: Application) -> tuple[Network, ...]:
+    """Return the graph of actors and channels, left to right as tokens flow; none if it is too large to be read."""
+    number = {actor.id: at for at, actor in enumerate(application.actors)}
+    if len(number) > _MOST_ACTORS:
+        return ()
+    flow = from_edges(
+        len(number), [(number[item.src], number[item.dst]) for item in application.channels if not item.delay]
+    )
+    order = topological_order(flow)
+    column = [0] * len(number) if order is None else layers(flow, order).tolist()
+    taken: Counter[int] = Counter()
+    nodes = []
+    for actor, at in zip(application.actors, column, strict=True):
+        nodes.append(Node(actor.id, actor.id, at, taken[at], shape="square"))
+        taken[at] += 1
+    edges = tuple((item.src, item.dst) for item in application.channels)
+    return (Network("Actors and channels", tuple(nodes), edges),)
 
 
 def storage_figures(plan: StoragePlan) -> tuple[Figure, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shorthaul.core.figure import Figure, Line, Series, Table
+from shorthaul.core.figure import Figure, Line, Network, Node, Series, Table
 from shorthaul.core.figure import Grid as GridFigure
 from shorthaul.graphs.tree_kernels import depths, sorted_by
 from shorthaul.spatial.layout.cost_kernels import distance_counts, edge_energy
@@ -21,6 +21,8 @@ Counts = npt.NDArray[Any]
 _SIDE = 64
 #: Edges drawn over a picture, at most: those of the vertices nearest the root.
 _EDGES = 1500
+#: Vertices of a tree whose names can still be read.
+_MOST_NAMED = 150
 
 
 def layout_figures(
@@ -32,7 +34,19 @@ def layout_figures(
         distances(tree, x, y),
         load_map(loads, "Link load: one message from every parent to each child"),
         comparison("Placements compared", rows),
+        *_drawn_tree(tree, x, y),
     )
+
+
+def _drawn_tree(tree: Tree, x: Index, y: Index) -> tuple[Network, ...]:
+    """Return the tree by the names of its vertices, each at its processor; none if it is too large to be read."""
+    if tree.n > _MOST_NAMED:
+        return ()
+    names = [""] * tree.n if tree.labels is None else tree.labels.names()
+    places = zip(names, x.tolist(), y.tolist(), strict=True)
+    nodes = tuple(Node(str(v), name or str(v), across, down) for v, (name, across, down) in enumerate(places))
+    edges = tuple((str(p), str(v)) for v, p in enumerate(tree.parent.tolist()) if p >= 0)
+    return (Network("Tree on the grid", nodes, edges),)
 
 
 def machine_figures(
