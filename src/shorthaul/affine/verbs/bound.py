@@ -16,7 +16,7 @@ from shorthaul.affine.options import BoundOptions
 from shorthaul.affine.orders.levels import LevelOrder, at_levels
 from shorthaul.affine.orders.sized import at_sizes
 from shorthaul.affine.orders.upper_bound import UpperBound, upper_bound
-from shorthaul.affine.orders.upper_report import upper_document
+from shorthaul.affine.orders.upper_report import upper_document, upper_text
 from shorthaul.affine.plan import (
     BoundExtra,
     Plan,
@@ -29,6 +29,7 @@ from shorthaul.affine.verbs.levels import level_bounds, level_rows
 from shorthaul.affine.verbs.machines import memories, on_machine, priced
 from shorthaul.affine.verbs.room import lack_of_room
 from shorthaul.core.amounts import Bound
+from shorthaul.core.figure import Text
 from shorthaul.core.provenance import provenance
 from shorthaul.core.result import Result
 from shorthaul.core.search import Search
@@ -110,7 +111,10 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Plan,
         bound=made,
         provenance=provenance("affine bound", options=options, source=source, search=search),
         extra=extra,
-        figures=views.of_bound(found.formula, found.leading),
+        figures=(
+            *views.of_bound(found.formula, found.leading),
+            *(() if document is None else (Text("Derived order", upper_text(document)),)),
+        ),
     )
     return priced(result, on_machine(options), sizes or {}, program)
 
