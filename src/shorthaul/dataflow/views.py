@@ -34,7 +34,7 @@ def front_figure(front: Sequence[Point], groups: Sequence[str] = ()) -> Scatter:
     )
 
 
-def network_figures(application: Application) -> tuple[Network, ...]:
+def _network(application: Application) -> tuple[Network, ...]:
     """Return the graph of actors and channels, left to right as tokens flow; none if it is too large to be read."""
     number = {actor.id: at for at, actor in enumerate(application.actors)}
     if len(number) > _MOST_ACTORS:
@@ -143,11 +143,12 @@ def point_figures(net: MappedNetwork, platform: Platform, point: Point) -> tuple
 
 
 def figures_of_points(application: Application, platform: Platform, front: Sequence[Point]) -> tuple[Figure, ...]:
-    """Return what there is to see of the points of a front, of as many as a page holds."""
-    return by_point(
+    """Return the graph, and what there is to see of the points of a front, of as many as a page holds."""
+    points = by_point(
         (point_label(number), partial(_point_figures, application, platform, point))
         for number, point in enumerate(front)
     )
+    return *_network(application), *points
 
 
 def _point_figures(application: Application, platform: Platform, point: Point) -> tuple[Bars, Bars, Table]:

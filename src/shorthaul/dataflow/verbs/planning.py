@@ -59,14 +59,7 @@ from shorthaul.dataflow.options import (
 )
 from shorthaul.dataflow.plan import BoundExtra, ExploredRun, Plan, PlanExtra, Point, SweepExtra, covers
 from shorthaul.dataflow.verbs.inputs import APPLICATIONS, PLANS, MappingLike, PlanLike, Workload, decisions_of
-from shorthaul.dataflow.views import (
-    chrome_trace,
-    figures_of_points,
-    front_figure,
-    hypervolume_figure,
-    network_figures,
-    point_figures,
-)
+from shorthaul.dataflow.views import chrome_trace, figures_of_points, front_figure, hypervolume_figure, point_figures
 
 if TYPE_CHECKING:
     from shorthaul.dataflow.verbs.keywords import (
@@ -176,7 +169,6 @@ def plan(
         figures=(
             front_figure(front),
             hypervolume_figure({options.strategy: state.trace}),
-            *network_figures(application),
             *figures_of_points(application, machine, front),
         ),
     )
