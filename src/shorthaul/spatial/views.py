@@ -34,10 +34,11 @@ def layout_figures(
         distances(tree, x, y),
         load_map(loads, "Link load: one message from every parent to each child"),
         comparison("Placements compared", rows),
+        *_drawn_tree(tree, x, y),
     )
 
 
-def drawn_tree(tree: Tree, x: Index, y: Index) -> tuple[Network, ...]:
+def _drawn_tree(tree: Tree, x: Index, y: Index) -> tuple[Network, ...]:
     """Return the tree by the names of its vertices, each at its processor; none if it is too large to be read."""
     if tree.n > _MOST_NAMED:
         return ()

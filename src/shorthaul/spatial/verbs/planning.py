@@ -289,11 +289,8 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         plan=layout,
         provenance=provenance("spatial plan", options=options, source=source, search=search),
         extra=extra,
-        figures=(
-            *views.layout_figures(
-                numbered, stored.x, stored.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
-            ),
-            *views.drawn_tree(tree, layout.x, layout.y),
+        figures=views.layout_figures(
+            tree, layout.x, layout.y, layout.grid, [_row(name, cost, tree.n), *baselines], loads
         ),
     )
 
