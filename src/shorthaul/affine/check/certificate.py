@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import islpy as isl
@@ -19,14 +20,18 @@ from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.formulas import Number, as_decimal, floor, is_same, value_of
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
 from shorthaul.affine.check.partition_points import Vertex, counted, operands_of, wrong_at, wrong_counts
+from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
 from shorthaul.core.errors import InputError
 
 #: Instances of a program up to which it is executed to verify a certificate.
 _MOST_INSTANCES: Final = 1_200
-#: At how many sizes; values at most of sizes drawn, and of sizes that are all equal; those of S.
+#: At how many sizes; values at most of sizes drawn, and of sizes that are all equal; those of S. How many small sizes
+#: are drawn besides, up to which value: branches of formulas for small sizes differ there.
 _SAMPLES: Final = 2
+_SMALL: Final = 20
+_SMALL_UPPER: Final = 7
 _UPPER: Final = 16
 _EQUAL: Final = 4
 _CAPACITIES: Final = (1, 2, 4, 7, 1_000)
@@ -59,16 +64,16 @@ def verify(
             remarks.append(f"[{number}] {part.get('method')}: no certificate, its formula is taken as it is")
             continue
         try:
-            if kind != "K-partition":
-                raise InputError("is of an unknown kind", place="kind", value=kind, allowed="K-partition or formula")
-            found = list(dict.fromkeys(_of_partition(part, reads, samples)))
+            if kind not in _VERIFIED:
+                allowed = f"{', '.join(_VERIFIED)} or formula"
+                raise InputError("is of an unknown kind", place="kind", value=kind, allowed=allowed)
+            found = list(dict.fromkeys(_VERIFIED[kind](part, reads, samples)))
         except (InputError, isl.Error, KeyError, TypeError, ValueError, IndexError, ArithmeticError) as error:
             found = [f"cannot be read: {error}"]
         violations += [Violation(_RULE, place, message) for message in found]
         if not found:
-            remarks.append(
-                f"[{number}] K-partition on {', '.join(item['statement'] for item in part['parts'])}: verified"
-            )
+            names = part["statements"] if kind == "stencil" else [item["statement"] for item in part["parts"]]
+            remarks.append(f"[{number}] {kind} on {', '.join(names)}: verified")
     try:
         violations += [
             Violation(_RULE, place, message) for place, message in _sums(given, bound, reads, samples, sizes)
@@ -97,8 +102,9 @@ def _samples(program: Program, seed: int) -> _Samples:
         if total > _MOST_INSTANCES:  # isl counts one by one
             break
         found.append(sizes)
-    found = [item for at, item in enumerate(found) if item not in found[:at]]
     executed = [(sizes, operands_of(program, execute(program, sizes))) for sizes in found[-_SAMPLES:]]
+    found += [{name: drawn.randint(1, _SMALL_UPPER) for name in program.parameters} for _ in range(_SMALL)]
+    found = [item for at, item in enumerate(found) if item not in found[:at]]
     return _Samples(tuple(found), tuple(executed))
 
 
@@ -111,6 +117,17 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     for sizes in samples.counted:
         instances = sum(counted(one.points, sizes) for one in item.parts)
         yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
+
+
+def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = stencil_of(part, reads)
+    yield from wrong_levels(item, reads)
+    for sizes in samples.counted:
+        yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
+
+
+#: What is verified, by kind: what is wrong with one argument.
+_VERIFIED: Final = {"K-partition": _of_partition, "stencil": _of_stencil}
 
 
 def _sums(

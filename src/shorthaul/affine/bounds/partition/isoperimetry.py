@@ -18,12 +18,17 @@ Offset = tuple[int, ...]
 class Shape:
     """A neighbourhood N with |A + N| >= |A| + c |A|^((n-1)/n) for all finite sets A, and the reason.
 
-    ``whole``: c is that of the convex hull or near it.
+    ``whole``: c is that of the convex hull or near it. ``kind`` is the shape at ``origin`` along ``edges``, ``sizes``
+    the sides of a box or the places on each line.
     """
 
     name: str
     because: str
     whole: bool = True
+    kind: str = "line"
+    origin: Offset = ()
+    edges: tuple[Offset, ...] = ()
+    sizes: tuple[int, ...] = ()
 
 
 _LINE = (
@@ -91,10 +96,12 @@ def isoperimetric_constant(offsets: frozenset[Offset], n: int | None = None) -> 
         if n in _CROSSES and all(_at(origin, edges, step) in offsets for step in _cross(n)):
             factor = sympy.root(sympy.Rational(2**n, sympy.factorial(n)), n)
             text = f"N holds {origin} and {origin} +- v for the edges v in {_listed(edges)}. {_COSETS} the cross."
-            found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}"))
+            found.setdefault(n * factor, Shape("a cross", f"{text} {_CROSSES[n]}", True, "cross", origin, edges))
         if n == 2:
             text = f"N holds {origin} and {origin} + v for the edges v in {_listed(edges)}. {_COSETS} the triangle."
-            found.setdefault(sympy.sqrt(2), Shape("a triangle", f"{text} {_TRIANGLE}", whole=False))
+            found.setdefault(
+                sympy.sqrt(2), Shape("a triangle", f"{text} {_TRIANGLE}", False, "triangle", origin, edges)
+            )
         counts = [_on_line(offsets, origin, edge) for edge in edges]
         found.setdefault(sympy.root(sympy.prod(item - 1 for item in counts), n), _lines(origin, edges, counts))
     return max(found.items(), key=lambda item: float(item[0]), default=None)
@@ -148,7 +155,8 @@ def _lines(origin: Offset, edges: Sequence[Offset], counts: Sequence[int]) -> Sh
     c = sympy.root(sympy.prod(item - 1 for item in counts), n)
     held = ", ".join(f"{count} along {edge}" for count, edge in zip(counts, edges, strict=True))
     text = f"N holds places on lines through {origin}: {held}. {_COSETS} lines,"
-    return Shape("lines", f"{text} {_LINES.format(n=n, less=n - 1, c=c)}", whole=False)
+    because = f"{text} {_LINES.format(n=n, less=n - 1, c=c)}"
+    return Shape("lines", because, False, "lines", origin, tuple(edges), tuple(counts))
 
 
 def _listed(edges: Sequence[Offset]) -> str:
@@ -165,4 +173,4 @@ def _box(origin: Offset, edges: Sequence[Offset], sides: Sequence[int]) -> Shape
         f"that body and a box with sides {lengths}, and by Brunn and Minkowski |A + N| >= (|A|^(1/{n}) + "
         f"({volume})^(1/{n}))^{n}, of which (1) keeps the two largest terms."
     )
-    return Shape(f"a box of sides {list(sides)}", because)
+    return Shape(f"a box of sides {list(sides)}", because, True, "box", origin, tuple(edges), tuple(sides))

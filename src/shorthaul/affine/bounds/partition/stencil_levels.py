@@ -321,8 +321,8 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
     }
     value = T * sympy.floor(size / U) - sources
     steps = [*_level_steps(item, flow), *_row_steps(item, flow, U, T)]
+    ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
     if balanced:
-        ends = sympy.Add(*(count_formula(card(part, context)) for part in sets_of(item.ends)))
         most, weight = balanced_part(n, c, K)
         value = sympy.Max(value, _balanced_value(size + weight * (sources - ends), most, T) - T - sources)
         facts |= {"rho": weight * c, "lambda": weight, "B": most, "|F|": ends}
@@ -342,8 +342,32 @@ def sub_bound(item: Stencil, flow: DataFlow, *, balanced: bool, events: int | No
         (),
         union_of(item.domains),
         item.sources,
+        None if not item.own.is_empty() else _certificate(item, (size, sources, ends), T, balanced=balanced),
         tuned=None if events is not None else partial(_tuned, item, flow, facts, value, balanced=balanced),
     )
+
+
+def _certificate(item: Stencil, counts: Sequence[sympy.Expr], T: sympy.Expr, *, balanced: bool) -> dict[str, object]:
+    """Return the argument as data that a checker of its own verifies; ``counts`` are instances, sources and ends."""
+    shape = item.shape
+    return {
+        "kind": "stencil",
+        "statements": list(item.statements),
+        "domains": [str(domain) for domain in item.domains],
+        "covector": list(item.covector),
+        "shifts": [[list(shift) for shift in shifts] for shifts in item.shifts],
+        "shape": {
+            "kind": shape.kind,
+            "origin": list(shape.origin),
+            "edges": [list(edge) for edge in shape.edges],
+            "sizes": list(shape.sizes),
+        },
+        "balanced": balanced,
+        "sources": str(item.sources),
+        "ends": str(item.ends),
+        "events": str(T),
+        **dict(zip(("instances_count", "sources_count", "ends_count"), map(str, counts), strict=True)),
+    }
 
 
 def _balanced_value(weight: sympy.Expr, most: sympy.Expr, T: sympy.Expr) -> sympy.Expr:

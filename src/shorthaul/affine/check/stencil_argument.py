@@ -1,0 +1,198 @@
+"""A stencil argument by levels, verified from its certificate: reads and borders by isl, numbers in exact fractions.
+
+What has to hold is that of the lemmas on segments, on rows and on balanced rows: every instance reads its neighbours in
+the level below, the neighbourhood has the shape that an isoperimetric inequality is known for, sources and ends are the
+borders of the instances, and the value follows from their numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import islpy as isl
+
+from shorthaul.affine.check.data_flow import Reads
+from shorthaul.affine.check.formulas import Number, as_decimal, combined, floor, is_same, power, value_of
+from shorthaul.affine.check.subspaces import spanned
+from shorthaul.core.errors import InputError
+
+Vector = tuple[int, ...]
+
+#: The cross in the plane and in space: c to the power of n.
+_CROSS: Final = {2: Fraction(8), 3: Fraction(36)}
+
+
+@dataclass(frozen=True)
+class Stencil:
+    """The certificate of one argument, read; ``shifts`` lead from an instance to what it reads, by statement."""
+
+    names: tuple[str, ...]
+    domains: tuple[isl.Set, ...]
+    covector: Vector
+    shifts: tuple[tuple[Vector, ...], ...]
+    sources: isl.UnionSet
+    ends: isl.UnionSet
+    spill: isl.UnionSet
+    given: Mapping[str, Any]
+
+    @property
+    def dimensions(self) -> int:
+        """The dimension of a level."""
+        return len(self.covector) - 1
+
+    @property
+    def points(self) -> isl.UnionSet:
+        """All instances."""
+        found = isl.UnionSet("{ }")
+        for item in self.domains:
+            found = found.union(isl.UnionSet.from_set(item))
+        return found
+
+    def moves(self, at: int) -> Iterator[isl.UnionMap]:
+        """Yield, for every neighbour, instance of a statement -> what it reads there."""
+        names = [f"x{k}" for k in range(len(self.covector))]
+        for shift in self.shifts[at]:
+            values = ", ".join(f"{name} + {by}" for name, by in zip(names, shift, strict=True))
+            text = f"{{ {self.names[at]}[{', '.join(names)}] -> {self.names[at - 1]}[{values}] }}"
+            yield isl.UnionMap(text)
+
+
+def stencil_of(given: Mapping[str, Any], reads: Reads) -> Stencil:
+    """Return the argument in a certificate; raises :class:`InputError` where it does not fit the program."""
+    names = tuple(map(str, given["statements"]))
+    domains = tuple(isl.Set(str(item)) for item in given["domains"])
+    covector = tuple(map(int, given["covector"]))
+    shifts = tuple(tuple(tuple(map(int, shift)) for shift in item) for item in given["shifts"])
+    widths = {len(shift) for item in shifts for shift in item} | {item.dim(isl.dim_type.set) for item in domains}
+    if not (len(names) == len(domains) == len(shifts) == len(set(names)) > 0 and widths == {len(covector)}):
+        raise InputError("does not have as many statements or coordinates everywhere", place="part")
+    if len(covector) < 2 or not all(shifts):
+        raise InputError("has no levels", place="part")
+    for name, domain in zip(names, domains, strict=True):
+        if domain.get_tuple_name() != name or not domain.is_subset(reads.program.by_name[name].domain):
+            raise InputError(f"has instances that {name} has not", place="domains")
+    sources, ends, spill = (isl.UnionSet(str(given[key])) for key in ("sources", "ends", "spill"))
+    return Stencil(names, domains, covector, shifts, sources, ends, spill, given)
+
+
+def wrong_levels(item: Stencil, reads: Reads) -> Iterator[str]:
+    """Yield what does not hold of reads, levels, the neighbourhood and the borders, for all sizes."""
+    first = (1, *(0,) * item.dimensions)
+    if any(value < 0 for value in item.covector) or (len(item.names) > 1 and item.covector != first):
+        yield "the covector does not number levels"
+    for at, shifts in enumerate(item.shifts):
+        if len(set(shifts)) < len(shifts) or _neighbourhood(shifts) != _neighbourhood(item.shifts[0]):
+            yield "the statements do not have one neighbourhood"
+        down = 0 if at else -1
+        if any(sum(a * b for a, b in zip(item.covector, shift, strict=True)) != down for shift in shifts):
+            yield "a neighbour is not in the level below"
+    inside = item.points
+    read, ends = isl.UnionSet("{ }"), isl.UnionSet("{ }")
+    for at, name in enumerate(item.names):
+        points, after = isl.UnionSet.from_set(item.domains[at]), (at + 1) % len(item.names)
+        for move in item.moves(at):
+            taken = move.intersect_domain(points)
+            if not taken.is_subset(reads.of(name)):
+                yield f"an instance of {name} does not read all of its neighbours"
+            read = read.union(taken.range())
+        for move in item.moves(after):
+            ends = ends.union(points.subtract(move.intersect_domain(inside).range()))
+    if not item.spill.is_equal(read):
+        yield "the may-spill set is not what the instances read"
+    if not item.sources.is_equal(read.subtract(inside)) or not read.intersect(reads.inputs).is_empty():
+        yield "the sources are not what is read and not among the instances"
+    if not item.ends.is_equal(ends):
+        yield "the ends are not the instances without all successors"
+    if _constant(item) is None:
+        yield "the neighbourhood does not have the shape that is named"
+
+
+def _neighbourhood(shifts: Sequence[Vector]) -> frozenset[Vector]:
+    """Return the vectors from the least shift to all of them."""
+    least = min(shifts)
+    return frozenset(tuple(a - b for a, b in zip(shift, least, strict=True)) for shift in shifts)
+
+
+def _constant(item: Stencil) -> Number | None:
+    """Return c such that |A + N| >= |A| + c |A|^((n-1)/n) for all finite A, None if the shape is not there."""
+    places, n = _neighbourhood(item.shifts[0]), item.dimensions
+    if n == 1:
+        return Fraction(len(places) - 1)
+    shape = item.given["shape"]
+    origin, edges = tuple(map(int, shape["origin"])), [tuple(map(int, edge)) for edge in shape["edges"]]
+    if len(edges) != n or len(spanned(edges)) != n or origin not in places:
+        return None
+
+    def has(steps: Sequence[int]) -> bool:
+        moved = (sum(step * edge[at] for step, edge in zip(steps, edges, strict=True)) for at in range(len(origin)))
+        return tuple(a + b for a, b in zip(origin, moved, strict=True)) in places
+
+    sizes = [int(value) for value in shape["sizes"]]
+    if shape["kind"] == "lines":
+        reach = max(abs(a - b) for place in places for a, b in zip(place, origin, strict=True))
+        return _of_lines(n, sizes, has, reach)
+    return _CONSTANTS[str(shape["kind"])](n, sizes, has)
+
+
+def _of_box(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]) -> Number | None:
+    whole = len(sizes) == n and min(sizes) > 0
+    if not whole or not all(map(has, itertools.product(*(range(side + 1) for side in sizes)))):
+        return None
+    return combined(ast.Mult, Fraction(n), power(Fraction(math.prod(sizes)), Fraction(1, n)))
+
+
+def _of_cross(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]) -> Number | None:
+    steps = [[sign * (a == axis) for a in range(n)] for axis in range(n) for sign in (-1, 1)]
+    return power(_CROSS[n], Fraction(1, n)) if n in _CROSS and not sizes and all(map(has, steps)) else None
+
+
+def _of_triangle(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool]) -> Number | None:
+    return power(Fraction(2), Fraction(1, 2)) if n == 2 and not sizes and has([1, 0]) and has([0, 1]) else None
+
+
+def _of_lines(n: int, sizes: Sequence[int], has: Callable[[Sequence[int]], bool], reach: int) -> Number | None:
+    """Count the places on the line along each edge, up to ``reach`` steps away."""
+    steps = range(-reach, reach + 1)
+    found = [sum(has([step * (a == axis) for a in range(n)]) for step in steps) for axis in range(n)]
+    return power(Fraction(math.prod(size - 1 for size in sizes)), Fraction(1, n)) if found == sizes else None
+
+
+_CONSTANTS: Final = {"box": _of_box, "cross": _of_cross, "triangle": _of_triangle}
+
+
+def wrong_value(
+    item: Stencil, counts: Callable[[isl.UnionSet], int], sizes: Mapping[str, int], capacities: Sequence[int]
+) -> Iterator[str]:
+    """Yield formulas of an argument that are not what ``counts`` counts at ``sizes``, or do not follow."""
+    n, c = item.dimensions, _constant(item)
+    numbers = {"instances_count": item.points, "sources_count": item.sources, "ends_count": item.ends}
+    known = {name: Fraction(counts(points)) for name, points in numbers.items()}
+    for name, number in known.items():
+        given = value_of(str(item.given[name]), sizes)
+        if not is_same(given, number):
+            yield f"{name} is {float(given):g}, {number} are counted"
+    size, sources, ends = known.values()
+    for capacity in capacities:
+        here = {**sizes, "S": capacity}
+        T = value_of(str(item.given["events"]), here)
+        if not isinstance(T, Fraction) or T.denominator != 1 or T < 1 or c is None:
+            yield "the events of a segment are no whole number"
+            return
+        K, bulk = capacity + T, combined(ast.Div, Fraction(n, n + 1), c)
+        U = combined(ast.Mult, bulk, power(K, Fraction(n + 1, n)))
+        value: Number = T * floor(combined(ast.Div, size, U)) - sources
+        if item.given["balanced"] is not False:
+            rho = power(K / (2 ** (n + 1) - 1), Fraction(1, n))
+            edge = K * (1 if n == 1 else 1 + Fraction(1, n))
+            most = combined(ast.Add, combined(ast.Mult, combined(ast.Mult, 2 * bulk, rho), K), edge)
+            handed = combined(ast.Mult, combined(ast.Div, rho, c), sources - ends)
+            even = combined(ast.Div, combined(ast.Mult, T, combined(ast.Add, size, handed)), most)
+            value = max(value, combined(ast.Sub, even, T + sources), key=as_decimal)
+        if not is_same(value, value_of(str(item.given["value"]), here)):
+            yield f"the value does not follow from the counts at {here}"
