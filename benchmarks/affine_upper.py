@@ -26,7 +26,7 @@ from shorthaul.core.search import Search
 
 TARGET = Path(__file__).parent / "results" / "affine_upper.json"
 WANTED = 2.0
-EFFORT = 3.0  #: of the search for an order, and of each at given sizes
+EFFORT = 30.0  #: of the search for an order, and of each at given sizes
 
 
 def measure(name: str) -> dict[str, dict[str, float]]:
