@@ -32,10 +32,18 @@ def dom(tmp_path_factory: pytest.TempPathFactory) -> str:
     return dom_of(tmp_path_factory.mktemp("browser"))
 
 
-def dom_of(folder: Path, *flags: str) -> str:
+def dom_of(folder: Path, *flags: str, height: int = 20_000) -> str:
     page = folder / "report.html"
     page.write_text(render([sample().document()], names=["result.json"]))
-    command = [str(CHROMIUM), *FLAGS, *flags, f"--user-data-dir={folder / 'profile'}", "--dump-dom", page.as_uri()]
+    command = [
+        str(CHROMIUM),
+        *FLAGS,
+        *flags,
+        f"--window-size=1280,{height}",
+        f"--user-data-dir={folder / 'profile'}",
+        "--dump-dom",
+        page.as_uri(),
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
@@ -47,6 +55,12 @@ def test_every_figure_is_drawn(dom: str) -> None:
     assert [(point, bool(flag)) for point, flag in hidden] == [("p", False), ("q", True), ("q", True)]
     assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == drawings
     assert dom.count('class="main-svg"') >= drawings
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
+def test_of_a_long_page_only_what_is_near_the_view_is_drawn(dom: str, tmp_path: Path) -> None:
+    seen, all_of_them = (text.count("js-plotly-plot") for text in (dom_of(tmp_path, height=600), dom))
+    assert 0 < seen < all_of_them
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on PATH")
