@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sympy
 from tests.affine.derived import bound_of, quick
+from tests.reference.affine_programs import random_program
 from tests.reference.affine_rewritings import LOOPS, rewritten
 
 from shorthaul.affine.bounds.best import lower_bound
@@ -81,3 +82,9 @@ def test_the_graph_stays_as_it_is(name: str, how: str, inner: bool) -> None:
 )
 def test_a_bound_does_not_depend_on_how_loops_run(name: str, how: str, inner: bool) -> None:
     assert sympy.simplify(lower_bound(flow_of(name, how, inner=inner).program).leading - bound_of(name).leading) == 0
+
+
+@pytest.mark.slow
+def test_statements_that_read_by_paths_of_unequal_length() -> None:
+    """The proof lists the levels that there are."""
+    assert lower_bound(program_from_text(LOOPS["unrolled"](random_program(7000)))).proof.text()

@@ -36,8 +36,8 @@ def projections_of(argument: Partition, flow: DataFlow) -> tuple[Projection, ...
         relation = "; then ".join(
             "; ".join(set_text(level.intersect_domain(as_union(part.domain)), flow.program) for level, part in row)
             for row in (
-                [(item[at], part) for item, part in zip(levels, argument.parts, strict=True)]
-                for at in range(len(levels[0]))
+                [(item[at], part) for item, part in zip(levels, argument.parts, strict=True) if at < len(item)]
+                for at in range(max(map(len, levels)))
             )
         )
         result.append(
