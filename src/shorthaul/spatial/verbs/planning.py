@@ -149,8 +149,6 @@ def place_on_machine(tree: Tree, options: MachineOptions, search: Search) -> Sto
 
 
 def _refined(stored: StoredTree, options: LayoutOptions, search: Search) -> StoredTree:
-    if isinstance(options, PlanOptions):
-        _expect_solvable(stored, options)
     if options.refine == 0:
         return stored
     from shorthaul.spatial.layout.annealing import shorten, unburden
@@ -169,15 +167,15 @@ def _solved(stored: StoredTree, options: PlanOptions, search: Search) -> tuple[S
     return solve(stored, search)
 
 
-def _expect_solvable(stored: StoredTree, options: PlanOptions) -> None:
+def _expect_solvable(tree: Tree, layout: Layout, options: PlanOptions) -> None:
     """Raise :class:`InputError` if ``exact`` is asked for where it is not possible."""
     if options.exact and options.objective != "energy":
         raise InputError("cannot be combined with --objective", place="--exact", value=options.objective)
-    if options.exact and stored.n * stored.grid.cells > tuning.MOST_EXACT:
+    if options.exact and tree.n * layout.grid.cells > tuning.MOST_EXACT:
         raise InputError(
             "is too large to be solved exactly",
             place="--exact",
-            value=f"{stored.n} vertices on {stored.grid.cells} processors",
+            value=f"{tree.n} vertices on {layout.grid.cells} processors",
             allowed=f"a product of at most {tuning.MOST_EXACT}",
             cure="give a smaller tree or --grid, or leave --exact out",
         )
@@ -250,6 +248,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
         light_first = orders.positions(tree, "light-first")
         expect_time(search)
         layout, order, curve = place(tree, options, search, light_first)
+        _expect_solvable(tree, layout, options)
         name = f"{order} + {curve}"
         if search.start() is not None:
             layout, name = search.start(), "resumed"
