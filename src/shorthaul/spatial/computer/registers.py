@@ -212,10 +212,6 @@ class _Local(NDArrayOperatorsMixin):
             return Values(nodes, np.where(*_rows([_operand(one, nodes) for one in args])), self._name)
         raise _unreadable(self._name, f"{function.__name__}() works on the elements of many processors")
 
-    def __repr__(self) -> str:
-        what, where = ("values of", "on") if isinstance(self, Values) else ("register", "of the")
-        return f"{what} {self._name!r} {where} {self._holders()._space.name}"
-
     def __array__(self, *_: Any, **__: Any) -> Array:
         raise _unreadable(self._name, "an array of all elements is nowhere")
 
@@ -265,6 +261,9 @@ class Values(_Local):
     def __del__(self) -> None:
         if self._held:
             self._nodes._space._memory.release(self._held)
+
+    def __repr__(self) -> str:
+        return f"values of {self._name!r} on {self._nodes._space.name}"
 
     def _holders(self) -> Selection:
         return self._nodes
@@ -319,6 +318,9 @@ class Register(_Local):
     def __del__(self) -> None:
         if self._held:
             self._space._memory.release(self._held)
+
+    def __repr__(self) -> str:
+        return f"register {self._name!r} of the {self._space.name}"
 
     def _holders(self) -> Selection:
         return self._space.all

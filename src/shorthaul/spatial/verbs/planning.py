@@ -376,8 +376,8 @@ def bound(workload: Workload, **keywords: Unpack[BoundKeywords]) -> Result[Layou
 
     Examples
     --------
-    >>> bound([-1, *[0] * 12]).bound.value
-    20
+    >>> bound([-1, *[0] * 12]).bound.value  # of 13 vertices on 4 x 4 processors
+    22
     """
     tree, options, search, source = asked(workload, TREES, BoundOptions, keywords)
     if expect_machine(options):
