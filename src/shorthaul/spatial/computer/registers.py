@@ -19,8 +19,7 @@ from shorthaul.spatial.computer.memory import MachineError, Memory
 from shorthaul.spatial.computer.operators import Operator, expect_local
 
 Index = npt.NDArray[np.int32]
-#: NumPy reads and writes at numbers of this type at once; others it converts first, every time.
-Numbers = npt.NDArray[np.intp]
+Numbers = npt.NDArray[np.intp]  # NumPy converts others first, every time
 Array = npt.NDArray[Any]
 _NUMBERS = "biuf"
 _UFUNCS: dict[str, np.ufunc] = {
@@ -64,14 +63,13 @@ class Nodes:
         Raises :class:`MachineError` if ``fill`` differs from node to node (see :meth:`Machine.load`), and
         :class:`InfeasibleError` if a processor would hold more words than it has.
         """
-        kind = np.dtype(dtype)
-        if kind.kind not in _NUMBERS:
+        if (kind := np.dtype(dtype)).kind not in _NUMBERS:
             raise MachineError("holds no numbers", place=f"register {name!r}", value=kind, allowed="numbers of a type")
         given = np.asarray(fill)
         if isinstance(fill, Register | Values) or given.shape not in {(), (width,)} or width < 1:
-            what = f"the {len(self._host)} {self.name}"
+            shown = f"shape {given.shape} for the {len(self._host)} {self.name}"
             raise MachineError(
-                "begins with one value for all", place=f"register {name!r}", value=f"shape {given.shape} for {what}",
+                "begins with one value for all", place=f"register {name!r}", value=shown,
                 cure="give what differs from node to node by load(), where it is counted as given",
             )  # fmt: skip
         shape = (len(self._host),) if width == 1 else (len(self._host), width)
@@ -268,8 +266,8 @@ class Values(_Local):
     def _holders(self) -> Selection:
         return self._nodes
 
-    def _overwrite(self, data: Array) -> None:
-        self._data = data  # others may share the old array
+    def _overwrite(self, data: Array) -> None:  # others may share the old array
+        self._data = data
 
     def __getitem__(self, nodes: Selection) -> Values:
         """Return the values of some of the nodes."""
