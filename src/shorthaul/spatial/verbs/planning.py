@@ -240,8 +240,7 @@ def plan(workload: Workload, **keywords: Unpack[PlanKeywords]) -> Result[Layout,
     tree, options, search, source = asked(workload, TREES, PlanOptions, keywords)
     if expect_machine(options):
         return plan_on_machine(tree, options, search, source)
-    write_s = tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n
-    search.keep_back(write_s)
+    search.keep_back(write_s := tuning.WRITE_S + tuning.WRITE_VERTEX_S * tree.n)
     began = time.monotonic()
     with search:
         expect_time(search)
