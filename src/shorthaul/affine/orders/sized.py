@@ -54,12 +54,11 @@ def at_sizes(
         if any(len(item.names) > 1 for item in upper.steps):
             starts.append([boxes.plain(names) for names in components(flow)])
         for steps in starts:
-            steps = [boxes.better(item) for item in steps]
-            steps = _joined(flow, steps, boxes)
-            steps = [boxes.better(item, refined) for item in steps]
+            steps = _joined(flow, [boxes.better(item) for item in steps], boxes)
             made = replace(upper, steps=tuple(in_order(flow, steps)))
             if made.value(sizes) < best.value(sizes):
                 best = made
+        best = replace(best, steps=tuple(boxes.better(item, refined) for item in best.steps))
     return best
 
 
