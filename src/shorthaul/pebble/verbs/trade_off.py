@@ -411,13 +411,12 @@ def _found(task: _Task, search: Search) -> Point | None:
     baselines = None
     if cdag.n <= tuning.MOST_FOR_CURVE and request.is_usual:
         both = (layer_by_layer.plan(cdag, budget, freeing=freeing) for freeing in (False, True))
-        first, second = (plan.traffic(cdag.weights) for plan in both)
+        first, second = (one.traffic(cdag.weights) for one in both)
         baselines = (first, second)
     of = found.bound.of
     paid, traffic, loads = int(cost[of]), int(cost["traffic"]), int(cost["loads"])
-    moves = tuple(zip(found.plan.kinds.tolist(), found.plan.nodes.tolist(), strict=True))
-    shown = moves if len(moves) <= _MOST_MOVES else None
-    bound = found.bound
+    plan, bound = found.plan, found.bound
+    shown = tuple(zip(plan.kinds.tolist(), plan.nodes.tolist(), strict=True)) if len(plan) <= _MOST_MOVES else None
     return Point(budget, of, paid, traffic, loads, bound.value, found.method, bound.method, "", baselines, shown)
 
 
