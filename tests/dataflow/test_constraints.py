@@ -87,6 +87,11 @@ def test_a_front_as_a_table_and_one_point_of_it(tmp_path: Path) -> None:
     assert [(int(r["period"]), int(r["footprint_bytes"]), float(r["core_cost"])) for r in rows] == [
         point.objectives for point in whole.plan.front
     ]
+    curve = whole.extra["front_bound"]["period_at_core_cost"]
+    for row in rows:
+        assert (float(row["core_cost"]), int(row["front_bound"])) in map(tuple, curve)
+        assert int(row["bound"]) >= int(row["front_bound"]) > 0
+        assert float(row["front_gap"]) == pytest.approx(int(row["period"]) / int(row["front_bound"]) - 1, abs=1e-6)
     for place, pick in enumerate(("period", "footprint", "cost")):
         (point,) = plan(generators.sobel(), pick=pick, **how).plan.front
         assert point in whole.plan.front

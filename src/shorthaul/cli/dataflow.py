@@ -56,7 +56,8 @@ def plan(workload: Input, options: PlanOptions, search: TaskPlanSearchFlags, out
     result = find(source, options=options, search=search.search())
     from shorthaul.dataflow.formats.schedules import front_table
 
-    _finish(result, output, *front_table(() if result.plan is None else result.plan.front, percent=True))
+    front = () if result.plan is None else result.plan.front
+    _finish(result, output, *(front_table(front, result.extra["front_bound"], percent=True) if front else ()))
 
 
 @verb(app, "schedule")

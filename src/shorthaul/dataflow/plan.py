@@ -141,9 +141,9 @@ class StoragePlan:
 class FrontBounds(TypedDict):
     """Lower bounds on every point of a front, each as in a result document."""
 
-    period: Mapping[str, object]
-    footprint_bytes: Mapping[str, object]
-    core_cost: Mapping[str, object]
+    period: Mapping[str, Any]
+    footprint_bytes: Mapping[str, Any]
+    core_cost: Mapping[str, Any]
     period_at_core_cost: list[list[float]]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from shorthaul.core.document import convert, load_json, save_json
 from shorthaul.core.errors import ABSENT, InputError
-from shorthaul.dataflow.plan import PeriodicSchedule, Point, StoragePlan
+from shorthaul.dataflow.plan import FrontBounds, PeriodicSchedule, Point, StoragePlan
 
 SCHEDULE_KIND = "shorthaul-dataflow-periodic-schedule"
 
@@ -50,18 +50,26 @@ def storage_table(plan: StoragePlan) -> tuple[list[str], list[list[Any]]]:
     return ["size", "period", *names], [[p.size, p.period, *(p.capacities[n] for n in names)] for p in plan.front]
 
 
-def front_table(front: Sequence[Point], *, percent: bool = False) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Return the columns and a row per point: number, costs, the bound on its period, the gap, how many cores it uses.
+def front_table(
+    front: Sequence[Point], bounds: FrontBounds, *, percent: bool = False
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the columns and a row per point.
 
-    Where latencies were asked for, they come last. The gap is a number, or with ``percent`` a text as printed.
+    They are number, costs, the bound on the period of its mapping with the gap, the one on that of any mapping of its
+    core cost (``front_bound``) with the gap, and how many cores it uses. Where latencies were asked for, they come
+    last. Gaps are numbers, or with ``percent`` texts as printed.
     """
-    columns = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "cores")
     timed = any(point.latency is not None for point in front)
     shown: Callable[[float], object] = (lambda gap: f"{gap:.2%}") if percent else (lambda gap: round(gap, 6))
-    bounds = [None if point.bound is None else point.bound["value"] for point in front]
-    gaps = [None if point.gap is None else shown(point.gap) for point in front]
-    rows = [
-        (number, *p.objectives, bounds[number], gaps[number], len(set(p.binding.values())), *([p.latency] * timed))
-        for number, p in enumerate(front)
-    ]
+    rows = []
+    for number, point in enumerate(front):
+        own = (None, None) if point.bound is None else (point.bound["value"], point.gap)
+        least = next(
+            (least for cost, least in bounds["period_at_core_cost"] if cost >= point.core_cost),
+            bounds["period"]["value"],
+        )
+        gaps = [None if gap is None else shown(gap) for gap in (own[1], point.period / least - 1)]
+        cores = len(set(point.binding.values()))
+        rows.append((number, *point.objectives, own[0], gaps[0], least, gaps[1], cores, *([point.latency] * timed)))
+    columns = ("point", "period", "footprint_bytes", "core_cost", "bound", "gap", "front_bound", "front_gap", "cores")
     return (*columns, *(["latency"] * timed)), rows

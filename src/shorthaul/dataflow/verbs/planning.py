@@ -27,7 +27,7 @@ from shorthaul.dataflow.bounds.constraints import (
     refuse_infeasible,
 )
 from shorthaul.dataflow.bounds.load_model import refined
-from shorthaul.dataflow.bounds.period import bounds_on_all, period_bound
+from shorthaul.dataflow.bounds.period import FrontBound, bounds_on_all, period_bound
 from shorthaul.dataflow.check.replay import check_front, check_point
 from shorthaul.dataflow.exploration.decoders import Exact, MultiStart, decoder_for
 from shorthaul.dataflow.exploration.front import by_worth, in_time
@@ -143,7 +143,7 @@ def plan(
     kept = {
         int(i): _bounded(application, machine, points[i]) for i in in_time(numbers, search, tuning.CHECK_OVER_BOUND)
     }
-    front = _asked_for(tuple(kept[i] for i in sorted(kept)), options)
+    front = _asked_for(tuple(kept[i] for i in sorted(kept)), options, bounds)
     report = check_front(application, machine, front)
     least: list[float] = [min(point.objectives[k] for point in front) for k in range(3)]
     is_best = len(front) == 1 and tuple(least) == bounds.ideal
@@ -469,13 +469,13 @@ def _explore_once(
     return done.plan.front, done.plan.hypervolume
 
 
-def _asked_for(front: tuple[Point, ...], options: PlanOptions) -> tuple[Point, ...]:
+def _asked_for(front: tuple[Point, ...], options: PlanOptions, bounds: FrontBound) -> tuple[Point, ...]:
     """Return the front, or the one point that is picked; write it as a table if asked to."""
     if options.pick is not None:
         first = PICKS.index(options.pick)
         front = (min(front, key=lambda point: (point.costs[first], point.costs)),)
     if options.csv is not None:
-        write_text(options.csv, csv_of(*front_table(front)))
+        write_text(options.csv, csv_of(*front_table(front, bounds.document())))
     return front
 
 
