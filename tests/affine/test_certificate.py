@@ -25,8 +25,10 @@ from shorthaul.core.errors import InputError
 from shorthaul.core.result import Status
 
 KERNELS = (*POLYBENCH, *FURTHER)
-#: Plain, mirrored, few values, statements merged.
-QUICK = ("gemm", "cholesky", "convolution-1d", "gesummv")
+#: Plain, mirrored, few values, statements merged, what waits after an event.
+QUICK = ("gemm", "cholesky", "convolution-1d", "gesummv", "atax")
+#: Relations that only have to be true: a part of one may do.
+HINTS = {"ancestors", "descendants", "before"}
 
 
 def certified(name: str) -> tuple[dict[str, Any], dict[str, int]]:
@@ -74,6 +76,8 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
         before = at(document, path)
         if means_the_same(before, value) or verify(kernel(name), put(document, path, value), sizes)[0]:
             continue
+        if path[-1] in HINTS and isl.UnionMap(value).is_subset(isl.UnionMap(before)):
+            continue
         wrong.append((path, before, value))
     return wrong
 
@@ -81,7 +85,8 @@ def missed(name: str, step: int) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize(
     ("name", "step"),
     quick(
-        [("trisolv", 11), ("heat-1d", 101), ("jacobi-2d", 41), ("seidel-2d", 41)], [("trisolv", 11), ("heat-1d", 101)]
+        [("trisolv", 11), ("heat-1d", 101), ("atax", 67), ("jacobi-2d", 41), ("seidel-2d", 41), ("nussinov", 9)],
+        [("trisolv", 11), ("heat-1d", 101), ("atax", 67)],
     ),
 )
 def test_a_changed_number_is_found(name: str, step: int) -> None:
@@ -93,7 +98,7 @@ def test_a_changed_number_is_found(name: str, step: int) -> None:
     "name",
     [
         *("gemm", "cholesky", "convolution-1d", "gesummv", "floyd-warshall", "lu", "trisolv"),
-        *("jacobi-1d", "heat-1d"),
+        *("jacobi-1d", "heat-1d", "atax", "covariance"),
     ],
 )
 def test_every_changed_number_is_found(name: str) -> None:

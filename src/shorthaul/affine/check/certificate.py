@@ -18,8 +18,9 @@ import islpy as isl
 from shorthaul.affine.check.data_flow import Reads
 from shorthaul.affine.check.execution import execute, fixed
 from shorthaul.affine.check.formulas import Number, as_decimal, floor, is_same, value_of
+from shorthaul.affine.check.lifetime_argument import KINDS, Graph, waiting_of, wrong_in, wrong_relations, wrong_sum
 from shorthaul.affine.check.partition_argument import argument_of, wrong_for_all_sizes, wrong_numbers
-from shorthaul.affine.check.partition_points import Vertex, counted, operands_of, wrong_at, wrong_counts
+from shorthaul.affine.check.partition_points import counted, operands_of, wrong_at, wrong_counts
 from shorthaul.affine.check.stencil_argument import stencil_of, wrong_levels, wrong_value
 from shorthaul.affine.model import Program
 from shorthaul.core.check import Violation
@@ -72,7 +73,7 @@ def verify(
             found = [f"cannot be read: {error}"]
         violations += [Violation(_RULE, place, message) for message in found]
         if not found:
-            names = part["statements"] if kind == "stencil" else [item["statement"] for item in part["parts"]]
+            names = part["statements"] if "statements" in part else [item["statement"] for item in part["parts"]]
             remarks.append(f"[{number}] {kind} on {', '.join(names)}: verified")
     try:
         violations += [
@@ -88,7 +89,7 @@ class _Samples:
     """Sizes at which a certificate is compared with counts, and the largest of them with the graph executed there."""
 
     counted: tuple[dict[str, int], ...]
-    executed: tuple[tuple[dict[str, int], dict[Vertex, set[Vertex]]], ...]
+    executed: tuple[tuple[dict[str, int], Graph], ...]
 
 
 def _samples(program: Program, seed: int) -> _Samples:
@@ -102,7 +103,7 @@ def _samples(program: Program, seed: int) -> _Samples:
         if total > _MOST_INSTANCES:  # isl counts one by one
             break
         found.append(sizes)
-    executed = [(sizes, operands_of(program, execute(program, sizes))) for sizes in found[-_SAMPLES:]]
+    executed = [(sizes, Graph(operands_of(program, execute(program, sizes)))) for sizes in found[-_SAMPLES:]]
     found += [{name: drawn.randint(1, _SMALL_UPPER) for name in program.parameters} for _ in range(_SMALL)]
     found = [item for at, item in enumerate(found) if item not in found[:at]]
     return _Samples(tuple(found), tuple(executed))
@@ -112,8 +113,8 @@ def _of_partition(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> I
     item = argument_of(part, reads)
     yield from wrong_for_all_sizes(item, reads)
     yield from wrong_numbers(item)
-    for sizes, operands in samples.executed:
-        yield from wrong_at(item, operands, sizes, _CAPACITIES)
+    for sizes, graph in samples.executed:
+        yield from wrong_at(item, graph.operands, sizes, _CAPACITIES)
     for sizes in samples.counted:
         instances = sum(counted(one.points, sizes) for one in item.parts)
         yield from wrong_counts(item, instances, counted(item.sources, sizes), sizes, _CAPACITIES[:1])
@@ -126,8 +127,17 @@ def _of_stencil(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Ite
         yield from wrong_value(item, partial(counted, sizes=sizes), sizes, _CAPACITIES)
 
 
+def _of_waiting(part: Mapping[str, Any], reads: Reads, samples: _Samples) -> Iterator[str]:
+    item = waiting_of(part, reads.program)
+    yield from wrong_relations(item, reads)
+    for sizes, graph in samples.executed:
+        yield from wrong_in(item, graph, sizes)
+    for sizes in samples.counted:
+        yield from wrong_sum(item, sizes, _CAPACITIES)
+
+
 #: What is verified, by kind: what is wrong with one argument.
-_VERIFIED: Final = {"K-partition": _of_partition, "stencil": _of_stencil}
+_VERIFIED: Final = {"K-partition": _of_partition, "stencil": _of_stencil, **dict.fromkeys(KINDS, _of_waiting)}
 
 
 def _sums(

@@ -37,12 +37,17 @@ class Reads:
         return self._of[name]
 
     @cached_property
-    def inputs(self) -> isl.UnionSet:
-        """All elements that are read and never written before."""
+    def all(self) -> isl.UnionMap:
+        """What the instances of all statements read."""
         found = empty_map()
         for item in self.program.statements:
             found = found.union(self.of(item.name))
-        return found.range().subtract(self.program.domain().universe()).coalesce()
+        return found
+
+    @cached_property
+    def inputs(self) -> isl.UnionSet:
+        """All elements that are read and never written before."""
+        return self.all.range().subtract(self.program.domain().universe()).coalesce()
 
     def _by(self, statement: Statement, reference: Reference) -> isl.UnionMap:
         """Return instance -> operand for one reference."""

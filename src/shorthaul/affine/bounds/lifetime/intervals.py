@@ -51,7 +51,15 @@ def _of_chain(flow: DataFlow, reach: Reachability, statement: str) -> Wavefront 
     alive = kept[0]
     for item in kept[1:]:
         alive = alive.union(item)
-    return argument(flow, statement, "the first of its chain; loads until the last", alive.coalesce(), len(kept))
+    rests_on = {
+        "ancestors": str(ancestors),
+        "descendants": str(later),
+        "last": str(later.intersect_range(last)),
+        "before": str(before),
+        "families": [str(item) for item in kept],
+    }
+    why = "the first of its chain; loads until the last"
+    return argument(flow, statement, why, alive.coalesce(), rests_on, len(kept))
 
 
 def _apart(needed: isl.UnionMap, before: isl.UnionMap) -> bool:

@@ -11,12 +11,14 @@ are exact. Events are the vertices that many instances read, and the first verti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import islpy as isl
 import sympy
 
+from shorthaul.affine.bounds.lifetime.lifetime_certificate import lifetime_certificate, summed
 from shorthaul.affine.effort import step, within
 from shorthaul.affine.integer_sets.counting import Cardinality, count_formula
 from shorthaul.affine.integer_sets.dependences import DataFlow
@@ -31,7 +33,10 @@ from shorthaul.affine.tuning import MOST_PATHS_BACK, MOST_REACHABLE_MAPS, WAVEFR
 
 @dataclass(frozen=True, slots=True)
 class Wavefront:
-    """Events, what is alive at each of them (``alive``: event -> vertex), and the bound on the loads."""
+    """Events, what is alive at each of them (``alive``: event -> vertex), and the bound on the loads.
+
+    ``rests_on`` are the relations from which ``alive`` follows, as a certificate names them.
+    """
 
     event: str
     why: str
@@ -39,6 +44,7 @@ class Wavefront:
     pieces: tuple[tuple[isl.Set, Polynomial], ...]
     sums: tuple[Cardinality, ...]
     times: int = 1
+    rests_on: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def spill(self) -> isl.UnionSet:
@@ -67,7 +73,8 @@ def _of_events(
         needed = [later.apply_range(item).intersect(known).coalesce() for item in reach.references(later.range())]
         alive = disjoint_part(needed)
         if alive is not None:
-            yield argument(flow, event, why, alive)
+            rests_on = {"ancestors": str(known), "descendants": str(later)}
+            yield argument(flow, event, why, alive, rests_on)
 
 
 class Reachability:
@@ -237,11 +244,13 @@ def names_of(points: isl.UnionSet) -> set[str]:
     return names
 
 
-def argument(flow: DataFlow, event: str, why: str, alive: isl.UnionMap, times: int = 1) -> Wavefront:
+def argument(
+    flow: DataFlow, event: str, why: str, alive: isl.UnionMap, rests_on: Mapping[str, Any], times: int = 1
+) -> Wavefront:
     """Return the argument for what is alive, in which one load counts up to ``times`` times."""
     pieces = alive_per_event(flow, alive)
     sums = tuple(sum_over_events(flow, event, where, count) for where, count in pieces)
-    return Wavefront(event, why, alive, tuple(pieces), sums, times)
+    return Wavefront(event, why, alive, tuple(pieces), sums, times, rests_on)
 
 
 def sub_bound(item: Wavefront, flow: DataFlow) -> SubBound:
@@ -260,6 +269,12 @@ def sub_bound(item: Wavefront, flow: DataFlow) -> SubBound:
         {**facts, "per event": sympy.Symbol("|X(e)|") - S + 1},
         (*steps, *_summed(item)),
         (INTERVALS if chains else WAVEFRONT,),
+        certificate=lifetime_certificate(
+            "intervals" if chains else "wavefront",
+            (item.event,),
+            [summed(item.alive, item.pieces, flow.program, item.times)],
+            item.rests_on,
+        ),
     )
 
 
